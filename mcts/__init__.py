@@ -1,0 +1,1 @@
+"""The nouns, the ports and the search: floor one, which imports nothing of ours."""

@@ -1,0 +1,30 @@
+"""A kernel variant: its code and the values of its tunables."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from mcts.domain.base import Noun
+from mcts.domain.expressions import Scalar
+from mcts.domain.identity import tagged_hash
+
+_TRAILING_SPACE = re.compile(r"[ \t]+(?=\n|\Z)")
+
+
+class Candidate(Noun):
+    """Source and tunable values, with what its author claims and why.
+
+    The id covers what runs (source less trailing space, tunables), not the claims: the same
+    code proposed twice for different reasons is one candidate and is measured once.
+    """
+
+    source: str = ""
+    tunables: dict[str, Scalar] = {}
+    methods: tuple[str, ...] = ()
+    rationale: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        text = _TRAILING_SPACE.sub("", self.source.replace("\r\n", "\n")).strip()
+        return tagged_hash("candidate", {"source": text, "tunables": self.tunables})

@@ -1,0 +1,139 @@
+"""The verdict on a candidate. Its status decides which parts may exist."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mcts.domain.base import Noun
+from mcts.domain.profile import Profile
+
+Status = Literal[
+    "compile_failed", "wrong_result", "runtime_error", "timed_out", "suspect", "measured"
+]
+FAILED: frozenset[Status] = frozenset(
+    {"compile_failed", "wrong_result", "runtime_error", "timed_out", "suspect"}
+)
+
+
+class Build(Noun):
+    """What the compiler made: its time, log and resources per kernel (registers, bytes)."""
+
+    seconds: float | None = Field(default=None, ge=0)
+    cached: bool = False
+    log: str = ""
+    registers: dict[str, int] = {}
+    shared_bytes: dict[str, int] = {}
+    local_bytes: dict[str, int] = {}
+    cubin_sha256: str | None = None
+
+
+class Verification(Noun):
+    """Comparison with the reference over `rounds` fresh inputs.
+
+    `max_error` is the greatest |out - ref|; `worst_ratio` the greatest |out - ref| over what the
+    tolerance allows there, so that a passing result has a ratio of at most 1.
+    `detail` says where and how much, for a repair.
+    """
+
+    passed: bool
+    rounds: int = Field(ge=0)
+    max_error: float | None = None
+    worst_ratio: float | None = None
+    detail: str = ""
+
+
+class Timing(Noun):
+    """Times in microseconds per call, from CUDA events; speedup is baseline over candidate.
+
+    `speedup_low` and `speedup_high` bound a 95 % bootstrap interval. `host_us` is the wall clock
+    per call over a batch, an independent check on the events. `samples_us` are the single calls.
+    """
+
+    median_us: float = Field(gt=0, allow_inf_nan=False)
+    low_us: float = Field(gt=0, allow_inf_nan=False)
+    high_us: float = Field(gt=0, allow_inf_nan=False)
+    baseline_us: float = Field(gt=0, allow_inf_nan=False)
+    speedup: float = Field(gt=0, allow_inf_nan=False)
+    speedup_low: float = Field(gt=0, allow_inf_nan=False)
+    speedup_high: float = Field(gt=0, allow_inf_nan=False)
+    rounds: int = Field(gt=0)
+    host_us: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    samples_us: tuple[float, ...] = ()
+    baseline_samples_us: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Timing:
+        if not self.low_us <= self.median_us <= self.high_us:
+            raise ValueError("the time's interval does not contain its median")
+        if not self.speedup_low <= self.speedup <= self.speedup_high:
+            raise ValueError("the speedup's interval does not contain the speedup")
+        return self
+
+
+class Energy(Noun):
+    """Energy per call in millijoules over a window of `window_s` seconds, with its interval."""
+
+    energy_mj: float = Field(gt=0)
+    low_mj: float = Field(gt=0)
+    high_mj: float = Field(gt=0)
+    window_s: float = Field(gt=0)
+
+
+class Evaluation(Noun):
+    """One candidate's verdict.
+
+    compile_failed: a build with its log and nothing after it.
+    wrong_result: built and compared, and the comparison did not pass; no timing.
+    runtime_error, timed_out: may have been built; no timing, no profile.
+    suspect: has a timing that cannot be believed, with the reason in `message`; never a result.
+    measured: built (unless replayed from a recording without build facts), passed, timed.
+    """
+
+    candidate_id: str
+    status: Status
+    message: str = ""
+    build: Build | None = None
+    verification: Verification | None = None
+    timing: Timing | None = None
+    profile: Profile | None = None
+    energy: Energy | None = None
+
+    @model_validator(mode="after")
+    def _status_decides(self) -> Evaluation:
+        allowed: dict[Status, set[str]] = {
+            "compile_failed": {"build"},
+            "wrong_result": {"build", "verification"},
+            "runtime_error": {"build", "verification"},
+            "timed_out": {"build", "verification"},
+            "suspect": {"build", "verification", "timing"},
+            "measured": {"build", "verification", "timing", "profile", "energy"},
+        }
+        required: dict[Status, set[str]] = {
+            "wrong_result": {"verification"},
+            "suspect": {"timing"},
+            "measured": {"verification", "timing"},
+        }
+        present = {name for name in allowed["measured"] if getattr(self, name) is not None}
+        if extra := present - allowed[self.status]:
+            raise ValueError(f"an evaluation with status {self.status} has no {min(extra)}")
+        if absent := required.get(self.status, set()) - present:
+            raise ValueError(f"an evaluation with status {self.status} needs {min(absent)}")
+        if self.verification is not None:
+            if self.status == "measured" and not self.verification.passed:
+                raise ValueError("a measured evaluation must have passed verification")
+            if self.status == "wrong_result" and self.verification.passed:
+                raise ValueError("a wrong result cannot have passed verification")
+        if self.status != "measured" and not self.message:
+            raise ValueError(f"status {self.status} needs a message that says why")
+        return self
+
+    @property
+    def measured(self) -> bool:
+        return self.status == "measured"
+
+    @property
+    def speedup(self) -> float | None:
+        """Baseline time over candidate time; None unless measured."""
+        return self.timing.speedup if self.measured and self.timing else None

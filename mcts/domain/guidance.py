@@ -1,0 +1,77 @@
+"""What an expert would say about a profile, ranked, in plain language."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mcts.domain.base import Noun
+from mcts.domain.profile import Axis, Roofline
+
+
+class Evidence(Noun):
+    """A measured value against the threshold that makes it worth a word."""
+
+    metric: str
+    value: float
+    threshold: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        name = self.metric
+        return f"{name} = {self.value:g}{self.unit} (threshold {self.threshold:g}{self.unit})"
+
+
+class Finding(Noun):
+    """One tool's word: how strong in [0, 1], on what evidence, what to do, what to expect.
+
+    `expected_gain` is a speedup factor; `methods` are playbook ids.
+    """
+
+    tool: str
+    axis: Axis
+    strength: float = Field(ge=0, le=1)
+    evidence: tuple[Evidence, ...]
+    advice: str
+    methods: tuple[str, ...] = ()
+    expected_gain: float | None = Field(default=None, ge=1)
+
+
+class Guidance(Noun):
+    """Findings, strongest first, under a roofline position; renders itself to text."""
+
+    roofline: Roofline | None = None
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def render(self, *, limit: int = 5) -> str:
+        """The text a prompt or a person gets: class, budget, then at most `limit` findings."""
+        lines: list[str] = []
+        if self.roofline is not None:
+            lines += _roofline_lines(self.roofline)
+        for rank, finding in enumerate(self.findings[:limit], start=1):
+            gain = f" Expect about {finding.expected_gain:.2f}x." if finding.expected_gain else ""
+            lines.append(f"{rank}. [{finding.tool}, {finding.axis}] {finding.advice}{gain}")
+            lines += [f"   evidence: {evidence}" for evidence in finding.evidence]
+            if finding.methods:
+                lines.append(f"   methods: {', '.join(finding.methods)}")
+        hidden = len(self.findings) - limit
+        if hidden > 0:
+            lines.append(f"({hidden} weaker findings left out)")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines) or "No guidance: nothing was profiled."
+
+
+def _roofline_lines(roofline: Roofline) -> list[str]:
+    gap = roofline.gap
+    lines = [
+        f"Bound: {roofline.bound} (confidence {roofline.confidence:.0%}).",
+        *([roofline.reason] if roofline.reason else []),
+        f"Gap to the ceiling: compute {gap.compute:.0%}, memory {gap.memory:.0%}, "
+        f"latency {gap.latency:.0%}.",
+    ]
+    if roofline.near_peak:
+        lines.append("Near its peak: little is left to gain here.")
+    else:
+        slots = ", ".join(f"{n} {axis}" for axis, n in roofline.method_budget.items() if n)
+        lines.append(f"Method slots for the next change: {slots or 'none'}.")
+    return lines

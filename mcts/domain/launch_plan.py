@@ -1,0 +1,168 @@
+"""The launch plan: how a `cuda` candidate wants its kernels launched.
+
+It stands as TOML in the first comment of the source, so that people and models write one file.
+No host code of a candidate ever runs: the plan is all it can say about launching.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from mcts.domain.base import Noun
+from mcts.domain.expressions import Scalar, names_in
+from mcts.domain.tunables import Tunable, TunableSpace
+from mcts.errors import InputError
+
+DType = Literal["float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8"]
+ITEM_BYTES: dict[str, int] = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
+    "int64": 8, "int32": 4, "int8": 1, "uint8": 1,
+}  # fmt: skip
+Expression = str | int
+_PLAN = re.compile(r"/\*\s*rooftree\b(.*?)\*/", re.DOTALL)
+
+
+class ScalarArgument(Noun):
+    """A kernel argument whose C type is not `int`."""
+
+    value: Expression
+    type: Literal["int32", "uint32", "int64", "float32", "float64"]
+
+
+class Workspace(Noun):
+    """A scratch device buffer of `size` elements, uninitialised at every call."""
+
+    name: str
+    dtype: DType = "float32"
+    size: Expression
+
+
+class Launch(Noun):
+    """One step of a plan: a kernel launch, or the zero fill of a buffer.
+
+    `shared` is dynamic shared memory in bytes. `when` leaves the step out where it is false.
+    String arguments are buffer names first, else expressions passed as 32-bit integers.
+    """
+
+    kernel: str | None = None
+    memset: str | None = None
+    grid: tuple[Expression, ...] = Field(default=(), max_length=3)
+    block: tuple[Expression, ...] = Field(default=(), max_length=3)
+    shared: Expression = 0
+    args: tuple[Expression | ScalarArgument, ...] = ()
+    when: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Launch:
+        if (self.kernel is None) == (self.memset is None):
+            raise ValueError("a launch names either `kernel` or `memset`")
+        if self.kernel is not None and (not self.grid or not self.block):
+            raise ValueError(f"launch of {self.kernel!r} needs `grid` and `block`")
+        return self
+
+
+class LaunchPlan(Noun):
+    """Tunables, scratch buffers and launches in order."""
+
+    tunables: dict[str, Tunable] = {}
+    where: tuple[str, ...] = ()
+    workspace: tuple[Workspace, ...] = ()
+    launch: tuple[Launch, ...] = Field(min_length=1)
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _one_or_many(cls, where: object) -> object:
+        return (where,) if isinstance(where, str) else where
+
+    @property
+    def space(self) -> TunableSpace:
+        return TunableSpace(tunables=self.tunables, where=self.where)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Kernel names in launch order, each once."""
+        return tuple(dict.fromkeys(step.kernel for step in self.launch if step.kernel))
+
+    def check_names(self, *, buffers: frozenset[str], shape: frozenset[str]) -> None:
+        """Raise InputError for a buffer, shape variable or tunable that nobody declares."""
+        scratch = {item.name for item in self.workspace}
+        if clash := scratch & buffers:
+            raise InputError(f"workspace {min(clash)!r} has the name of a buffer of the task")
+        known = shape | frozenset(self.tunables)
+        memory = buffers | scratch
+        for where in self.where:
+            _check("where", where, known)
+        for item in self.workspace:
+            _check(f"workspace {item.name!r}", item.size, known)
+        for step in self.launch:
+            if step.memset is not None and step.memset not in memory:
+                raise _unknown_buffer(step.memset, "memset", memory)
+            place = f"launch of {step.kernel or 'memset ' + str(step.memset)}"
+            for expression in (*step.grid, *step.block, step.shared, step.when or 0):
+                _check(place, expression, known)
+            for argument in step.args:
+                expression = argument.value if isinstance(argument, ScalarArgument) else argument
+                if isinstance(argument, str) and argument in memory:
+                    continue
+                if isinstance(argument, str) and argument.isidentifier() and argument not in known:
+                    raise _unknown_buffer(argument, place, memory | known)
+                _check(place, expression, known)
+
+
+def _check(place: str, expression: Expression, known: frozenset[str]) -> None:
+    for name in sorted(names_in(expression)):
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(f"{place}: {expression!r} names unknown {name!r}; known: {listed}")
+
+
+def _unknown_buffer(name: str, place: str, known: frozenset[str] | set[str]) -> InputError:
+    listed = ", ".join(sorted(known))
+    return InputError(f"{place}: unknown buffer {name!r}; the task declares: {listed}")
+
+
+def parse_launch_plan(source: str) -> LaunchPlan:
+    """Read the plan from the `/* rooftree ... */` comment of a `cuda` source.
+
+    Raises InputError naming the line of the source where the TOML is wrong.
+    """
+    found = _PLAN.search(source)
+    if found is None:
+        raise InputError("no launch plan: the source needs a /* rooftree ... */ comment with TOML")
+    first_line = source[: found.start(1)].count("\n")
+    try:
+        return LaunchPlan.model_validate(tomllib.loads(found.group(1)))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"launch plan is not TOML: {_shift_line(str(error), first_line)}"
+        ) from None
+    except ValidationError as error:
+        raise InputError(f"launch plan: {first_problem(error)}") from None
+
+
+def _shift_line(message: str, lines: int) -> str:
+    return re.sub(r"line (\d+)", lambda found: f"line {int(found.group(1)) + lines}", message)
+
+
+def first_problem(error: ValidationError, *, most: int = 3) -> str:
+    """The first problems of a pydantic error as one line: where, and what."""
+    problems = [
+        f"{'.'.join(str(part) for part in detail['loc']) or 'top level'}: "
+        f"{detail['msg'].removeprefix('Value error, ')}"
+        for detail in error.errors()
+    ]
+    more = f" (and {len(problems) - most} more)" if len(problems) > most else ""
+    return "; ".join(problems[:most]) + more
+
+
+def kernel_macros(tunables: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """Compiler options that carry tunable values, in name order."""
+    return tuple(
+        f"-D{name}={int(value) if isinstance(value, bool) else value}"
+        for name, value in sorted(tunables.items())
+    )

@@ -1,0 +1,138 @@
+"""What must be computed, on which shapes, how exactly, and at what least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mcts.domain.base import Noun
+from mcts.domain.candidate import Candidate
+from mcts.domain.expressions import evaluate_int, names_in
+from mcts.domain.identity import tagged_hash
+from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression
+from mcts.domain.tunables import TunableSpace
+from mcts.errors import InputError
+
+Dialect = Literal["cuda", "kernelbench", "host", "space"]
+"""`space` is a recorded space without source: the configurations themselves are the task."""
+MathUnit = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "int32"]
+
+
+class Buffer(Noun):
+    """A named array of the task. `shape` holds expressions over the workload's shape variables.
+
+    Inputs are drawn per `fill`: standard normal, or uniform on [-1, 1).
+    """
+
+    name: str
+    role: Literal["input", "output"]
+    dtype: DType = "float32"
+    shape: tuple[Expression, ...] = Field(min_length=1)
+    fill: Literal["normal", "uniform"] = "normal"
+
+    def extents(self, shape: Mapping[str, int]) -> tuple[int, ...]:
+        """The array's extents on one workload; InputError when one is not positive."""
+        extents = tuple(evaluate_int(extent, shape) for extent in self.shape)
+        if any(extent <= 0 for extent in extents):
+            raise InputError(f"buffer {self.name!r} has the empty shape {extents}")
+        return extents
+
+    def bytes(self, shape: Mapping[str, int]) -> int:
+        total = ITEM_BYTES[self.dtype]
+        for extent in self.extents(shape):
+            total *= extent
+        return total
+
+
+class Workload(Noun):
+    """One set of shape values. A weight of zero means: verified, never timed."""
+
+    name: str
+    shape: dict[str, int]
+    weight: float = Field(default=1.0, ge=0)
+
+
+class Tolerance(Noun):
+    """An output passes where |out - ref| <= absolute + relative * |ref|, everywhere."""
+
+    relative: float = Field(default=1e-5, ge=0)
+    absolute: float = Field(default=1e-6, ge=0)
+
+
+class Cost(Noun):
+    """The least any implementation must do: bytes through device memory, operations on a unit."""
+
+    bytes: Expression
+    flops: Expression
+    math: MathUnit = "fp32"
+
+
+class KernelTask(Noun):
+    """A task: what is computed, and the baseline that speedups are measured against.
+
+    `reference` is Python source defining ``reference(**inputs)`` over float64 numpy arrays.
+    A `space` task has neither source nor reference.
+    """
+
+    name: str
+    dialect: Dialect = "cuda"
+    summary: str = ""
+    baseline: Candidate
+    reference: str | None = None
+    buffers: tuple[Buffer, ...] = ()
+    workloads: tuple[Workload, ...] = Field(min_length=1)
+    cost: Cost | None = None
+    tolerance: Tolerance = Tolerance()
+    space: TunableSpace = TunableSpace()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> KernelTask:
+        if not any(workload.weight > 0 for workload in self.workloads):
+            raise ValueError("no workload has a weight above zero: nothing would be timed")
+        if self.dialect != "space":
+            if self.reference is None:
+                raise ValueError("a task with source needs a reference")
+            roles = {buffer.role for buffer in self.buffers}
+            if "output" not in roles:
+                raise ValueError("no buffer has the role output")
+        variables = {frozenset(workload.shape) for workload in self.workloads}
+        if len(variables) > 1:
+            raise ValueError("all workloads must set the same shape variables")
+        needed = {
+            name for buffer in self.buffers for axis in buffer.shape for name in names_in(axis)
+        }
+        if unknown := needed - self.shape_names:
+            raise ValueError(f"a buffer's shape names {min(unknown)!r}, which no workload sets")
+        names = [buffer.name for buffer in self.buffers]
+        if len(set(names)) != len(names):
+            raise ValueError("two buffers share a name")
+        return self
+
+    @property
+    def shape_names(self) -> frozenset[str]:
+        return frozenset(self.workloads[0].shape)
+
+    @property
+    def timed_workload(self) -> Workload:
+        """The workload with the greatest weight: what is timed and profiled."""
+        return max(self.workloads, key=lambda workload: workload.weight)
+
+    @property
+    def inputs(self) -> tuple[Buffer, ...]:
+        return tuple(buffer for buffer in self.buffers if buffer.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        return tuple(buffer for buffer in self.buffers if buffer.role == "output")
+
+    @cached_property
+    def id(self) -> str:
+        """Hash of what defines the measurement; the summary may change freely."""
+        return tagged_hash("task", self.model_dump(mode="json", exclude={"summary"}))
+
+    def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:
+        """Whether `configuration` satisfies the `where` of `space` on every workload."""
+        return all(space.allows(configuration, load.shape) for load in self.workloads)  # type: ignore[arg-type]

@@ -1,0 +1,39 @@
+"""One exception root. What a user can mend is `InputError`; what the world did is `WorldError`."""
+
+from __future__ import annotations
+
+
+class RooftreeError(Exception):
+    """Root of every error Rooftree raises on purpose. Its text is one line a person can act on."""
+
+    exit_code = 2
+
+
+class InputError(RooftreeError):
+    """What was given (a task, a file, an option) is wrong; the text says what and what to do."""
+
+
+class WorldError(RooftreeError):
+    """The world broke, not the candidate: no GPU, a lost LLM server, a full disk.
+
+    A trial that ends so is abandoned: no visit is counted and its virtual loss is removed.
+    """
+
+
+class JournalError(WorldError):
+    """The run's journal cannot be read or written."""
+
+
+class ProposalRejected(RooftreeError):
+    """A proposer answered with something that is no usable candidate.
+
+    This is evidence about the line being searched, so the trial is told as failed.
+    """
+
+
+class NoMoves(RooftreeError):
+    """A proposer has nothing left to propose from this parent; the node is closed."""
+
+
+class NotRecorded(RooftreeError):
+    """A replay was asked for a candidate that its recording does not hold."""

@@ -1,0 +1,84 @@
+"""What the loop knows of each settled node, and the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcts.domain import Candidate, Evaluation, Guidance
+from mcts.record import NodeKind
+from mcts.trial import Outcome
+from mcts.world import Answer
+
+
+class Ledger:
+    """Candidates, evaluations and guidance by node id; node 0 is the baseline."""
+
+    def __init__(self) -> None:
+        self.candidates: dict[int, Candidate] = {}
+        self.evaluations: dict[int, Evaluation | None] = {}
+        self.guidance: dict[int, Guidance] = {}
+        self.tried: set[str] = set()
+        self.failed = 0
+        self._first_node: dict[str, int] = {}
+
+    @property
+    def told(self) -> int:
+        """Trials told so far, the baseline not counted."""
+        return max(0, len(self.evaluations) - 1)
+
+    @property
+    def unique(self) -> int:
+        """Distinct candidates evaluated, failures included, the baseline not."""
+        return max(0, len(self._first_node) - 1)
+
+    def twin_of(self, answer: Answer) -> int | None:
+        """The earlier node that holds the same candidate, if there is one."""
+        if answer.proposal is None or answer.evaluation is None:
+            return None
+        return self._first_node.get(answer.proposal.candidate.id)
+
+    def enter(
+        self, node: int, parent: int | None, answer: Answer, outcome: Outcome
+    ) -> Mapping[str, Any]:
+        """Keep a settled node; returns its line for the journal."""
+        twin = self.twin_of(answer)
+        candidate = answer.proposal.candidate if answer.proposal else None
+        evaluation = answer.evaluation
+        self.evaluations[node] = evaluation
+        self.failed += outcome.kind == "failed"
+        if candidate is not None:
+            self.candidates[node] = candidate
+            self.tried.add(candidate.id)
+            if evaluation is not None:
+                self._first_node.setdefault(candidate.id, node)
+        return {
+            "trial": node,
+            "parent": parent,
+            "kind": kind_of(evaluation, duplicate=twin is not None),
+            "candidate_id": candidate.id if candidate else None,
+            "outcome": outcome.kind,
+            "reward": outcome.reward,
+            "prior": outcome.prior,
+            "expandable": outcome.expandable,
+            "duplicate_of": twin,
+            "reason": str(answer.error or (evaluation.message if evaluation else "")),
+        }
+
+    def best(self) -> int:
+        """The measured node with the greatest speedup, the earliest among equals."""
+        measured = {
+            node: evaluation.speedup
+            for node, evaluation in self.evaluations.items()
+            if evaluation is not None and evaluation.speedup is not None
+        }
+        return max(measured, key=lambda node: (measured[node], -node))
+
+
+def kind_of(evaluation: Evaluation | None, *, duplicate: bool) -> NodeKind:
+    """How a settled trial is shown."""
+    if evaluation is None:
+        return "rejected"
+    if duplicate:
+        return "duplicate"
+    return "measured" if evaluation.measured else "failed"

@@ -1,0 +1,138 @@
+"""The seams: what the loop needs from the rooms above, and nothing more.
+
+Every implementation of a port must pass its contract suite in `tests/contracts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from mcts.domain import Candidate, Evaluation, Guidance, Hardware, KernelTask, Lesson, Profile
+from mcts.trial import Move
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRequest:
+    """All a proposer may look at.
+
+    `tried` holds the ids of every candidate proposed so far in this run; proposing one of them
+    again is allowed and costs nothing, but brings nothing either. `seed` is fresh per trial and
+    the only randomness a proposer may use, so that a run can be repeated.
+    """
+
+    task: KernelTask
+    parent: Candidate
+    evaluation: Evaluation
+    guidance: Guidance
+    lessons: tuple[Lesson, ...] = ()
+    move: Move
+    tried: frozenset[str] = frozenset()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A candidate, how much its proposer expects of it, and what the proposal cost.
+
+    `prior` in (0, 1] steers selection among siblings; it never enters a result.
+    `usage` is JSON-safe (tokens, cost_usd, model, ...) and is journalled as it is.
+    """
+
+    candidate: Candidate
+    prior: float = 0.5
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Proposer(Protocol):
+    """Writes the next variant.
+
+    `name` says what it is, for reports. `inline` is True when `propose` is pure and quick: the
+    loop then calls it in the order of the trials, so that it sees every earlier candidate in
+    `tried`, also of trials still in flight. Otherwise `propose` runs in a worker thread, several
+    at once: it must be thread-safe.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inline(self) -> bool: ...
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        """Return a proposal for the request.
+
+        Raises NoMoves when nothing is left to try from this parent, ProposalRejected when the
+        answer is no usable candidate, WorldError when no answer could be had.
+        """
+        ...
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Judges candidates of one task. Thread-safe: the loop may call from several threads.
+
+    A bad candidate is an `Evaluation` with a failing status, never an exception. A broken world
+    is a WorldError. The same candidate may be judged twice; noise then differs, the status of a
+    deterministic candidate does not.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> KernelTask: ...
+
+    @property
+    def hardware(self) -> Hardware: ...
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """Compile, verify and time `candidate` against the task's baseline.
+
+        A replay raises NotRecorded for a candidate that its recording does not hold.
+        """
+        ...
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """Say what the hardware did for a measured candidate.
+
+        Separate from `evaluate` because profiling costs seconds where timing costs milliseconds,
+        and only a variant that will be built upon needs it. What cannot be measured is named in
+        `Profile.missing`; refused counters or an absent profiler are no error.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release workers, memory and locks; idempotent."""
+        ...
+
+
+@runtime_checkable
+class Advisor(Protocol):
+    """Turns an evaluation with its profile into guidance; pure."""
+
+    def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the journal: `kind` with a JSON-safe payload, numbered from 1."""
+
+    seq: int
+    kind: str
+    payload: Mapping[str, Any]
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """Append-only record of a run.
+
+    `append` returns only when the event would survive a power cut. Not thread-safe: the loop
+    appends from one thread.
+    """
+
+    def append(self, kind: str, payload: Mapping[str, Any]) -> Event: ...
+
+    def events(self) -> Iterator[Event]: ...

@@ -1,0 +1,204 @@
+"""A run as its journal tells it: the tree's nodes with everything known about each.
+
+Reading never measures and never asks the search, so that it works on a finished run, on one
+still going and on one that crashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcts.backup import settle
+from mcts.domain import Candidate, Evaluation, Guidance, Profile, tagged_hash
+from mcts.errors import JournalError
+from mcts.ports import Event
+from mcts.tree import FIXED_POINT, Tree
+from mcts.trial import Outcome, OutcomeKind
+
+NodeKind = Literal["measured", "failed", "rejected", "duplicate"]
+RUNNING = "running or crashed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord:
+    """One node. `value` is the subtree's mean reward, `reward` the node's own.
+
+    `rejected` nodes have no evaluation, and no candidate where the reply held none.
+    `duplicate_of` is the node that was measured for the same candidate. `usage` is what the
+    proposal cost (tokens, money), as the proposer reported it.
+    """
+
+    id: int
+    parent: int | None
+    kind: NodeKind
+    candidate: Candidate | None
+    evaluation: Evaluation | None
+    guidance: Guidance | None
+    reward: float
+    prior: float
+    visits: int
+    value: float
+    reason: str = ""
+    duplicate_of: int | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def speedup(self) -> float | None:
+        return self.evaluation.speedup if self.evaluation else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A run's tree and totals. `nodes` are in the order of their ids; the first is the baseline.
+
+    evaluations: trials told. unique: distinct candidates evaluated, failures included, the
+    baseline not. failed: trials without a result. seconds: wall clock over all sessions.
+    """
+
+    nodes: tuple[NodeRecord, ...]
+    stop_reason: str
+    evaluations: int
+    unique: int
+    failed: int
+    seconds: float
+    tree_digest: str
+
+    @property
+    def baseline(self) -> NodeRecord:
+        return self.nodes[0]
+
+    @property
+    def best(self) -> NodeRecord:
+        """The measured node with the greatest speedup, the earliest among equals."""
+        return max(self.nodes, key=lambda node: (node.speedup or 0.0, -node.id))
+
+    def path_to(self, node: NodeRecord) -> tuple[NodeRecord, ...]:
+        """From the baseline down to `node`."""
+        by_id = {record.id: record for record in self.nodes}
+        path = [node]
+        while path[-1].parent is not None:
+            path.append(by_id[path[-1].parent])
+        return tuple(reversed(path))
+
+
+class _Reader:
+    """Collects what the events say, by trial and by candidate."""
+
+    def __init__(self) -> None:
+        self.candidates: dict[str, Candidate] = {}
+        self.evaluations: dict[str, Evaluation] = {}
+        self.profiles: dict[str, Profile] = {}
+        self.guidance: dict[int, Guidance] = {}
+        self.usage: dict[int, Mapping[str, Any]] = {}
+        self.told: dict[int, Mapping[str, Any]] = {}
+        self.stop_reason = RUNNING
+        self.seconds = 0.0
+
+    def take(self, event: Event) -> None:
+        payload = event.payload
+        match event.kind:
+            case "proposed":
+                candidate = Candidate.model_validate(payload["candidate"])
+                self.candidates[candidate.id] = candidate
+                self.usage[payload["trial"]] = payload["usage"]
+            case "measured":
+                evaluation = Evaluation.model_validate(payload["evaluation"])
+                self.evaluations[evaluation.candidate_id] = evaluation
+            case "profiled":
+                self.profiles[payload["candidate_id"]] = Profile.model_validate(payload["profile"])
+            case "advised":
+                self.guidance[payload["node"]] = Guidance.model_validate(payload["guidance"])
+            case "told":
+                self.told[payload["trial"]] = payload
+            case "stopped":
+                self.stop_reason = payload["reason"]
+            case "started" | "resumed":
+                self.stop_reason = RUNNING
+        self.seconds = max(self.seconds, float(payload.get("elapsed_s", 0.0)))
+
+    def evaluation(self, candidate_id: str | None) -> Evaluation | None:
+        evaluation = self.evaluations.get(candidate_id or "")
+        profile = self.profiles.get(candidate_id or "")
+        if evaluation is None or profile is None or not evaluation.measured:
+            return evaluation
+        return evaluation.model_copy(update={"profile": profile})
+
+
+def read_result(events: Iterable[Event]) -> Result:
+    """Rebuild a run from its events.
+
+    Raises JournalError when they do not describe a run, or not even its baseline.
+    """
+    reader = _Reader()
+    try:
+        for event in events:
+            reader.take(event)
+        tree = _tree_of(reader.told)
+    except (KeyError, TypeError, ValueError) as error:
+        raise JournalError(f"the run's journal is damaged: {error}") from error
+    nodes = tuple(_record_of(tree, reader, id) for id in sorted(tree.nodes))
+    trials = nodes[1:]
+    return Result(
+        nodes=nodes,
+        stop_reason=reader.stop_reason,
+        evaluations=len(trials),
+        unique=len({node.evaluation.candidate_id for node in trials if node.evaluation}),
+        failed=sum(node.speedup is None for node in trials),
+        seconds=reader.seconds,
+        tree_digest=_digest(tree, reader.told),
+    )
+
+
+def outcome_of(told: Mapping[str, Any]) -> Outcome:
+    """The outcome a `told` event carried to the search."""
+    kind: OutcomeKind = told["outcome"]
+    return Outcome(kind, reward=told["reward"], prior=told["prior"], expandable=told["expandable"])
+
+
+def _tree_of(told: Mapping[int, Mapping[str, Any]]) -> Tree:
+    if 0 not in told:
+        raise JournalError("the run has not measured its baseline yet; nothing to show")
+    tree = Tree()
+    settle(tree.root, outcome_of(told[0]))
+    for id in sorted(told.keys() - {0}):
+        settle(tree.attach(id, told[id]["parent"]), outcome_of(told[id]))
+    return tree
+
+
+def _record_of(tree: Tree, reader: _Reader, id: int) -> NodeRecord:
+    node, told = tree.nodes[id], reader.told[id]
+    candidate_id = told["candidate_id"]
+    return NodeRecord(
+        id=id,
+        parent=told["parent"],
+        kind=told["kind"],
+        candidate=reader.candidates.get(candidate_id or ""),
+        evaluation=reader.evaluation(candidate_id),
+        guidance=reader.guidance.get(id),
+        reward=told["reward"],
+        prior=told["prior"],
+        visits=node.visits,
+        value=node.value_sum / (node.visits * FIXED_POINT),
+        reason=told["reason"],
+        duplicate_of=told["duplicate_of"],
+        usage=reader.usage.get(id, {}),
+    )
+
+
+def _digest(tree: Tree, told: Mapping[int, Mapping[str, Any]]) -> str:
+    """Hash of the tree's shape, candidates, outcomes and sums; equal digest, equal search."""
+    rows = [
+        [
+            id,
+            told[id]["parent"],
+            told[id]["kind"],
+            told[id]["candidate_id"],
+            node.visits,
+            node.value_sum,
+            node.best,
+        ]
+        for id, node in sorted(tree.nodes.items())
+    ]
+    return tagged_hash("tree", rows, digits=32)

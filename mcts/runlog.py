@@ -1,0 +1,111 @@
+"""The journal as the loop uses it: every answer is written once and found again on resume.
+
+Resume is replay: the loop runs from the start, and whatever the journal already holds is taken
+from there instead of being asked, paid for or measured again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mcts.errors import JournalError
+from mcts.ports import Journal
+
+FORMAT = 1
+_KEYS: Mapping[str, str] = {
+    "asked": "trial",
+    "proposing": "trial",
+    "proposed": "trial",
+    "rejected": "trial",
+    "no_moves": "trial",
+    "abandoned": "trial",
+    "told": "trial",
+    "measuring": "candidate_id",
+    "measured": "candidate_id",
+    "profiling": "candidate_id",
+    "profiled": "candidate_id",
+    "advised": "node",
+}
+
+
+class RunLog:
+    """Appends events that are not there yet; answers from those that are. Thread-safe."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._seen: dict[tuple[str, int | str], Mapping[str, Any]] = {}
+        self._started: Mapping[str, Any] | None = None
+        self._elapsed_before = 0.0
+        for event in journal.events():
+            if event.kind == "started":
+                self._started = event.payload
+            if event.kind in _KEYS:
+                self._seen[event.kind, event.payload[_KEYS[event.kind]]] = event.payload
+            self._elapsed_before = max(
+                self._elapsed_before, float(event.payload.get("elapsed_s", 0.0))
+            )
+        self._clock = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Wall clock spent on the run, earlier sessions included."""
+        return self._elapsed_before + time.monotonic() - self._clock
+
+    def begin(self, settings: Mapping[str, Any]) -> None:
+        """Open a new run, or check that the journal belongs to this one.
+
+        Raises JournalError when the journal was begun with other settings: its answers would
+        then be given to questions that were never asked.
+        """
+        payload = {"format": FORMAT, **settings}
+        if self._started is None:
+            self._append("started", payload)
+            return
+        for name, value in payload.items():
+            if self._started.get(name) != value:
+                raise JournalError(
+                    f"this run was started with {name} = {self._started.get(name)!r}, not "
+                    f"{value!r}; resume it as it was, or start a new run"
+                )
+        self._append("resumed", {})
+
+    def find(self, kind: str, key: int | str) -> Mapping[str, Any] | None:
+        """The event of this kind for this trial or candidate, if it was ever written."""
+        with self._lock:
+            return self._seen.get((kind, key))
+
+    def write(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Append an event unless this trial or candidate already has one of its kind."""
+        with self._lock:
+            key = (kind, payload[_KEYS[kind]])
+            if key not in self._seen:
+                self._seen[key] = payload
+                self._append(kind, payload)
+
+    def confirm(self, kind: str, payload: Mapping[str, Any]) -> bool:
+        """Like `write`, but an event that is there must say the same; returns whether it was.
+
+        Raises JournalError where it does not: the search took another way than before.
+        """
+        before = self.find(kind, payload[_KEYS[kind]])
+        differs = before is not None and any(
+            before.get(name) != value for name, value in payload.items() if name != "elapsed_s"
+        )
+        if differs:
+            raise JournalError(
+                f"the journal does not match this search at trial {payload.get('trial')}: it was "
+                "written by another version of Rooftree or has been edited; start a new run"
+            )
+        self.write(kind, payload)
+        return before is not None
+
+    def stop(self, reason: str) -> None:
+        with self._lock:
+            self._append("stopped", {"reason": reason, "elapsed_s": round(self.elapsed_s, 3)})
+
+    def _append(self, kind: str, payload: Mapping[str, Any]) -> None:
+        self._journal.append(kind, payload)

@@ -1,0 +1,108 @@
+"""Monte Carlo tree search as ask and tell: it sees ids, floats and moves, never a kernel."""
+
+from __future__ import annotations
+
+from mcts.backup import arrive, depart, recall, settle
+from mcts.pruning import refresh_dead
+from mcts.seeding import seed_from
+from mcts.selection import select
+from mcts.settings import SearchSettings
+from mcts.tree import Node, Tree
+from mcts.trial import Move, Outcome, Trial
+
+_MAX_PATIENCE = 1 << 20
+
+
+class Search:
+    """Hands out trials and learns from their outcomes.
+
+    `tell` may come in any order, from any number of trials in flight, and may be repeated: the
+    tree depends only on the set of outcomes told. `ask` depends on the tree, the seed and the
+    number of trials asked before, so that the same answers in the same order of asking and
+    telling give the same tree. Not thread-safe.
+    """
+
+    def __init__(self, root: Outcome, *, settings: SearchSettings | None = None, seed: int = 0):
+        self.settings = settings or SearchSettings()
+        self.seed = seed
+        self.tree = Tree()
+        settle(self.tree.root, root)
+        self._patience = self.settings.patience
+        self._asked = 0
+        self._in_flight: dict[int, Trial] = {}
+        self._told: dict[int, Outcome] = {0: root}
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    def ask(self) -> Trial | None:
+        """The next trial, or None when there is nothing to try now.
+
+        None with trials in flight means: tell one first. None with none in flight means that the
+        proposer has nothing left anywhere.
+        """
+        node = self._select()
+        if node is None:
+            return None
+        self._asked += 1
+        trial = Trial(
+            id=self._asked,
+            parent=node.id,
+            move=Move("repair" if node.state == "failed" else "improve", len(node.children)),
+            seed=seed_from(self.seed, "trial", self._asked),
+        )
+        depart(self.tree.attach(trial.id, node.id))
+        self._in_flight[trial.id] = trial
+        return trial
+
+    def tell(self, trial_id: int, outcome: Outcome) -> None:
+        """Settle a trial. The same outcome told again changes nothing.
+
+        Raises ValueError for a trial that was never asked or was abandoned, and for an outcome
+        that contradicts the one told before.
+        """
+        if trial_id in self._told:
+            if self._told[trial_id] != outcome:
+                raise ValueError(f"trial {trial_id} was already told another outcome")
+            return
+        self._leave_flight(trial_id)
+        node = self.tree.nodes[trial_id]
+        self._told[trial_id] = outcome
+        arrive(node, outcome)
+        refresh_dead(node, self.settings, patience=self._patience)
+
+    def abandon(self, trial_id: int) -> None:
+        """The world failed the trial: no visit is counted, the virtual loss is removed."""
+        self._leave_flight(trial_id)
+        node = self.tree.nodes[trial_id]
+        recall(node)
+        self.tree.detach(node)
+        if node.parent is not None:
+            refresh_dead(node.parent, self.settings, patience=self._patience)
+
+    def exhaust(self, trial_id: int) -> None:
+        """Nothing is left to propose below the trial's parent: abandon it and close the parent."""
+        parent = self.tree.nodes[trial_id].parent
+        if parent is None:
+            raise ValueError("the root is no trial")
+        parent.exhausted = True
+        self.abandon(trial_id)
+
+    def _leave_flight(self, trial_id: int) -> None:
+        if self._in_flight.pop(trial_id, None) is None:
+            raise ValueError(f"trial {trial_id} is not in flight")
+
+    def _select(self) -> Node | None:
+        while True:
+            seed = seed_from(self.seed, "tie", self._asked)
+            node = select(self.tree.root, self.settings, seed=seed, patience=self._patience)
+            if node is not None or self._in_flight or self._patience > _MAX_PATIENCE:
+                return node
+            self._reopen()
+
+    def _reopen(self) -> None:
+        """Pruning must never give up the whole tree: with nothing left, be more patient."""
+        self._patience *= 2
+        for node in reversed(list(self.tree.nodes.values())):
+            refresh_dead(node, self.settings, patience=self._patience)

@@ -1,0 +1,83 @@
+"""The tree: nodes by trial id, with the sums that selection reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+NodeState = Literal["pending", "measured", "failed"]
+FIXED_POINT = 1 << 40
+"""Rewards are summed as integers in units of 2^-40: integer sums do not depend on their order,
+so neither does the tree on the order in which trials are told."""
+
+
+class Node:
+    """One variant. `visits`, `value_sum` and `best` cover the whole subtree, itself included.
+
+    `pending` counts trials in flight in the subtree (the virtual loss). `dead` means that nothing
+    below can be tried any more.
+    """
+
+    __slots__ = (
+        "best", "children", "dead", "exhausted", "id", "parent", "pending", "prior",
+        "reward", "state", "value_sum", "visits",
+    )  # fmt: skip
+
+    def __init__(self, id: int, parent: Node | None) -> None:
+        self.id = id
+        self.parent = parent
+        self.children: list[Node] = []
+        self.state: NodeState = "pending"
+        self.reward = 0
+        self.prior = 0.5
+        self.visits = 0
+        self.value_sum = 0
+        self.best = 0
+        self.pending = 0
+        self.exhausted = False
+        self.dead = False
+
+    @property
+    def mean(self) -> float:
+        """Mean reward of the subtree in [0, 1]; trials in flight count as zero."""
+        seen = self.visits + self.pending
+        return self.value_sum / (seen * FIXED_POINT) if seen else 0.0
+
+    @property
+    def settled_children(self) -> list[Node]:
+        return [child for child in self.children if child.state != "pending"]
+
+    def lineage(self) -> Iterator[Node]:
+        """This node, its parent, and so on to the root."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+class Tree:
+    """Nodes by id. The root has id 0."""
+
+    def __init__(self) -> None:
+        self.root = Node(0, None)
+        self.nodes: dict[int, Node] = {0: self.root}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def attach(self, id: int, parent: int) -> Node:
+        """Add a pending node; children stay in the order of their ids."""
+        node = Node(id, self.nodes[parent])
+        siblings = self.nodes[parent].children
+        siblings.append(node)
+        if len(siblings) > 1 and siblings[-2].id > id:
+            siblings.sort(key=lambda sibling: sibling.id)
+        self.nodes[id] = node
+        return node
+
+    def detach(self, node: Node) -> None:
+        """Take a pending leaf out again, as if it had never been asked for."""
+        if node.parent is None or node.state != "pending":
+            raise ValueError(f"node {node.id} is no pending child")
+        node.parent.children.remove(node)
+        del self.nodes[node.id]

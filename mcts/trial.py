@@ -1,0 +1,53 @@
+"""What passes between the search and its caller: moves out, outcomes in. No kernel anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MoveKind = Literal["improve", "repair"]
+OutcomeKind = Literal["measured", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What the search wants from this node: improve what works, or repair what failed.
+
+    `ordinal` counts the parent's earlier children, so that the first try can be told from the
+    seventh.
+    """
+
+    kind: MoveKind
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One question to the world: a new child of node `parent`. `seed` is fresh per trial."""
+
+    id: int
+    parent: int
+    move: Move
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer: a reward in [0, 1] for what was measured, 0 for what failed.
+
+    `prior` in (0, 1] is the proposer's expectation. A node that is not `expandable` gets no
+    children: it is near its peak, stands elsewhere in the tree, or holds no code at all.
+    """
+
+    kind: OutcomeKind
+    reward: float = 0.0
+    prior: float = 0.5
+    expandable: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.reward <= 1.0:
+            raise ValueError(f"a reward lies in [0, 1], not {self.reward!r}")
+        if self.kind == "failed" and self.reward != 0.0:
+            raise ValueError("a failed trial has the reward 0")
+        if not 0.0 < self.prior <= 1.0:
+            raise ValueError(f"a prior lies in (0, 1], not {self.prior!r}")

@@ -1,0 +1,184 @@
+"""The search core: properties that must hold for any world."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcts.search import Search
+from mcts.selection import widening_bound
+from mcts.settings import SearchSettings
+from mcts.trial import Outcome, Trial
+
+ROOT = Outcome("measured", reward=0.1, prior=1.0)
+
+
+def outcome_for(trial: Trial, salt: int = 0) -> Outcome:
+    """A deterministic outcome per trial: one in four fails."""
+    rng = random.Random(trial.seed ^ salt)
+    if rng.random() < 0.25:
+        return Outcome("failed", prior=0.3)
+    return Outcome("measured", reward=rng.random(), prior=rng.uniform(0.1, 1.0))
+
+
+def snapshot(search: Search) -> list[tuple[object, ...]]:
+    return [
+        (
+            node.id,
+            node.parent.id if node.parent else None,
+            node.state,
+            node.visits,
+            node.value_sum,
+            node.best,
+            node.pending,
+            node.dead,
+            tuple(child.id for child in node.children),
+        )
+        for _, node in sorted(search.tree.nodes.items())
+    ]
+
+
+def grown(trials: int, *, seed: int = 1, in_flight: int = 1) -> Search:
+    search = Search(ROOT, seed=seed)
+    waiting: list[Trial] = []
+    for _ in range(trials):
+        trial = search.ask()
+        assert trial is not None
+        waiting.append(trial)
+        if len(waiting) == in_flight:
+            landed = waiting.pop(0)
+            search.tell(landed.id, outcome_for(landed))
+    for trial in waiting:
+        search.tell(trial.id, outcome_for(trial))
+    return search
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), batch=st.integers(2, 12), rounds=st.integers(1, 6))
+def test_tell_does_not_depend_on_the_order(seed: int, batch: int, rounds: int) -> None:
+    one, other = Search(ROOT, seed=seed), Search(ROOT, seed=seed)
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        trials = [trial for _ in range(batch) if (trial := one.ask())]
+        again = [trial for _ in range(batch) if (trial := other.ask())]
+        assert trials == again
+        for trial in trials:
+            one.tell(trial.id, outcome_for(trial))
+        shuffled = rng.sample(again, len(again))
+        for trial in shuffled:
+            other.tell(trial.id, outcome_for(trial))
+            other.tell(trial.id, outcome_for(trial))
+        assert snapshot(one) == snapshot(other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    in_flight=st.integers(1, 8),
+    factor=st.floats(0.5, 4),
+    alpha=st.floats(0.2, 0.9),
+)
+def test_widening_bound_holds_at_every_ask(
+    seed: int, in_flight: int, factor: float, alpha: float
+) -> None:
+    constants = SearchSettings(
+        widening_root=factor, widening_measured=factor, widening_exponent=alpha
+    )
+    search = Search(ROOT, settings=constants, seed=seed)
+    waiting: list[Trial] = []
+    for _ in range(60):
+        if len(waiting) < in_flight and (trial := search.ask()):
+            parent = search.tree.nodes[trial.parent]
+            live_before = sum(not child.dead for child in parent.children) - 1
+            # The ask itself put one trial in flight; the bound was checked without it.
+            parent.pending -= 1
+            assert live_before < widening_bound(parent, constants)
+            parent.pending += 1
+            waiting.append(trial)
+        else:
+            landed = waiting.pop(0)
+            search.tell(landed.id, outcome_for(landed))
+
+
+def test_the_same_seed_grows_the_same_tree_and_another_does_not() -> None:
+    assert snapshot(grown(50, seed=3)) == snapshot(grown(50, seed=3))
+    assert snapshot(grown(50, seed=3)) != snapshot(grown(50, seed=4))
+
+
+def test_abandon_leaves_no_trace_in_the_sums() -> None:
+    search = grown(20)
+    before = snapshot(search)
+    trial = search.ask()
+    assert trial is not None
+    assert search.tree.root.pending == 1
+    search.abandon(trial.id)
+    assert snapshot(search) == before
+    assert search.in_flight == 0
+
+
+def test_virtual_loss_spreads_trials_in_flight() -> None:
+    search = grown(30)
+    trials = [search.ask() for _ in range(6)]
+    parents = {trial.parent for trial in trials if trial}
+    assert len(parents) > 1
+    assert search.tree.root.pending == 6
+
+
+def test_tell_refuses_what_contradicts_or_was_never_asked() -> None:
+    search = Search(ROOT)
+    trial = search.ask()
+    assert trial is not None
+    search.tell(trial.id, Outcome("measured", reward=0.4))
+    with pytest.raises(ValueError, match="another outcome"):
+        search.tell(trial.id, Outcome("measured", reward=0.5))
+    with pytest.raises(ValueError, match="not in flight"):
+        search.tell(99, Outcome("failed"))
+    with pytest.raises(ValueError, match="not in flight"):
+        search.abandon(trial.id)
+
+
+def test_43_failures_in_a_row_do_not_end_the_search() -> None:
+    search = Search(ROOT, settings=SearchSettings(max_repairs=1, patience=4))
+    for _ in range(43):
+        trial = search.ask()
+        assert trial is not None
+        search.tell(trial.id, Outcome("failed"))
+    assert search.ask() is not None
+
+
+def test_a_failed_node_gets_its_repairs_and_no_more() -> None:
+    search = Search(ROOT, settings=SearchSettings(max_repairs=2))
+    for _ in range(60):
+        trial = search.ask()
+        assert trial is not None
+        search.tell(trial.id, Outcome("failed"))
+    failed = [node for node in search.tree.nodes.values() if node.state == "failed"]
+    assert max(len(node.children) for node in failed) <= 2
+
+
+def test_the_search_ends_when_the_proposer_has_nothing_left() -> None:
+    search = Search(ROOT)
+    for _ in range(5):
+        trial = search.ask()
+        assert trial is not None
+        search.tell(trial.id, Outcome("measured", reward=0.2))
+    while (trial := search.ask()) is not None:
+        search.exhaust(trial.id)
+    assert all(node.exhausted for node in search.tree.nodes.values())
+
+
+def test_good_lines_are_visited_more_than_bad_ones() -> None:
+    search = Search(ROOT, seed=5)
+    good: set[int] = set()
+    for _ in range(200):
+        trial = search.ask()
+        assert trial is not None
+        lucky = trial.parent in good or (trial.parent == 0 and trial.id == 1)
+        if lucky:
+            good.add(trial.id)
+        search.tell(trial.id, Outcome("measured", reward=0.8 if lucky else 0.1))
+    root_visits = {child.id: child.visits for child in search.tree.root.children}
+    assert root_visits[1] > 3 * max(visits for id, visits in root_visits.items() if id != 1)
