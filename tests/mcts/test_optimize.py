@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +60,7 @@ def test_finds_a_faster_variant_and_accounts_for_every_trial() -> None:
     assert best.evaluation.timing.median_us == toy_time_us(best.candidate.tunables)
     path = result.path_to(best)
     assert path[0].id == 0 and path[-1] is best
-    assert all(child.parent == parent.id for parent, child in zip(path, path[1:], strict=False))
+    assert all(child.parent == parent.id for parent, child in itertools.pairwise(path))
 
 
 def test_same_seed_same_tree_also_with_trials_in_flight() -> None:
