@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class RooftreeError(Exception):
     """Root of every error Rooftree raises on purpose. Its text is one line a person can act on."""
@@ -27,8 +30,13 @@ class JournalError(WorldError):
 class ProposalRejected(RooftreeError):
     """A proposer answered with something that is no usable candidate.
 
-    This is evidence about the line being searched, so the trial is told as failed.
+    This is evidence about the line being searched, so the trial is told as failed. `usage` is
+    what the answer cost all the same, as in a `Proposal`.
     """
+
+    def __init__(self, message: str = "", *, usage: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.usage: Mapping[str, Any] = dict(usage or {})
 
 
 class NoMoves(RooftreeError):

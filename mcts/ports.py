@@ -129,8 +129,8 @@ class Event:
 class Journal(Protocol):
     """Append-only record of a run.
 
-    `append` returns only when the event would survive a power cut. Not thread-safe: the loop
-    appends from one thread.
+    `append` returns only when the event would survive a power cut. It may be called from several
+    threads, but never from two at once.
     """
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event: ...

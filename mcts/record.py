@@ -103,6 +103,8 @@ class _Reader:
                 candidate = Candidate.model_validate(payload["candidate"])
                 self.candidates[candidate.id] = candidate
                 self.usage[payload["trial"]] = payload["usage"]
+            case "rejected":
+                self.usage[payload["trial"]] = payload["usage"]
             case "measured":
                 evaluation = Evaluation.model_validate(payload["evaluation"])
                 self.evaluations[evaluation.candidate_id] = evaluation

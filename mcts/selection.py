@@ -1,4 +1,4 @@
-"""Selection: from the root, widen where the bound allows it, else follow PUCT."""
+"""Selection: PUCT from the root down, where making a further child is one of the choices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from mcts.pruning import is_closed
 from mcts.seeding import seed_from
 from mcts.settings import SearchSettings
 from mcts.tree import FIXED_POINT, Node
+
+NEWCOMER_PRIOR = 0.5
+"""P of a child not yet made: what an average proposal is given."""
 
 
 def widening_bound(node: Node, settings: SearchSettings) -> int:
@@ -35,47 +38,82 @@ def can_widen(node: Node, settings: SearchSettings, *, patience: int) -> bool:
     return live < widening_bound(node, settings)
 
 
-def puct_score(child: Node, parent: Node, settings: SearchSettings) -> float:
-    """Q + c * P * sqrt(N_parent) / (1 + n), Q in [0, 1] mixing the subtree's mean and best."""
-    best = child.best / FIXED_POINT
-    q = (1 - settings.best_weight) * child.mean + settings.best_weight * best
-    parent_seen = parent.visits + parent.pending
-    seen = child.visits + child.pending
-    return q + settings.exploration * child.prior * math.sqrt(parent_seen) / (1 + seen)
+class Scorer:
+    """PUCT scores against the best reward seen so far in the whole tree.
+
+    score = Q + c * P * sqrt(N) / (1 + n) (Silver et al. 2017), with N the node's visits and n the
+    child's. Q = exp((v - top) / temperature), where v mixes mean and best of the subtree: near a
+    ceiling, variants worth telling apart differ by little in log speedup, and without this
+    sharpening they would all look alike. Q is 1 for the best line and falls towards 0.
+    """
+
+    def __init__(self, root: Node, settings: SearchSettings) -> None:
+        self._top = root.best / FIXED_POINT
+        self._settings = settings
+
+    def child(self, child: Node, node: Node) -> float:
+        """Score of following `child` from `node`."""
+        share = self._settings.best_weight
+        value = (1 - share) * child.mean + share * child.best / FIXED_POINT
+        return self._score(value, child.prior, node, child.visits + child.pending)
+
+    def newcomer(self, node: Node) -> float:
+        """Score of a child of `node` not yet made: expected to be worth what `node` is worth.
+
+        It competes with the children there are, so that a good node goes on being widened and a
+        worse one is passed through (first-play urgency). Children made so far count as its visits.
+        """
+        value = node.reward / FIXED_POINT
+        return self._score(value, NEWCOMER_PRIOR, node, len(node.children))
+
+    def _score(self, value: float, prior: float, node: Node, visits: int) -> float:
+        q = math.exp((value - self._top) / self._settings.temperature)
+        seen = node.visits + node.pending
+        return q + self._settings.exploration * prior * math.sqrt(seen) / (1 + visits)
 
 
 def select(root: Node, settings: SearchSettings, *, seed: int, patience: int) -> Node | None:
     """The node to widen next, or None when every open node waits for a trial in flight.
 
-    Walks down by PUCT and turns back where a subtree cannot be widened now. Ties are broken by
-    `seed`, so that equal nodes are not always taken in the order they were made.
+    At each node a further child, where the widening bound allows one, competes with the children
+    there are; turns back where nothing below can be widened now. Ties are broken by `seed`, so
+    that equal nodes are not always taken in the order they were made.
     """
-    path: list[Iterator[Node]] = [iter((root,))]
+    scorer = Scorer(root, settings)
+
+    def ranked(node: Node) -> Iterator[Node]:
+        """Live settled children, and the node itself for a further child, the best first."""
+        scored = [
+            (scorer.child(child, node), child)
+            for child in node.children
+            if child.state != "pending" and not child.dead
+        ]
+        if can_widen(node, settings, patience=patience):
+            scored.append((scorer.newcomer(node), node))
+        return _best_first(scored, seed)
+
+    path = [(root, ranked(root))]
     while path:
-        node = next(path[-1], None)
-        if node is None:
+        node, options = path[-1]
+        option = next(options, None)
+        if option is None:
             path.pop()
-        elif can_widen(node, settings, patience=patience):
+        elif option is node:
             return node
         else:
-            path.append(_ranked_children(node, settings, seed))
+            path.append((option, ranked(option)))
     return None
 
 
-def _ranked_children(node: Node, settings: SearchSettings, seed: int) -> Iterator[Node]:
-    """Live settled children, best score first; the order beyond the first is made only if asked."""
-    scored = [
-        (puct_score(child, node, settings), child)
-        for child in node.children
-        if child.state != "pending" and not child.dead
-    ]
+def _best_first(scored: list[tuple[float, Node]], seed: int) -> Iterator[Node]:
+    """By falling score; the order beyond the first is made only if it is asked for."""
     if not scored:
         return
     top = max(score for score, _ in scored)
-    tied = [child for score, child in scored if score == top]
-    first = tied[0] if len(tied) == 1 else min(tied, key=lambda child: seed_from(seed, child.id))
+    tied = [node for score, node in scored if score == top]
+    first = tied[0] if len(tied) == 1 else min(tied, key=lambda node: seed_from(seed, node.id))
     yield first
-    rest = [(-score, seed_from(seed, child.id), child) for score, child in scored]
-    for _, _, child in sorted(rest, key=lambda entry: entry[:2]):
-        if child is not first:
-            yield child
+    rest = [(-score, seed_from(seed, node.id), node) for score, node in scored]
+    for _, _, node in sorted(rest, key=lambda entry: entry[:2]):
+        if node is not first:
+            yield node

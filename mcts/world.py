@@ -56,7 +56,8 @@ class World:
             self._log.write("no_moves", {"trial": trial})
             return Answer(error=error)
         except ProposalRejected as error:
-            self._log.write("rejected", {"trial": trial, "reason": str(error)})
+            usage = dict(error.usage)
+            self._log.write("rejected", {"trial": trial, "reason": str(error), "usage": usage})
             return Answer(error=error)
         except WorldError as error:
             return Answer(error=error)
@@ -82,7 +83,7 @@ class World:
             proposal = Proposal(candidate=candidate, prior=found["prior"], usage=usage)
             return Answer(proposal=proposal)
         if found := self._log.find("rejected", trial):
-            return Answer(error=ProposalRejected(found["reason"]))
+            return Answer(error=ProposalRejected(found["reason"], usage=found["usage"]))
         if self._log.find("no_moves", trial):
             return Answer(error=NoMoves())
         return None

@@ -1,0 +1,1 @@
+"""The proposers: what code could the next variant be?"""

@@ -1,0 +1,77 @@
+"""A candidate's source as text: its plan comment, its kernels, its defaults, its includes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from mcts.domain import Scalar, parse_launch_plan
+
+PLAN_COMMENT = re.compile(r"/\*\s*rooftree\b.*?\*/", re.DOTALL)
+_LEXEMES = re.compile(
+    r"""
+      (?P<comment> //[^\n]* | /\*.*?\*/ )
+    | (?P<text> R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+              | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
+_KERNEL = re.compile(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(")
+_DIRECTIVE = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b[ \t]*(.*)$", re.M)
+
+
+def without_comments(source: str) -> str:
+    """The source with line splices joined and each comment turned into a space."""
+    joined = re.sub(r"\\\r?\n", "", source)
+    return _LEXEMES.sub(lambda found: " " if found["comment"] else found[0], joined)
+
+
+def kernel_names(source: str) -> frozenset[str]:
+    """Names of the `__global__` functions that a source defines or declares."""
+    code = re.sub(r"^[ \t]*#.*$", "", without_comments(source), flags=re.M)
+    return frozenset(_KERNEL.findall(_without_attributes(code)))
+
+
+def included_files(source: str) -> tuple[str, ...]:
+    """What the source pulls in: `name` for ``#include <name>``, the raw text for all else."""
+    operands: list[str] = []
+    for directive, operand in _DIRECTIVE.findall(without_comments(source)):
+        angled = re.fullmatch(r"<([^>]+)>\s*", operand)
+        plain = directive == "include" and angled is not None
+        operands.append(angled[1].strip() if plain and angled else f"{directive} {operand}".strip())
+    return tuple(operands)
+
+
+def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
+    """The source with `tunables` as the defaults of its plan, so that it runs as it stands.
+
+    A plan written in a form this cannot edit is returned as it is.
+    """
+    found = PLAN_COMMENT.search(source)
+    if found is None:
+        return source
+    plan = found[0]
+    for name, value in tunables.items():
+        entry = re.compile(
+            rf"^([ \t]*{re.escape(name)}\s*=\s*\{{.*?\bdefault\s*=\s*)"
+            r"""("[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
+            re.MULTILINE,
+        )
+        literal = json.dumps(value)
+        plan = entry.sub(lambda match, literal=literal: match[1] + literal, plan, count=1)  # type: ignore[misc]
+    edited = source[: found.start()] + plan + source[found.end() :]
+    return edited if parse_launch_plan(edited).space.default() == dict(tunables) else source
+
+
+def _without_attributes(code: str) -> str:
+    """Drop `__launch_bounds__(...)` and its like, whose parentheses look like a signature."""
+    while (found := _ATTRIBUTE.search(code)) is not None:
+        depth, end = 0, found.end()
+        for end in range(found.end(), len(code)):
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            if depth == 0:
+                break
+        code = code[: found.start()] + code[end + 1 :]
+    return code

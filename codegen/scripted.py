@@ -1,0 +1,247 @@
+"""The proposer without a model: moves over the tunables that a kernel declares.
+
+It is the embedded default, the baseline that a language model has to beat, and what continuous
+integration runs. All it knows comes from the request: guidance, lessons, what was tried.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.lattice import Lattice, Rows
+from codegen.playbook import method_name
+from codegen.weights import tunable_weights
+from mcts.domain import Candidate, Guidance, KernelTask, TunableSpace, parse_launch_plan
+from mcts.errors import NoMoves
+from mcts.ports import Proposal, ProposalRequest
+
+STEP_DECAY = 0.5
+"""A value two positions away is this much less likely than the adjacent one."""
+STEPWISE = 0.5
+"""Factor on a pair whose two changes could as well be made one after the other."""
+HOMEWARD = 4.0
+"""In a repair: how much likelier a step towards the default is than one away from it."""
+SIBLING_FADE = 0.5
+"""How much a tunable fades once all of its single moves from this parent were tried."""
+_QUICK_DRAWS = 32
+
+
+@dataclass(slots=True)
+class _Ground:
+    """A space in both its forms, with the candidate ids of one source computed so far."""
+
+    space: TunableSpace
+    lattice: Lattice
+    shared: NDArray[np.bool_]
+    """shared[i, j]: tunables i and j exercise a common method."""
+    ids: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+
+class ScriptedProposer:
+    """Draws an untried configuration near the parent's: the closer and the better advised, the
+    likelier.
+
+    The weight of a configuration is the product over its changed tunables of (weight of the
+    tunable) x (weight of the step) / (number of tunables). Summed over a full product space that
+    makes changes of 1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; where constraints forbid
+    single steps, pairs and far jumps take over by themselves, so every configuration can be
+    reached. Deterministic in `request.seed`; keeps caches but no state.
+    """
+
+    name = "scripted"
+    inline = True
+
+    def __init__(self) -> None:
+        self._ground = lru_cache(maxsize=16)(_break_ground)
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        """A neighbour of the parent. Raises NoMoves when the whole space was tried."""
+        source = request.parent.source
+        ground = self._ground(_TaskKey(request.task), source)
+        if not ground.lattice.names:
+            raise NoMoves("the kernel declares no tunables, so there is nothing to move")
+        rng = random.Random(request.seed)
+        origin = ground.lattice.encode(request.parent.tunables)
+        pool = ground.lattice.around(origin, rng)
+        weights = _weigh(request, ground, origin, pool)
+        row = _draw_untried(request, ground, pool, weights.of_rows, rng)
+        return _proposal(request, ground, origin, row, weights.of_tunables)
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskKey:
+    """Lets a task be a cache key by its id."""
+
+    task: KernelTask = field(compare=False)
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.task.id)
+
+
+def _break_ground(key: _TaskKey, source: str) -> _Ground:
+    space = parse_launch_plan(source).space if key.task.dialect == "cuda" else key.task.space
+    methods = [set(tunable.methods) for tunable in space.tunables.values()]
+    shared = np.array([[bool(a & b) for b in methods] for a in methods], dtype=np.bool_)
+    if methods:
+        np.fill_diagonal(shared, False)
+    return _Ground(space=space, lattice=Lattice(space, key.task), shared=shared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    of_rows: NDArray[np.float64]
+    of_tunables: NDArray[np.float64]
+
+
+def _weigh(request: ProposalRequest, ground: _Ground, origin: Rows, pool: Rows) -> _Weights:
+    lattice = ground.lattice
+    advised = tunable_weights(
+        ground.space.tunables, guidance=request.guidance, lessons=request.lessons
+    )
+    tunables = np.array([advised[name] for name in lattice.names])
+    repair = request.move.kind == "repair"
+    if repair:
+        # What differs from the safe default is what can have broken.
+        tunables = tunables * np.where(origin != lattice.defaults, HOMEWARD, 1.0 / HOMEWARD)
+    tunables = tunables / tunables.mean()
+    changed = pool != origin
+    single = changed.sum(axis=1) == 1
+    tunables = tunables * _fade(request, ground, pool[single], changed[single])
+    factors = np.ones((len(lattice.names), max(map(len, lattice.values))))
+    for column, values in enumerate(lattice.values):
+        steps = _steps(len(values), int(origin[column]), int(lattice.defaults[column]), repair)
+        factors[column, : len(values)] = steps * tunables[column] / len(lattice.names)
+        factors[column, origin[column]] = 1.0
+    rows = factors[np.arange(len(lattice.names)), pool].prod(axis=1)
+    return _Weights(rows * _coupling(ground, pool, changed, single), tunables)
+
+
+def _steps(count: int, origin: int, default: int, repair: bool) -> NDArray[np.float64]:
+    """Weights of the values of one tunable, summing to 1 without the present value."""
+    weights = [0.0 if at == origin else STEP_DECAY ** abs(at - origin) for at in range(count)]
+    if repair:
+        home = abs(origin - default)
+        weights = [w * HOMEWARD if abs(at - default) < home else w for at, w in enumerate(weights)]
+    total = sum(weights)
+    return np.array([w / total if total else 0.0 for w in weights])
+
+
+def _fade(
+    request: ProposalRequest, ground: _Ground, singles: Rows, changed: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Factors that turn later siblings to tunables which earlier ones did not move."""
+    tried = np.array(
+        [_id_of(ground, request.parent.source, row) in request.tried for row in singles], dtype=bool
+    )
+    there = changed.sum(axis=0)
+    gone = changed[tried].sum(axis=0) if len(singles) else there
+    fade: NDArray[np.float64] = 1.0 - SIBLING_FADE * gone / np.maximum(there, 1)
+    return fade
+
+
+def _coupling(
+    ground: _Ground, pool: Rows, changed: NDArray[np.bool_], single: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Halve pairs that share no method and whose two steps are allowed one by one."""
+    reachable = np.zeros((pool.shape[1], pool.max(initial=0) + 1), dtype=np.bool_)
+    for column in range(pool.shape[1]):
+        reachable[column, pool[single & changed[:, column], column]] = True
+    columns = np.arange(pool.shape[1])
+    stepwise = (reachable[columns, pool] | ~changed).all(axis=1)
+    related = ((changed @ ground.shared) & changed).any(axis=1)
+    pair = changed.sum(axis=1) == 2
+    return np.where(pair & stepwise & ~related, STEPWISE, 1.0)
+
+
+def _draw_untried(
+    request: ProposalRequest,
+    ground: _Ground,
+    pool: Rows,
+    weights: NDArray[np.float64],
+    rng: random.Random,
+) -> Rows:
+    """Draw rows by weight until one is untried; ids are computed only for rows looked at."""
+    source = request.parent.source
+    alive = np.ones(len(pool), dtype=np.bool_)
+    for _ in range(_QUICK_DRAWS if len(pool) else 0):
+        at = _pick(weights, rng)
+        if _id_of(ground, source, pool[at]) not in request.tried:
+            chosen: Rows = pool[at]
+            return chosen
+        alive[at] = False
+        weights = np.where(alive, weights, 0.0)
+        if not weights.any():
+            break
+    for at, row in enumerate(pool):
+        alive[at] = alive[at] and _id_of(ground, source, row) not in request.tried
+    if not alive.any():
+        raise NoMoves("every configuration within reach was tried")
+    left: Rows = pool[alive]
+    last: Rows = left[_pick(weights[alive], rng)]
+    return last
+
+
+def _pick(weights: NDArray[np.float64], rng: random.Random) -> int:
+    """A position with probability proportional to its weight."""
+    sums = weights.cumsum()
+    at = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+    return min(at, len(weights) - 1)
+
+
+def _id_of(ground: _Ground, source: str, row: Rows) -> str:
+    key = tuple(row.tolist())
+    found = ground.ids.get(key)
+    if found is None:
+        found = Candidate(source=source, tunables=ground.lattice.decode(row)).id
+        ground.ids[key] = found
+    return found
+
+
+def _proposal(
+    request: ProposalRequest,
+    ground: _Ground,
+    origin: Rows,
+    row: Rows,
+    weights: NDArray[np.float64],
+) -> Proposal:
+    before, after = ground.lattice.decode(origin), ground.lattice.decode(row)
+    moved = [name for name in ground.lattice.names if before[name] != after[name]]
+    methods = tuple(
+        dict.fromkeys(chain.from_iterable(ground.space.tunables[name].methods for name in moved))
+    )
+    steps = ", ".join(f"{name} {before[name]} -> {after[name]}" for name in moved)
+    candidate = Candidate(
+        source=request.parent.source,
+        tunables=after,
+        methods=methods,
+        rationale=steps + _because(request, methods),
+    )
+    return Proposal(candidate=candidate, prior=_prior(weights[origin != row]))
+
+
+def _because(request: ProposalRequest, methods: tuple[str, ...]) -> str:
+    """`: the methods' names, and which finding suggests them`."""
+    names = ", ".join(method_name(method) for method in methods)
+    if request.move.kind == "repair":
+        names = f"repair of {request.evaluation.status.replace('_', ' ')}"
+    tool = _strongest_tool(request.guidance, methods)
+    return (f": {names}" if names else "") + (f", as {tool} suggests" if tool else "")
+
+
+def _strongest_tool(guidance: Guidance, methods: tuple[str, ...]) -> str | None:
+    pointing = [found for found in guidance.findings if set(found.methods) & set(methods)]
+    return max(pointing, key=lambda found: found.strength).tool if pointing else None
+
+
+def _prior(moved: NDArray[np.float64]) -> float:
+    """1/2 for a single move of a tunable of average weight; less for each further change."""
+    mean = math.exp(sum(math.log(weight) for weight in moved.tolist()) / len(moved))
+    return min(0.95, max(0.05, mean / (1.0 + mean) * 0.9 ** (len(moved) - 1)))

@@ -1,0 +1,1 @@
+"""Room of the search over a CUTLASS tree; nothing lives here yet."""

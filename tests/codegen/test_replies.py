@@ -1,0 +1,187 @@
+"""Replies of all shapes become candidates, or reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.plan_text import included_files, kernel_names, with_defaults
+from codegen.replies import parse_reply, parse_values
+from mcts.domain import Candidate, parse_launch_plan
+from mcts.errors import ProposalRejected
+from tests.codegen.cases import DEFAULTS, SCALE, ask, space_task
+
+PROSE = (
+    "## Analysis\n\nNarrow loads; memory.async_copy would not help.\n\n"
+    "## Plan\n\nLoad wider: memory.vectorized_loads, compute.brand_new\n\n## Code\n\n"
+)
+FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
+
+
+def fenced(code: str, language: str = "cuda") -> str:
+    return f"{PROSE}```{language}\n{code}\n```\nGood luck!"
+
+
+@pytest.mark.parametrize("language", ["cuda", "cpp", "c++", "", "CUDA C++", "cu title=kernel.cu"])
+def test_any_fence_will_do(language: str) -> None:
+    candidate = parse_reply(fenced(FASTER, language), ask())
+    assert "x[i] + x[i]" in candidate.source
+    assert candidate.tunables == DEFAULTS
+    assert candidate.methods == ("memory.vectorized_loads", "compute.brand_new")
+    assert candidate.rationale.startswith("Load wider")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(FASTER, id="no fence at all"),
+        pytest.param(f"Sure, here it is:\n\n{FASTER}", id="talk before the plan"),
+        pytest.param(f"{PROSE}~~~~cuda\n{FASTER}\n~~~~", id="tildes"),
+        pytest.param(f"{PROSE}```cuda\n{FASTER}", id="fence never closed"),
+        pytest.param(fenced(FASTER).replace("\n", "\r\n"), id="carriage returns"),
+        pytest.param(f"```cuda\nx[i] + x[i]\n```\n{fenced(FASTER)}", id="a snippet first"),
+        pytest.param(f"```cuda\n__global__ void old() {{}}\n```\n{fenced(FASTER)}", id="old code"),
+    ],
+)
+def test_the_file_is_found_wherever_it_stands(text: str) -> None:
+    candidate = parse_reply(text, ask())
+    assert "x[i] + x[i]" in candidate.source
+    assert parse_launch_plan(candidate.source).kernels == ("scale",)
+
+
+def test_a_plan_in_a_block_of_its_own_is_joined() -> None:
+    plan, code = FASTER.split("*/\n", 1)
+    text = f"{PROSE}```toml\n{plan}*/\n```\nand\n```cuda\n{code}\n```"
+    assert parse_reply(text, ask()).source.startswith("/* rooftree")
+
+
+def test_code_without_a_plan_borrows_the_parents_when_its_kernels_are_the_same() -> None:
+    parent = Candidate(source=SCALE, tunables={**DEFAULTS, "BLOCK": 256})
+    code = FASTER.split("*/\n", 1)[1]
+    assert parse_reply(fenced(code), ask(parent=parent)).tunables["BLOCK"] == 256
+    with pytest.raises(ProposalRejected, match=r"no /\* rooftree.*kernels are not the parent's"):
+        parse_reply(fenced(code.replace("scale(", "other(")), ask(parent=parent))
+
+
+def test_a_reply_that_only_moves_defaults_is_the_same_candidate_as_the_move() -> None:
+    values = {**DEFAULTS, "BLOCK": 256, "HINT": 1}
+    candidate = parse_reply(fenced(with_defaults(SCALE, values)), ask())
+    assert candidate.id == Candidate(source=SCALE, tunables=values).id
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("I'm sorry, but I can't help with that.", "no CUDA code"),
+        (fenced("x = 1"), "no CUDA code"),
+        (fenced(SCALE), "changes nothing"),
+        (fenced(FASTER.replace('"x", "y"', '"x", "z"')), "unknown buffer 'z'"),
+        (fenced(FASTER.replace("values = [1, 2, 4]", "values = [1, 2")), "not TOML"),
+        (fenced(FASTER.replace("default = 64", "default = 65")), "65 is not among"),
+        (fenced(FASTER.replace("VEC == 0", "VEC == 1")), "excludes the default values"),
+        (fenced(FASTER.replace('block = ["BLOCK"]', "block = [2048]")), "2048 threads per block"),
+        (fenced(FASTER.replace("n, BLOCK * ITEMS", "n, 0")), "cannot evaluate"),
+        (fenced(FASTER.replace('kernel = "scale"', 'kernel = "lost"')), "no __global__ function"),
+        (fenced(FASTER.replace('extern "C" ', "")), 'extern "C"'),
+        (fenced(FASTER + '#include "/etc/passwd"'), "device headers only"),
+        (fenced(FASTER + "#include <iostream>"), "device headers only"),
+        (fenced(FASTER + "#include <cuda/../secret>"), "device headers only"),
+        (fenced(FASTER + "/" * 300_000), "larger than 256 KB"),
+    ],
+)
+def test_a_reply_that_cannot_be_used_says_why(text: str, reason: str) -> None:
+    with pytest.raises(ProposalRejected, match=reason):
+        parse_reply(text, ask())
+
+
+def test_a_reply_that_was_cut_off_or_withheld_is_no_candidate() -> None:
+    with pytest.raises(ProposalRejected, match="cut off"):
+        parse_reply(fenced(FASTER), ask(), finish_reason="length")
+    with pytest.raises(ProposalRejected, match="withheld"):
+        parse_reply("", ask(), finish_reason="content_filter")
+
+
+def test_device_headers_are_welcome() -> None:
+    source = "#include <cuda_fp16.h>\n#include <cuda/pipeline>\n" + FASTER
+    assert parse_reply(fenced(source), ask()).source.startswith("#include <cuda_fp16.h>")
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '#inc\\\nlude "/etc/passwd"',
+        '%:include "/etc/passwd"',
+        '# /* */ include "/etc/passwd"',
+        'const char* a = "/*";\n#include "/etc/passwd"\n// */',
+        '#embed "/etc/passwd"',
+        "#include MACRO",
+    ],
+)
+def test_includes_do_not_hide(hidden: str) -> None:
+    assert included_files(hidden), hidden
+    with pytest.raises(ProposalRejected, match="device headers only"):
+        parse_reply(fenced(f"{FASTER}\n{hidden}\n"), ask())
+
+
+def test_includes_in_comments_and_texts_are_none() -> None:
+    assert included_files('// #include "a"\n/*\n#include <b>\n*/\nauto s = R"(\n)";') == ()
+
+
+def test_kernel_names_are_read_past_attributes_and_directives() -> None:
+    source = """
+    template <int N> __device__ int helper(int a);
+    extern "C" __global__ void
+    #if BOUNDS
+    __launch_bounds__(BM * BN / (TM * TN))
+    #endif
+    first(const float* x);
+    __launch_bounds__(64) __global__ void second() {}  // __global__ void third() {}
+    """
+    assert kernel_names(source) == {"first", "second"}
+
+
+def test_defaults_are_rewritten_in_the_plan_alone() -> None:
+    values = {**DEFAULTS, "BLOCK": 512, "ITEMS": 4}
+    edited = with_defaults(SCALE, values)
+    assert parse_launch_plan(edited).space.default() == values
+    assert edited.split("*/", 1)[1] == SCALE.split("*/", 1)[1]
+    assert with_defaults(edited, DEFAULTS) == SCALE
+
+
+class TestValues:
+    request = ask(space_task())
+    space = request.task.space
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            'Why.\n```json\n{"T1": 3}\n```',
+            'Why.\n```\n{"T1": 3.0}\n```',
+            'I choose {"T1": "3"}.',
+            '```json\n{"T1": 2}\n```\nNo, better:\n```json\n{"T1": 3}\n```',
+        ],
+    )
+    def test_values_left_out_keep_the_parents(self, text: str) -> None:
+        candidate = parse_values(text, self.request, space=self.space)
+        assert candidate.tunables == {"T0": 0, "T1": 3, "T2": 0}
+        assert candidate.id == Candidate(tunables={"T0": 0, "T1": 3, "T2": 0}).id
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("Bigger blocks.", "no JSON object"),
+            ('{"T9": 1}', "unknown tunable 'T9'"),
+            ('{"T1": 17}', "T1 = 17 is out of range"),
+            ('```json\n{"T1": [1, 2]}\n```', "not a single value"),
+            ('{"T1": 0}', "changes nothing"),
+        ],
+    )
+    def test_values_that_cannot_be_used_say_why(self, text: str, reason: str) -> None:
+        with pytest.raises(ProposalRejected, match=reason):
+            parse_values(text, self.request, space=self.space)
+
+    def test_excluded_combinations_are_rejected(self) -> None:
+        request = ask()
+        with pytest.raises(ProposalRejected, match="excluded"):
+            space = parse_launch_plan(SCALE).space
+            parse_values('{"BLOCK": 512, "ITEMS": 8}', request, space=space)

@@ -1,0 +1,198 @@
+"""The scripted proposer: a fair local sampler that listens to advice and experience."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+from codegen.scripted import ScriptedProposer
+from mcts.domain import (
+    AxisGap,
+    Candidate,
+    Evaluation,
+    Finding,
+    Guidance,
+    Lesson,
+    Roofline,
+    StateSignature,
+)
+from mcts.errors import NoMoves
+from mcts.ports import ProposalRequest, Proposer
+from mcts.trial import Move
+from tests.codegen.cases import DEFAULTS, SCALE, ask, scale_task, space_task
+from tests.contracts.proposer_contract import ProposerContract
+
+
+class TestOnASource(ProposerContract):
+    exhausts = True
+
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return ScriptedProposer()
+
+    @pytest.fixture
+    def request_(self) -> ProposalRequest:
+        return ask()
+
+
+class TestOnARecordedSpace(ProposerContract):
+    """Sparse rows: most have no neighbour one step away, and all are reached nevertheless."""
+
+    exhausts = True
+
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return ScriptedProposer()
+
+    @pytest.fixture
+    def request_(self) -> ProposalRequest:
+        return ask(space_task(tunables=6, values=4, rows=60))
+
+
+def _moved(request: ProposalRequest, *, draws: int = 600) -> Counter[str]:
+    """How often each tunable is moved over many seeds."""
+    proposer = ScriptedProposer()
+    counts: Counter[str] = Counter()
+    for seed in range(draws):
+        fresh = ask(
+            request.task,
+            parent=request.parent,
+            evaluation=request.evaluation,
+            guidance=request.guidance,
+            lessons=request.lessons,
+            move=request.move,
+            tried=request.tried,
+            seed=seed,
+        )
+        after = proposer.propose(fresh).candidate.tunables
+        counts.update(
+            name for name, value in after.items() if request.parent.tunables[name] != value
+        )
+    return counts
+
+
+def _advice(strength: float = 1.0) -> Guidance:
+    finding = Finding(
+        tool="narrow_loads",
+        axis="memory",
+        strength=strength,
+        evidence=(),
+        advice="Load wider.",
+        methods=("memory.vectorized_loads",),
+    )
+    return Guidance(findings=(finding,))
+
+
+def test_without_advice_every_tunable_is_moved_alike_and_near_values_come_first() -> None:
+    task = space_task(tunables=4, values=5)
+    proposer = ScriptedProposer()
+    proposals = [proposer.propose(ask(task, seed=seed)).candidate.tunables for seed in range(1200)]
+    moved = Counter(name for values in proposals for name, value in values.items() if value)
+    assert max(moved.values()) < 1.35 * min(moved.values())
+    steps = Counter(value for values in proposals for value in values.values() if value)
+    assert steps[1] > steps[2] > steps[3] > steps[4] > 0
+    sizes = Counter(sum(1 for value in values.values() if value) for values in proposals)
+    assert sizes[1] > sizes[2] > sizes[3] > 0
+
+
+def test_a_finding_draws_moves_to_its_methods() -> None:
+    plain, advised = _moved(ask()), _moved(ask(guidance=_advice()))
+    assert advised["VEC"] > 1.6 * plain["VEC"]
+    assert min(advised[name] for name in DEFAULTS) > 0, "nothing is ruled out"
+
+
+def test_the_method_budget_draws_moves_to_its_axis() -> None:
+    roofline = Roofline(
+        bound="memory",
+        confidence=0.9,
+        gap=AxisGap(compute=0.1, memory=0.9, latency=0.1),
+        near_peak=False,
+        method_budget={"compute": 0, "memory": 2, "latency": 0},
+    )
+    plain, advised = _moved(ask()), _moved(ask(guidance=Guidance(roofline=roofline)))
+    assert advised["HINT"] > 1.1 * plain["HINT"]
+    assert advised["BLOCK"] < plain["BLOCK"]
+
+
+def test_lessons_draw_moves_to_what_helped_and_away_from_what_failed() -> None:
+    def lesson(method: str, gain: float | None) -> Lesson:
+        outcome = "failed" if gain is None else "improved"
+        return Lesson(state=StateSignature(), method=method, outcome=outcome, gain=gain)
+
+    helped = [lesson("memory.cache_hints", 1.6)] * 3
+    failed = [lesson("latency.work_per_thread", None)] * 4
+    plain, taught = _moved(ask()), _moved(ask(lessons=(*helped, *failed)))
+    assert taught["HINT"] > 1.3 * plain["HINT"]
+    assert taught["ITEMS"] < 0.6 * plain["ITEMS"]
+
+
+def test_later_siblings_turn_to_tunables_that_earlier_ones_left_alone() -> None:
+    blocks = [Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": v}).id for v in (4, 8)]
+    plain, later = _moved(ask()), _moved(ask(tried=frozenset(blocks)))
+    assert later["ITEMS"] < plain["ITEMS"]
+
+
+def test_a_repair_steps_back_towards_the_defaults() -> None:
+    parent = Candidate(source=SCALE, tunables={**DEFAULTS, "BLOCK": 256, "ITEMS": 8})
+    failed = Evaluation(candidate_id=parent.id, status="runtime_error", message="no resources")
+    moved = _moved(ask(parent=parent, evaluation=failed, move=Move("repair", 0)))
+    assert moved["BLOCK"] + moved["ITEMS"] > 4 * (moved["VEC"] + moved["HINT"])
+    proposer = ScriptedProposer()
+    smaller = 0
+    for seed in range(200):
+        request = ask(parent=parent, evaluation=failed, move=Move("repair", 0), seed=seed)
+        candidate = proposer.propose(request).candidate
+        smaller += int(candidate.tunables["BLOCK"]) <= 256 and int(candidate.tunables["ITEMS"]) <= 8
+    assert smaller > 180
+    assert "repair of runtime error" in candidate.rationale
+
+
+def test_it_says_what_it_moves_and_why() -> None:
+    proposer = ScriptedProposer()
+    for seed in range(50):
+        proposal = proposer.propose(ask(guidance=_advice(), seed=seed))
+        if proposal.candidate.tunables == {**DEFAULTS, "VEC": 2}:
+            break
+    candidate = proposal.candidate
+    assert candidate.rationale == (
+        "VEC 1 -> 2: vectorized loads and stores, as narrow_loads suggests"
+    )
+    assert candidate.methods == ("memory.vectorized_loads",)
+    assert proposal.prior > 0.5
+    assert proposal.usage == {}
+
+
+def test_a_kernel_without_tunables_leaves_nothing_to_move() -> None:
+    source = (
+        '/* rooftree\n[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n*/\n'
+        'extern "C" __global__ void k() {}'
+    )
+    with pytest.raises(NoMoves, match="no tunables"):
+        ScriptedProposer().propose(ask(parent=Candidate(source=source)))
+
+
+def test_a_step_is_quick_on_thousands_of_rows() -> None:
+    """The limit is generous for a busy machine; tests/codegen has no benchmark of its own."""
+    task = space_task(tunables=10, values=4, rows=5000)
+    proposer = ScriptedProposer()
+    tried: set[str] = set()
+    seconds = []
+    for seed in range(60):
+        request = ask(task, tried=frozenset(tried), seed=seed)
+        begin = time.perf_counter()
+        tried.add(proposer.propose(request).candidate.id)
+        seconds.append(time.perf_counter() - begin)
+    assert sorted(seconds)[len(seconds) // 2] < 0.015
+
+
+def test_a_task_of_the_same_name_with_other_shapes_has_its_own_space() -> None:
+    proposer = ScriptedProposer()
+    task = scale_task()
+    proposer.propose(ask(task))
+    odd = tuple(load.model_copy(update={"shape": {"n": 1001}}) for load in task.workloads)
+    request = ask(task.model_copy(update={"workloads": odd}))
+    for seed in range(60):
+        fresh = ask(request.task, seed=seed)
+        assert proposer.propose(fresh).candidate.tunables["VEC"] == 1

@@ -1,0 +1,82 @@
+"""What every Evaluator must do. Subclass, say what to judge, and pytest does the rest."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcts.domain import Candidate, Evaluation, Profile
+from mcts.ports import Evaluator
+
+
+class EvaluatorContract:
+    """Override `evaluator` and the candidates; `failing` maps a status to a candidate with it."""
+
+    @pytest.fixture
+    def evaluator(self) -> Evaluator:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def working(self) -> Candidate:
+        """A candidate that is measured."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def failing(self) -> dict[str, Candidate]:
+        raise NotImplementedError
+
+    def test_it_is_an_evaluator_that_says_what_it_measures_on(self, evaluator: Evaluator) -> None:
+        assert isinstance(evaluator, Evaluator)
+        assert evaluator.name
+        assert evaluator.hardware.name
+        assert evaluator.task.workloads
+
+    def test_the_baseline_is_measured_at_its_own_speed(self, evaluator: Evaluator) -> None:
+        evaluation = evaluator.evaluate(evaluator.task.baseline)
+        assert evaluation.status == "measured", evaluation.message
+        assert evaluation.timing is not None
+        assert 0.9 < evaluation.timing.speedup < 1.1
+
+    def test_a_working_candidate_is_verified_and_timed(
+        self, evaluator: Evaluator, working: Candidate
+    ) -> None:
+        evaluation = evaluator.evaluate(working)
+        assert evaluation.candidate_id == working.id
+        assert evaluation.status == "measured", evaluation.message
+        assert evaluation.verification is not None and evaluation.verification.passed
+        assert evaluation.timing is not None and evaluation.timing.rounds > 0
+        assert Evaluation.model_validate_json(evaluation.model_dump_json()) == evaluation
+
+    def test_a_bad_candidate_is_a_status_and_no_exception(
+        self, evaluator: Evaluator, failing: dict[str, Candidate], working: Candidate
+    ) -> None:
+        assert failing, "the contract needs at least one candidate that fails"
+        for status, candidate in failing.items():
+            evaluation = evaluator.evaluate(candidate)
+            assert evaluation.status == status, evaluation.message
+            assert evaluation.message
+            assert evaluation.speedup is None
+        assert evaluator.evaluate(working).status == "measured"
+
+    def test_a_profile_holds_numbers_or_names_what_is_missing(
+        self, evaluator: Evaluator, working: Candidate
+    ) -> None:
+        evaluation = evaluator.evaluate(working)
+        profile = evaluator.profile(working, evaluation)
+        assert isinstance(profile, Profile)
+        assert profile.kernels or profile.missing
+        for kernel in profile.kernels:
+            assert kernel.name
+
+    def test_it_can_be_called_from_several_threads(
+        self, evaluator: Evaluator, working: Candidate, failing: dict[str, Candidate]
+    ) -> None:
+        candidates = [working, *failing.values()] * 3
+        with ThreadPoolExecutor(4) as pool:
+            evaluations = list(pool.map(evaluator.evaluate, candidates))
+        assert [e.candidate_id for e in evaluations] == [c.id for c in candidates]
+
+    def test_close_may_be_called_twice(self, evaluator: Evaluator) -> None:
+        evaluator.close()
+        evaluator.close()
