@@ -130,8 +130,12 @@ class KernelTask(Noun):
 
     @cached_property
     def id(self) -> str:
-        """Hash of what defines the measurement; the summary may change freely."""
-        return tagged_hash("task", self.model_dump(mode="json", exclude={"summary"}))
+        """Hash of what defines the measurement; the summary may change freely.
+
+        Defaults are left out, so that a field added later does not orphan recordings made before.
+        """
+        content = self.model_dump(mode="json", exclude={"summary"}, exclude_defaults=True)
+        return tagged_hash("task", content)
 
     def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:
         """Whether `configuration` satisfies the `where` of `space` on every workload."""

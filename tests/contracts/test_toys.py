@@ -1,4 +1,4 @@
-"""The toys of our own tests honour the contracts too, so that tests built on them mean something."""
+"""The toys of our own tests honour the contracts, so that tests built on them mean something."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Floor three: runs, reports and the command line; the only place that knows every room."""

@@ -1,0 +1,213 @@
+"""`evaluate` and `record`: candidates without a search."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments import wiring
+from experiments.commands.tables import console
+from experiments.parts import EvaluatorRequest
+from experiments.spool import Spool
+from experiments.taskfiles import TaskSource, find_task
+from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
+from mcts.domain.expressions import Scalar
+from mcts.errors import InputError, NotRecorded
+
+if TYPE_CHECKING:
+    from profilers.recorder import Progress
+
+Named = tuple[str, Candidate]
+
+
+def evaluate(
+    task: str,
+    files: list[Path],
+    *,
+    values: list[str],
+    evaluator: str,
+    recording: Path | None,
+    device: int,
+    seed: int,
+    as_json: bool,
+) -> bool:
+    """Judge each file, or the baseline's source with other tunables; whether all were measured."""
+    source = find_task(task)
+    candidates = _candidates(source.task, files, values)
+    with closing(_evaluator(source, evaluator, recording, device=device, seed=seed)) as judge:
+        hardware, name = str(judge.hardware), judge.name
+        judged = []
+        for label, candidate in candidates:
+            try:
+                judged.append((label, candidate, judge.evaluate(candidate)))
+            except NotRecorded as error:
+                raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
+    if as_json:
+        rows = [_row(label, candidate, found) for label, candidate, found in judged]
+        print(
+            json.dumps(
+                {
+                    "task": source.task.name,
+                    "evaluator": name,
+                    "hardware": hardware,
+                    "candidates": rows,
+                },
+                ensure_ascii=False,
+            )
+        )
+    else:
+        print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
+        _print_table(judged)
+    return all(found.measured for _, _, found in judged)
+
+
+def record(
+    task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
+) -> None:
+    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording goes on."""
+    from profilers.recorder import record as measure
+    from profilers.t4 import write_recording
+
+    source = find_task(task)
+    target = out or Path(f"{source.task.name}.json.gz")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
+    judge = _evaluator(source, wiring.GPU, None, device=device, seed=0)
+    with closing(judge), Spool(target, source.task, str(judge.hardware)) as spool:
+        print(
+            f"recording task {source.task.name} on {judge.hardware}"
+            + (f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""),
+            file=sys.stderr,
+        )
+        recording = measure(
+            source.task,
+            judge,
+            limit=limit,
+            parallel=parallel,
+            profile=profile,
+            on_progress=_say_progress,
+            on_result=spool.keep,
+            done=spool.done,
+        )
+        write_recording(target, recording)
+        spool.discard()
+    found = recording.summary()
+    gain = f", best {found.best_speedup:.2f}x" if found.best_speedup else ""
+    failed = sum(found.failed.values())
+    print(f"{target}: {found.valid} valid and {failed} failed variants{gain}, {judge.hardware}")
+
+
+def _say_progress(progress: Progress) -> None:
+    if progress.done % 25 == 0 or progress.done == progress.total:
+        failed = f", {progress.failed} failed" if progress.failed else ""
+        print(f"{progress.stage} {progress.done}/{progress.total}{failed}", file=sys.stderr)
+
+
+def _evaluator(
+    source: TaskSource, wanted: str, recording: Path | None, *, device: int, seed: int
+) -> Any:
+    name = wiring.resolve_evaluator(source, wanted, recording, device=device)
+    tape = wiring.resolve_recording(source, name, recording)
+    request = EvaluatorRequest(
+        task=source.task,
+        recording=tape,
+        seed=seed,
+        device=device,
+        on_progress=lambda text: print(text, file=sys.stderr),
+    )
+    return wiring.build_evaluator(name, request)
+
+
+def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
+    if not files:
+        tunables = _with_values(task.space, task.baseline.tunables, values)
+        _check_where(task, task.space, tunables)
+        return [("baseline" if not values else " ".join(values), _variant(task, tunables))]
+    if task.dialect == "space":
+        raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
+    return [(str(file), _from_file(task, file, values)) for file in files]
+
+
+def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
+    return Candidate(source=task.baseline.source, tunables=tunables)
+
+
+def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+    try:
+        plan = parse_launch_plan(source)
+        plan.check_names(
+            buffers=frozenset(buffer.name for buffer in task.buffers), shape=task.shape_names
+        )
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    tunables = _with_values(plan.space, plan.space.default(), values)
+    _check_where(task, plan.space, tunables)
+    return Candidate(source=source, tunables=tunables)
+
+
+def _with_values(
+    space: TunableSpace, base: dict[str, Scalar], pairs: list[str]
+) -> dict[str, Scalar]:
+    """`base` with the given ``NAME=VALUE``; InputError for one that is unknown or out of range."""
+    chosen = dict(base)
+    for pair in pairs:
+        name, found, text = pair.partition("=")
+        if not found:
+            raise InputError(f"--set {pair!r}: write NAME=VALUE")
+        declared = space.tunables[name].values if name in space.tunables else ()
+        matching = [value for value in declared if str(value) == text]
+        chosen[name] = matching[0] if matching else text
+    space.check(chosen)
+    return chosen
+
+
+def _check_where(task: KernelTask, space: TunableSpace, tunables: dict[str, Scalar]) -> None:
+    if not task.allows(space, tunables):
+        listed = ", ".join(f"{name}={value}" for name, value in tunables.items())
+        raise InputError(f"the plan's `where` excludes {listed}")
+
+
+def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
+    timing = found.timing if found.measured else None
+    return {
+        "candidate": label,
+        "id": candidate.id,
+        "tunables": candidate.tunables,
+        "status": found.status,
+        "time_us": timing.median_us if timing else None,
+        "baseline_us": timing.baseline_us if timing else None,
+        "speedup": timing.speedup if timing else None,
+        "speedup_low": timing.speedup_low if timing else None,
+        "speedup_high": timing.speedup_high if timing else None,
+        "message": found.message,
+    }
+
+
+def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for title, justify in (("candidate", "left"), ("status", "left"), ("time, us", "right")):
+        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    for title in ("speedup", "95 % interval"):
+        table.add_column(title, justify="right")
+    table.add_column("error", overflow="fold")
+    for label, _, found in judged:
+        timing = found.timing if found.measured else None
+        table.add_row(
+            Text(label),
+            Text(found.status, style="green" if found.measured else "red"),
+            f"{timing.median_us:.2f}" if timing else "",
+            f"{timing.speedup:.2f}x" if timing else "",
+            f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else "",
+            Text(found.message),
+        )
+    console().print(table)

@@ -1,0 +1,123 @@
+"""`tree`, `report`, `tasks` and `doctor`: what there is to see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments import summary
+from experiments.commands.tables import console
+from experiments.doctor import Check, as_json, examine
+from experiments.journal import read_events
+from experiments.render import check_format, render
+from experiments.taskfiles import TaskSource, bundled, find_task
+from experiments.treeview import tree_source
+
+if TYPE_CHECKING:
+    from profilers.recording import Recording
+
+_MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
+
+
+def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
+    """Draw a run's tree, also while it runs."""
+    target = out or run_dir / "tree.svg"
+    check_format(target)
+    events = read_events(run_dir)
+    facts, result = summary.facts_of(events), summary.result_of(events)
+    title = f"{facts.task} on {facts.hardware}"
+    render(tree_source(result, title=title, max_nodes=max_nodes).source, target)
+    print(f"{target}: {len(result.nodes)} nodes, best {result.best.speedup:.2f}x")
+
+
+def report(run_dir: Path) -> None:
+    """Write a run's report and best kernel, also while it runs."""
+    events = read_events(run_dir)
+    facts, result = summary.facts_of(events), summary.result_of(events)
+    outputs = summary.write_outputs(run_dir, facts, result)
+    print("\n".join(summary.closing_words(facts, result, outputs, run_dir)))
+
+
+def tasks(*, as_json: bool) -> None:
+    """List the bundled tasks with what their recordings hold."""
+    rows = [_task_row(find_task(name)) for name in bundled()]
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    _print_tasks(rows)
+
+
+def _task_row(source: TaskSource) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": source.task.name,
+        "dialect": source.task.dialect,
+        "recorded_on": None,
+        "valid_variants": None,
+        "failed_variants": None,
+        "best_speedup": None,
+        "summary": source.task.summary,
+    }
+    if source.recordings:
+        row |= _recorded(source.recordings[-1])
+    return row
+
+
+def _recorded(path: Path) -> dict[str, Any]:
+    from profilers.t4 import load_recording
+
+    recording: Recording = load_recording(path)
+    found = recording.summary()
+    return {
+        "recorded_on": f"{recording.hardware.name}, {recording.recorded_on}",
+        "valid_variants": found.valid,
+        "failed_variants": sum(found.failed.values()),
+        "best_speedup": found.best_speedup,
+    }
+
+
+def _print_tasks(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("task", "dialect", "recorded on", "valid", "failed", "best"):
+        numeric = title in ("valid", "failed", "best")
+        table.add_column(title, justify="right" if numeric else "left", no_wrap=True)
+    table.add_column("what it is", no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        best = row["best_speedup"]
+        table.add_row(
+            row["name"],
+            row["dialect"],
+            row["recorded_on"] or "not recorded",
+            _shown(row["valid_variants"]),
+            _shown(row["failed_variants"]),
+            f"{best:.2f}x" if best else "",
+            row["summary"],
+        )
+    console().print(table)
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
+
+
+def doctor(*, as_json_object: bool) -> bool:
+    """Print every check; whether none is a problem."""
+    checks = examine()
+    if as_json_object:
+        print(json.dumps(as_json(checks), ensure_ascii=False))
+    else:
+        _print_checks(checks)
+    return all(check.level != "problem" for check in checks)
+
+
+def _print_checks(checks: list[Check]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for check in checks:
+        mark = Text(check.level, style=_MARKS[check.level])
+        table.add_row(mark, Text(check.name), Text(check.detail, overflow="fold"))
+    console().print(table)

@@ -1,0 +1,199 @@
+"""What this machine has for Rooftree, probe by probe: nothing is changed, nothing is sent."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any, Literal
+
+from experiments.machine import driver_version, gpu_names, has_module
+from experiments.render import find_dot
+
+Level = Literal["ok", "note", "problem"]
+PACKAGES = ("mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments")
+KEYS = (
+    "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AZURE_API_KEY", "GROQ_API_KEY",
+    "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY", "TOGETHERAI_API_KEY",
+)  # fmt: skip
+POISONED_LITELLM = ("1.82.7", "1.82.8")
+_TOOLS = {
+    "ncu": "hardware counters; comes with Nsight Compute",
+    "nsys": "timelines; comes with Nsight Systems",
+    "cuobjdump": "machine code; in rooftree[cuda]",
+    "nvdisasm": "machine code; in rooftree[cuda]",
+}
+_PARANOID = Path("/proc/driver/nvidia/params")
+_TIMEOUT_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One probe's answer, on one line."""
+
+    name: str
+    level: Level
+    detail: str
+
+
+def examine() -> list[Check]:
+    """Run every probe."""
+    probes: tuple[Callable[[], Iterator[Check]], ...] = (
+        _python, _gpu, _nvrtc, _tools, _counters, _sandbox, _drawing, _llm, _shadows,
+    )  # fmt: skip
+    return [check for probe in probes for check in probe()]
+
+
+def as_json(checks: list[Check]) -> dict[str, Any]:
+    """Checks as one object."""
+    return {
+        "ok": all(check.level != "problem" for check in checks),
+        "checks": [asdict(check) for check in checks],
+    }
+
+
+def _python() -> Iterator[Check]:
+    supported = sys.version_info >= (3, 11)
+    where = f"{platform.python_version()} at {sys.executable}"
+    yield Check("Python", "ok" if supported else "problem", where)
+    yield Check("rooftree", "ok", _version("rooftree") or "not installed, run from its sources")
+
+
+def _gpu() -> Iterator[Check]:
+    names = gpu_names()
+    if not names:
+        yield Check("GPU", "note", "none usable here; recordings can be replayed")
+        return
+    for index, name in enumerate(names):
+        yield Check(f"GPU {index}", "ok", name)
+    yield Check("CUDA driver", "ok", driver_version() or "present, version not known without NVML")
+
+
+def _nvrtc() -> Iterator[Check]:
+    if not has_module("cuda.core"):
+        yield Check("NVRTC", "note", "not installed: pip install 'rooftree[cuda]'")
+        return
+    core, compiler = _version("cuda-core"), _version("nvidia-cuda-nvrtc")
+    found = f"cuda-core {core}, nvidia-cuda-nvrtc {compiler or 'not installed'}"
+    yield Check("NVRTC", "ok" if compiler else "note", found)
+
+
+def _tools() -> Iterator[Check]:
+    for tool, what in _TOOLS.items():
+        path = shutil.which(tool) or _wheel_tool(tool)
+        if path is None:
+            yield Check(tool, "note", f"not found ({what})")
+        else:
+            yield Check(tool, "ok", f"{_tool_version(path)} at {path}")
+
+
+def _wheel_tool(tool: str) -> str | None:
+    """A tool inside NVIDIA's wheels, which put nothing on PATH."""
+    spec = importlib.util.find_spec("nvidia")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        for found in sorted(Path(root).glob(f"*/bin/{tool}")):
+            return str(found)
+    return None
+
+
+def _tool_version(path: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not start ({error})"
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    return next((line for line in lines if "ersion" in line or " V" in line), "version not known")
+
+
+def _counters() -> Iterator[Check]:
+    """The driver says whether performance counters are for administrators only."""
+    try:
+        text = _PARANOID.read_text(encoding="utf-8")
+    except OSError:
+        return
+    restricted = "RmProfilingAdminOnly: 1" in text
+    if restricted and os.geteuid() != 0:
+        hint = "for administrators only: load the driver with NVreg_RestrictProfilingToAdminUsers=0"
+        yield Check("GPU counters", "note", hint)
+    else:
+        yield Check("GPU counters", "ok", "readable by this user")
+
+
+def _sandbox() -> Iterator[Check]:
+    if os.name != "posix":
+        yield Check("sandbox", "problem", "needs POSIX process groups")
+        return
+    spaces = _namespaces()
+    level = "process groups and user namespaces" if spaces else "process groups"
+    yield Check("sandbox", "ok", f"workers are held by {level}")
+
+
+def _namespaces() -> bool:
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return False
+    try:
+        done = subprocess.run(
+            [unshare, "--user", "--map-root-user", "true"],
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _drawing() -> Iterator[Check]:
+    program = find_dot()
+    if program is None:
+        yield Check("dot", "note", "not found, trees stay .dot files: pip install graphviz-pure")
+    else:
+        yield Check("dot", "ok", program)
+
+
+def _llm() -> Iterator[Check]:
+    found = _version("litellm")
+    if found in POISONED_LITELLM:
+        hint = f"{found} steals credentials: uninstall it and change every key this machine held"
+        yield Check("litellm", "problem", hint)
+    else:
+        yield Check("litellm", "ok" if found else "note", found or "not installed: no LLM proposer")
+    present = [name for name in KEYS if os.environ.get(name)]
+    yield Check("API keys", "ok" if present else "note", ", ".join(present) or "none in sight")
+
+
+def _shadows() -> Iterator[Check]:
+    """Our top-level packages have plain names: another distribution may own one of them."""
+    owners = packages_distributions()
+    home = Path(__file__).resolve().parent.parent
+    clean = True
+    for package in PACKAGES:
+        others = sorted(set(owners.get(package, ())) - {"rooftree"})
+        spec = importlib.util.find_spec(package)
+        place = Path(spec.origin).resolve().parent.parent if spec and spec.origin else None
+        if others:
+            clean = False
+            hint = f"{', '.join(others)} installs a package of this name too: uninstall it"
+            yield Check(f"package {package}", "problem", hint)
+        elif place is not None and place != home:
+            clean = False
+            yield Check(f"package {package}", "problem", f"is taken from {place}, not from {home}")
+    if clean:
+        yield Check("packages", "ok", f"all six are Rooftree's own, in {home}")
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,91 @@
+"""Our own proposers and evaluators, as the entry-point groups name them.
+
+A factory of another distribution has the same signature: one request in, one part out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcts.domain import Hardware, KernelTask
+from mcts.errors import InputError
+from mcts.ports import Evaluator, Proposer
+
+NO_MODEL = "the llm proposer needs --model NAME (any model name litellm knows)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorRequest:
+    """What an evaluator is built from.
+
+    `recording` is the T4 file to replay, where there is one; `on_progress` takes a line about
+    what is being prepared.
+    """
+
+    task: KernelTask
+    recording: Path | None = None
+    seed: int = 0
+    device: int = 0
+    on_progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposerRequest:
+    """What a proposer is built from.
+
+    `tunables_only`: the evaluator cannot judge new source, only tunable values. `hardware` is
+    what will measure.
+    """
+
+    task: KernelTask
+    tunables_only: bool
+    model: str | None = None
+    api_base: str | None = None
+    hardware: Hardware | None = None
+
+
+def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """Measures on the machine's own GPU."""
+    if request.task.dialect == "space":
+        raise InputError(
+            f"task {request.task.name!r} is a recording without source: it can only be replayed"
+        )
+    from profilers.gpu import GpuEvaluator
+
+    return GpuEvaluator(request.task, device=request.device, on_progress=request.on_progress)
+
+
+def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """Answers from a recording."""
+    if request.recording is None:
+        raise InputError(
+            f"task {request.task.name!r} has no recording to replay: record one on a GPU with "
+            "rooftree record, or give --recording FILE"
+        )
+    from profilers.replay import ReplayEvaluator
+    from profilers.t4 import load_recording
+
+    return ReplayEvaluator(request.task, load_recording(request.recording), seed=request.seed)
+
+
+def scripted_proposer(request: ProposerRequest) -> Proposer:
+    """Moves over the declared tunables, with no model behind it."""
+    from codegen.scripted import ScriptedProposer
+
+    return ScriptedProposer()
+
+
+def llm_proposer(request: ProposerRequest) -> Proposer:
+    """A language model through litellm."""
+    if request.model is None:
+        raise InputError(NO_MODEL)
+    from codegen.llm import LlmProposer
+
+    return LlmProposer(
+        model=request.model,
+        api_base=request.api_base,
+        tunables_only=request.tunables_only,
+        hardware=request.hardware,
+    )

@@ -1,0 +1,80 @@
+"""What a recording has measured so far, one JSON line each, so that a stopped one goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TextIO
+
+from mcts.domain import KernelTask
+from mcts.domain.tunables import ConfigurationKey
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from profilers.recording import RecordedConfiguration
+
+
+class Spool:
+    """A side file of the recording `target`; `done` is what an earlier attempt left in it.
+
+    InputError when it belongs to another state of the task or to other hardware.
+    """
+
+    def __init__(self, target: Path, task: KernelTask, hardware: str) -> None:
+        self.path = target.with_name(target.name + ".spool")
+        self.done: dict[ConfigurationKey, RecordedConfiguration] = {}
+        self._head = {"task_id": task.id, "hardware": hardware}
+        if self.path.is_file():
+            self._read()
+        self._stream: TextIO = self.path.open("a", encoding="utf-8")
+        if self._stream.tell() == 0:
+            self._write(json.dumps(self._head))
+
+    def keep(self, record: RecordedConfiguration) -> None:
+        """Append a record; a later one of the same configuration counts."""
+        from profilers.t4_result import record_to_json
+
+        self._write(json.dumps(record_to_json(record), allow_nan=False))
+
+    def discard(self) -> None:
+        """The recording is written: the spool is no longer needed."""
+        self._stream.close()
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def _write(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def _read(self) -> None:
+        """Take back whole lines; a last line cut short by a kill is measured again."""
+        from profilers.t4_result import FieldError, record_from_json
+
+        text = self.path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            self.path.write_text(whole, encoding="utf-8")
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+                if number == 1:
+                    self._check(entry)
+                    continue
+                record = record_from_json(entry, where=f"line {number}")
+            except (json.JSONDecodeError, FieldError) as error:
+                raise InputError(
+                    f"{self.path}: line {number}: {error}; remove the file to record anew"
+                ) from None
+            self.done[record.key] = record
+
+    def _check(self, head: object) -> None:
+        if head != self._head:
+            raise InputError(
+                f"{self.path} belongs to another state of the task or to another GPU: remove it "
+                "to record anew"
+            )

@@ -1,0 +1,191 @@
+"""Tasks on disk: a folder with `task.toml`, `kernel.cu` and `reference.py`, or a T4 recording."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from mcts.domain import (
+    Buffer,
+    Candidate,
+    Cost,
+    KernelTask,
+    LaunchPlan,
+    Noun,
+    Tolerance,
+    Workload,
+    first_problem,
+    parse_launch_plan,
+)
+from mcts.errors import InputError
+
+TASK_FILE = "task.toml"
+RECORDING_SUFFIXES = (".json", ".json.gz")
+_PLAIN_NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
+_TASKS = Path(__file__).parent / "tasks"
+
+
+class TaskFile(Noun):
+    """`task.toml` as written: file names for the sources, single tables for buffers and loads."""
+
+    name: str = Field(pattern=_PLAIN_NAME)
+    dialect: str = Field(default="cuda", pattern="^cuda$")
+    summary: str = ""
+    kernel: str = Field(default="kernel.cu", pattern=_PLAIN_NAME)
+    reference: str = Field(default="reference.py", pattern=_PLAIN_NAME)
+    buffer: tuple[Buffer, ...] = Field(min_length=1)
+    workload: tuple[Workload, ...] = Field(min_length=1)
+    cost: Cost | None = None
+    tolerance: Tolerance = Tolerance()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSource:
+    """A task and where it came from: `folder` for source, `recordings` to replay, newest name last.
+
+    A task that is nothing but a T4 file has no folder.
+    """
+
+    task: KernelTask
+    given: str
+    folder: Path | None = None
+    recordings: tuple[Path, ...] = ()
+
+
+def load_task(folder: Path) -> KernelTask:
+    """Read a task folder. InputError names the file and the field that is wrong."""
+    file = read_task_file(folder)
+    source = _read_text(folder / file.kernel)
+    reference = _read_text(folder / file.reference)
+    _check_reference(reference, folder / file.reference)
+    plan = _read_plan(source, folder / file.kernel, file)
+    try:
+        task = KernelTask(
+            name=file.name,
+            dialect="cuda",
+            summary=file.summary,
+            baseline=Candidate(source=source, tunables=plan.space.default()),
+            reference=reference,
+            buffers=file.buffer,
+            workloads=file.workload,
+            cost=file.cost,
+            tolerance=file.tolerance,
+            space=plan.space,
+        )
+    except ValidationError as error:
+        raise InputError(f"{folder / TASK_FILE}: {first_problem(error)}") from None
+    _check_default(task, folder / file.kernel)
+    return task
+
+
+def read_task_file(folder: Path) -> TaskFile:
+    """Read and check `task.toml` alone."""
+    path = folder / TASK_FILE
+    try:
+        table: dict[str, Any] = tomllib.loads(_read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    try:
+        return TaskFile.model_validate(table)
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+
+
+def bundled() -> dict[str, Path]:
+    """The folders of the tasks that come with Rooftree, by name."""
+    folders = sorted(_TASKS.iterdir()) if _TASKS.is_dir() else []
+    return {folder.name: folder for folder in folders if (folder / TASK_FILE).is_file()}
+
+
+def find_task(given: str) -> TaskSource:
+    """Resolve a bundled task's name, a task folder or a T4 file.
+
+    Raises InputError, with the closest known names, when it is none of them.
+    """
+    if given in bundled():
+        return _folder_source(bundled()[given], given)
+    path = Path(given)
+    if path.is_dir():
+        if not (path / TASK_FILE).is_file():
+            raise InputError(f"{path} is not a task folder: it has no {TASK_FILE}")
+        return _folder_source(path, given)
+    if path.is_file():
+        if not path.name.endswith(RECORDING_SUFFIXES):
+            raise InputError(f"{path} is neither a task folder nor a recording (.json, .json.gz)")
+        return recording_source(path, given)
+    raise InputError(_unknown(given))
+
+
+def recording_source(path: Path, given: str) -> TaskSource:
+    """A T4 file as a task of its own: the recorded space is what is searched."""
+    from profilers.replay import task_from_recording
+    from profilers.t4 import load_recording
+
+    task = task_from_recording(load_recording(path))
+    return TaskSource(task=task, given=given, recordings=(path,))
+
+
+def _folder_source(folder: Path, given: str) -> TaskSource:
+    recordings = sorted(
+        path for path in (folder / "recordings").glob("*") if path.name.endswith(RECORDING_SUFFIXES)
+    )
+    return TaskSource(
+        task=load_task(folder), given=given, folder=folder, recordings=tuple(recordings)
+    )
+
+
+def _unknown(given: str) -> str:
+    names = list(bundled())
+    close = difflib.get_close_matches(given, names, n=2, cutoff=0.4)
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    return (
+        f"unknown task {given!r}: {hint}bundled tasks are {', '.join(names)}; "
+        "or give a task folder or a T4 recording"
+    )
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _read_plan(source: str, path: Path, file: TaskFile) -> LaunchPlan:
+    shape = frozenset(file.workload[0].shape)
+    try:
+        plan = parse_launch_plan(source)
+        plan.check_names(buffers=frozenset(item.name for item in file.buffer), shape=shape)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return plan
+
+
+def _check_reference(text: str, path: Path) -> None:
+    """The reference runs in a worker; here it is only parsed."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise InputError(f"{path}: line {error.lineno}: {error.msg}") from None
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if "reference" not in functions:
+        raise InputError(f"{path} defines no function reference(...)")
+
+
+def _check_default(task: KernelTask, path: Path) -> None:
+    try:
+        allowed = task.allows(task.space, task.space.default())
+    except InputError as error:
+        raise InputError(f"{path}: where: {error}") from None
+    if not allowed:
+        raise InputError(f"{path}: `where` excludes the defaults, which are the baseline")

@@ -1,0 +1,186 @@
+"""The composition root: from what was asked to the parts that do it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from experiments import names
+from experiments.config import RecordingReference, RunConfig
+from experiments.machine import gpu_problem
+from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
+from experiments.taskfiles import TaskSource
+from mcts.domain import Hardware
+from mcts.errors import InputError
+from mcts.optimize import Budget, Optimizer, Progress
+from mcts.ports import Advisor, Evaluator, Journal, Proposer
+from mcts.settings import SearchSettings
+
+AUTO = "auto"
+REPLAY, GPU = "replay", "gpu"
+SCRIPTED, LLM = "scripted", "llm"
+
+
+def rooftree_version() -> str:
+    try:
+        return version("rooftree")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def resolve_evaluator(
+    source: TaskSource, wanted: str, recording: Path | None, *, device: int = 0
+) -> str:
+    """`auto` becomes gpu where a GPU can be used, else replay where there is a recording.
+
+    Raises InputError with what stands in the way of both.
+    """
+    if wanted == GPU and (problem := gpu_problem(device)):
+        raise InputError(f"--evaluator gpu cannot be used here: {problem}")
+    if wanted != AUTO:
+        return wanted
+    if recording is not None or source.task.dialect == "space":
+        return REPLAY
+    problem = gpu_problem(device)
+    if problem is None:
+        return GPU
+    if source.recordings:
+        return REPLAY
+    raise InputError(
+        f"task {source.task.name!r} cannot be measured here: {problem}; and it has no recording "
+        "to replay"
+    )
+
+
+def resolve_recording(source: TaskSource, evaluator: str, recording: Path | None) -> Path | None:
+    """The recording to replay: the one given, else the task's last by name."""
+    if evaluator != REPLAY:
+        return None
+    if recording is not None:
+        return recording
+    return source.recordings[-1] if source.recordings else None
+
+
+def resolve_proposer(wanted: str, model: str | None) -> str:
+    """`auto` becomes llm where a model is named, else scripted."""
+    chosen = wanted if wanted != AUTO else LLM if model is not None else SCRIPTED
+    names.load(names.PROPOSERS, chosen)
+    if chosen == LLM and model is None:
+        raise InputError(NO_MODEL)
+    if chosen == SCRIPTED and model is not None:
+        raise InputError("--model is for the llm proposer: leave out --proposer scripted")
+    return chosen
+
+
+def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> SearchSettings:
+    """The constants of the named search, some of them overridden. InputError for a bad one."""
+    factory = names.load(names.SEARCHES, search)
+    known = inspect.signature(factory).parameters
+    if unknown := sorted(set(overrides) - set(known)):
+        raise InputError(f"search {search} has no setting {unknown[0]!r}: {', '.join(known)}")
+    try:
+        settings: SearchSettings = factory(**overrides)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"search setting: {error}") from None
+    return settings
+
+
+def resolve(
+    source: TaskSource,
+    *,
+    evaluator: str,
+    proposer: str,
+    recording: Path | None,
+    model: str | None,
+    api_base: str | None,
+    evaluations: int,
+    minutes: float | None,
+    seed: int,
+    parallel: int,
+    device: int,
+    search_settings: Mapping[str, int | float],
+) -> RunConfig:
+    """A run's configuration with every `auto` decided and every name known to exist."""
+    chosen = resolve_evaluator(source, evaluator, recording, device=device)
+    names.load(names.EVALUATORS, chosen)
+    tape = resolve_recording(source, chosen, recording)
+    return RunConfig(
+        rooftree=rooftree_version(),
+        task=source.given,
+        task_name=source.task.name,
+        evaluator=chosen,
+        proposer=resolve_proposer(proposer, model),
+        model=model,
+        api_base=api_base,
+        evaluations=evaluations,
+        minutes=minutes,
+        seed=seed,
+        parallel=parallel,
+        device=device,
+        search_settings=dict(search_settings),
+        recording=RecordingReference.of(tape) if tape else None,
+    )
+
+
+def build_evaluator(name: str, request: EvaluatorRequest) -> Evaluator:
+    """The named evaluator of a task. InputError when it is not known or cannot work here."""
+    evaluator: Evaluator = names.load(names.EVALUATORS, name)(request)
+    return evaluator
+
+
+def build_proposer(source: TaskSource, config: RunConfig, *, hardware: Hardware) -> Proposer:
+    """The named proposer; it is told what hardware will measure."""
+    request = ProposerRequest(
+        task=source.task,
+        tunables_only=config.evaluator == REPLAY,
+        model=config.model,
+        api_base=config.api_base,
+        hardware=hardware,
+    )
+    proposer: Proposer = names.load(names.PROPOSERS, config.proposer)(request)
+    return proposer
+
+
+def build_advisor() -> Advisor:
+    from microtools.advisor import RooflineAdvisor
+
+    return RooflineAdvisor()
+
+
+def evaluator_of(
+    source: TaskSource, config: RunConfig, *, on_progress: Callable[[str], None]
+) -> Evaluator:
+    """The evaluator a configuration names; its recording must be the one the run began with."""
+    request = EvaluatorRequest(
+        task=source.task,
+        recording=config.recording.verified() if config.recording else None,
+        seed=config.seed,
+        device=config.device,
+        on_progress=on_progress,
+    )
+    return build_evaluator(config.evaluator, request)
+
+
+def build_optimizer(
+    source: TaskSource,
+    config: RunConfig,
+    *,
+    evaluator: Evaluator,
+    journal: Journal,
+    on_progress: Callable[[Progress], None],
+) -> Optimizer:
+    """Everything wired; the evaluator is handed in because its caller must close it."""
+    return Optimizer(
+        task=source.task,
+        proposer=build_proposer(source, config, hardware=evaluator.hardware),
+        evaluator=evaluator,
+        advisor=build_advisor(),
+        journal=journal,
+        search_settings=resolve_settings(config.search, config.search_settings),
+        budget=Budget(evaluations=config.evaluations, minutes=config.minutes),
+        seed=config.seed,
+        parallel=config.parallel,
+        on_progress=on_progress,
+    )

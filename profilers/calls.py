@@ -1,0 +1,60 @@
+"""A call in numbers: what a launch plan comes to on one workload, ready to cross to a worker.
+
+Nothing here knows of tasks or expressions, so that a worker imports neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Argument = tuple[str, Any]
+"""("buffer", name) or (scalar type, value)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kernel launch, or the zero fill of the buffer `memset`."""
+
+    kernel: str | None = None
+    memset: str | None = None
+    grid: tuple[int, int, int] = (1, 1, 1)
+    block: tuple[int, int, int] = (1, 1, 1)
+    shared: int = 0
+    args: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The steps of one call, and the scratch buffers (bytes by name) they need."""
+
+    steps: tuple[Step, ...]
+    workspaces: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def launches(self) -> tuple[Step, ...]:
+        """The kernel launches among the steps."""
+        return tuple(step for step in self.steps if step.kernel is not None)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels launched, each once, in order."""
+        return tuple(dict.fromkeys(step.kernel for step in self.steps if step.kernel))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Call:
+        steps = tuple(
+            Step(
+                kernel=step["kernel"],
+                memset=step["memset"],
+                grid=tuple(step["grid"]),
+                block=tuple(step["block"]),
+                shared=step["shared"],
+                args=tuple((kind, value) for kind, value in step["args"]),
+            )
+            for step in data["steps"]
+        )
+        return cls(steps=steps, workspaces=dict(data["workspaces"]))

@@ -1,0 +1,98 @@
+"""A disposable compiler: NVRTC in a process of its own, because its calls cannot be interrupted.
+
+Run as ``python -m profilers.compile_worker``. NVRTC needs no GPU to make a cubin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+from profilers.serving import Refusal, serve
+
+_MEMORY_CAP_BYTES = 16 * 2**30
+
+
+def main() -> None:
+    # A source that makes the compiler swell must not take the machine's memory with it.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_CAP_BYTES, _MEMORY_CAP_BYTES))
+    serve({"hello": _hello, "compile": _compile})
+
+
+def _hello(_request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        from cuda.bindings import nvrtc
+
+        code, major, minor = nvrtc.nvrtcVersion()
+    except ImportError:
+        raise Refusal(
+            "missing", "the CUDA compiler is not installed: pip install 'rooftree[cuda]'"
+        ) from None
+    except RuntimeError as error:  # the binding is there, the library is not
+        raise Refusal("missing", f"the CUDA compiler cannot be loaded: {error}") from None
+    _check(code, "nvrtcVersion")
+    includes = [str(path) for path in _includes(major * 1000 + minor * 10)]
+    return {"version": f"{major}.{minor}", "includes": includes}
+
+
+def _compile(request: dict[str, Any]) -> dict[str, Any]:
+    """Compile `source` with `options` to the file `output`; the log either way."""
+    from cuda.bindings import nvrtc
+
+    begin = time.perf_counter()
+    options = [option.encode() for option in request["options"]]
+    code, program = nvrtc.nvrtcCreateProgram(
+        request["source"].encode(), request["name"].encode(), 0, [], []
+    )
+    _check(code, "nvrtcCreateProgram")
+    (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    compiled = code == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+    if compiled:
+        cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        Path(request["output"]).write_bytes(cubin)
+    nvrtc.nvrtcDestroyProgram(program)
+    text = log.rstrip(b"\x00").decode(errors="replace").strip()
+    return {
+        "compiled": compiled,
+        "log": text or ("" if compiled else code.name),
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def _fetch(size_of: Any, read: Any, program: Any) -> bytes:
+    code, size = size_of(program)
+    _check(code, size_of.__name__)
+    content = bytes(size)  # filled in place; zeros, because tiny bytes objects are shared
+    (code,) = read(program, content)
+    _check(code, read.__name__)
+    return content
+
+
+def _check(code: Any, where: str) -> None:
+    if code.value:
+        raise Refusal("internal", f"{where} failed: {code.name}", sticky=True)
+
+
+def _includes(version: int) -> list[Path]:
+    """Header folders of the toolkit, where its release is the compiler's own."""
+    try:
+        from cuda import pathfinder
+
+        found = pathfinder.find_nvidia_header_directory("cudart")
+    except (ImportError, AttributeError, RuntimeError):
+        return []
+    header = Path(found or "") / "cuda.h"
+    if not found or not header.is_file():
+        return []
+    if f"#define CUDA_VERSION {version}" not in header.read_text(errors="replace"):
+        return []
+    return [path for path in (Path(found), Path(found) / "cccl") if path.is_dir()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Bad input: one line that says what is wrong and what to do, exit code 2, nothing lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments.cli import app
+from experiments.journal import SqliteJournal
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def refused(done: Result, *parts: str) -> None:
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ")
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_an_unknown_task_is_answered_with_the_closest_name() -> None:
+    refused(rooftree("optimize", "row_sofmax"), "row_sofmax", "did you mean row_softmax")
+
+
+def test_a_truncated_recording_is_named(toy_folder: Path) -> None:
+    recording = toy_folder / "recordings" / "paper.json.gz"
+    recording.write_bytes(recording.read_bytes()[:200])
+    refused(rooftree("optimize", toy_folder, "--evaluator", "replay"), "paper.json.gz")
+
+
+def test_an_unknown_buffer_in_the_plan_is_named(toy_folder: Path) -> None:
+    kernel = toy_folder / "kernel.cu"
+    kernel.write_text(kernel.read_text().replace('"x", "y", "n"', '"x", "z", "n"'))
+    refused(rooftree("optimize", toy_folder), "kernel.cu", "unknown buffer 'z'")
+
+
+def test_a_wrong_field_of_the_task_is_named(toy_folder: Path) -> None:
+    file = toy_folder / "task.toml"
+    file.write_text(file.read_text().replace('role = "output"', 'role = "outptu"'))
+    refused(rooftree("optimize", toy_folder), "task.toml", "buffer.1.role")
+
+
+def test_a_reference_that_is_not_python_is_named(toy_folder: Path) -> None:
+    (toy_folder / "reference.py").write_text("def reference(x:\n")
+    refused(rooftree("optimize", toy_folder), "reference.py", "line 1")
+
+
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [("BLOCK=96", "out of range"), ("WARP=1", "unknown tunable"), ("BLOCK", "NAME=VALUE")],
+)
+def test_a_tunable_out_of_range_is_refused(toy_folder: Path, setting: str, part: str) -> None:
+    refused(rooftree("evaluate", toy_folder, "--set", setting, "--evaluator", "replay"), part)
+
+
+def test_no_gpu_is_said_before_anything_is_made(toy_folder: Path, tmp_path: Path) -> None:
+    from experiments.machine import gpu_names
+
+    if gpu_names():
+        pytest.skip("this machine has a GPU")
+    out = tmp_path / "run"
+    refused(rooftree("optimize", toy_folder, "--evaluator", "gpu", "--out", out), "GPU")
+    assert not out.exists()
+
+
+def test_unknown_parts_are_answered_with_the_known_ones(toy_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    refused(rooftree("optimize", toy_folder, "--evaluator", "repaly"), "did you mean replay")
+    done = rooftree(
+        "optimize", toy_folder, "--evaluator", "replay", "--proposer", "oracle", "--out", out
+    )
+    refused(done, "unknown proposer 'oracle'", "scripted")
+    assert not out.exists()
+
+
+def test_an_unknown_constant_of_the_search_is_refused(toy_folder: Path) -> None:
+    refused(rooftree("optimize", toy_folder, "--search", "greed=1"), "greed")
+    refused(rooftree("optimize", toy_folder, "--search", "exploration"), "NAME=NUMBER")
+
+
+def test_a_folder_that_holds_something_is_not_taken(toy_folder: Path) -> None:
+    refused(rooftree("optimize", toy_folder, "--out", toy_folder), "not empty")
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    for words in (("resume", tmp_path), ("tree", tmp_path), ("report", tmp_path / "none")):
+        refused(rooftree(*words), "is not a run folder")
+
+
+def test_a_run_of_a_newer_version_is_refused(toy_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    rooftree("optimize", toy_folder, "--evaluations", 2, "--out", run)
+    with sqlite3.connect(run / "run.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    refused(rooftree("resume", run), "newer Rooftree")
+    refused(rooftree("tree", run), "newer Rooftree")
+
+
+def test_a_run_in_use_cannot_be_resumed_but_can_be_drawn(toy_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    rooftree("optimize", toy_folder, "--evaluations", 4, "--out", run)
+    with SqliteJournal(run / "run.sqlite"):
+        refused(rooftree("resume", run), "in use by another rooftree process")
+        assert rooftree("tree", run, "-o", tmp_path / "live.dot").exit_code == 0
+
+
+def test_a_replay_does_not_know_other_source(toy_folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.cu"
+    mine.write_text((toy_folder / "kernel.cu").read_text().replace("2 * x", "x[i] + x"))
+    refused(rooftree("evaluate", toy_folder, mine, "--evaluator", "replay"), "--evaluator gpu")
+
+
+def test_debug_lets_the_error_through() -> None:
+    done = rooftree("--debug", "optimize", "nothing_of_the_kind")
+    assert done.exit_code == 1
+    assert done.exception is not None

@@ -1,0 +1,65 @@
+"""A stopped recording goes on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.spool import Spool
+from experiments.taskfiles import load_task
+from mcts.domain import Candidate, Evaluation
+from mcts.errors import InputError
+from profilers.recorder import record
+from profilers.recording import RecordedConfiguration
+from profilers.replay import ReplayEvaluator
+from profilers.t4 import load_recording
+
+
+class Stopped(Exception):
+    pass
+
+
+class Counting(ReplayEvaluator):
+    """Counts what it is asked."""
+
+    asked = 0
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        self.asked += 1
+        return super().evaluate(candidate)
+
+
+def test_what_was_measured_before_a_stop_is_not_measured_again(toy_folder: Path) -> None:
+    task = load_task(toy_folder)
+    source = load_recording(toy_folder / "recordings" / "paper.json.gz")
+    target = toy_folder / "again.json.gz"
+    evaluator = Counting(task, source)
+
+    with pytest.raises(Stopped), Spool(target, task, "Paper GPU") as spool:
+
+        def stop_after_five(found: RecordedConfiguration) -> None:
+            spool.keep(found)
+            if evaluator.asked == 5:
+                raise Stopped
+
+        record(task, evaluator, parallel=1, profile=False, on_result=stop_after_five)
+
+    with spool.path.open("a") as stream:
+        stream.write('{"configuration": {"BLO')
+    asked_before = evaluator.asked
+    with Spool(target, task, "Paper GPU") as spool:
+        done = len(spool.done)
+        assert 1 <= done <= 5
+        whole = record(task, evaluator, parallel=1, profile=False, done=spool.done)
+        spool.discard()
+    assert evaluator.asked - asked_before == len(whole.configurations) - done
+    assert not spool.path.exists()
+
+
+def test_a_spool_of_another_gpu_is_refused(toy_folder: Path) -> None:
+    task = load_task(toy_folder)
+    with Spool(toy_folder / "r.json", task, "Paper GPU"):
+        pass
+    with pytest.raises(InputError, match="another GPU"):
+        Spool(toy_folder / "r.json", task, "Slate GPU")

@@ -1,0 +1,99 @@
+"""Tasks and candidates small enough to be read at a glance."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcts.domain import Buffer, Candidate, Cost, KernelTask, Tolerance, Workload
+
+PLAN = """/* rooftree
+[tunables]
+BLOCK = {{ values = [64, 256, 1024], default = 256 }}
+[[launch]]
+kernel = "{kernel}"
+grid = ["ceil_div(n, BLOCK)"]
+block = ["BLOCK"]
+shared = {shared}
+args = ["x", "y", "n"]
+*/
+extern "C" __global__ void scale(const float* x, float* y, int n)
+{{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {{ {statement} }}
+}}
+"""
+
+MakeCandidate = Callable[..., Candidate]
+
+
+def scale(
+    statement: str = "y[i] = 2.0f * x[i];",
+    *,
+    kernel: str = "scale",
+    shared: str = "0",
+    **tunables: int,
+) -> Candidate:
+    source = PLAN.format(statement=statement, kernel=kernel, shared=shared)
+    return Candidate(source=source, tunables={"BLOCK": 256, **tunables})
+
+
+@pytest.fixture
+def make() -> MakeCandidate:
+    """A candidate of the task `scale`, with a statement of its own."""
+    return scale
+
+
+@pytest.fixture
+def scale_task() -> KernelTask:
+    """y = 2 x over a million elements; a small workload that is only verified."""
+    return KernelTask(
+        name="scale",
+        baseline=scale(BLOCK=64),
+        reference="def reference(x):\n    return 2 * x\n",
+        buffers=(
+            Buffer(name="x", role="input", shape=("n",)),
+            Buffer(name="y", role="output", shape=("n",)),
+        ),
+        workloads=(
+            Workload(name="main", shape={"n": 1 << 20}),
+            Workload(name="small", shape={"n": 1000}, weight=0),
+        ),
+        cost=Cost(bytes="8 * n", flops="n"),
+        tolerance=Tolerance(relative=1e-6, absolute=0),
+    )
+
+
+def has_nvrtc() -> bool:
+    try:
+        return importlib.util.find_spec("cuda.bindings.nvrtc") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def has_gpu() -> bool:
+    from mcts.errors import RooftreeError
+    from profilers.device import find_gpu
+
+    try:
+        find_gpu()
+    except RooftreeError:
+        return False
+    return True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    nvrtc, gpu = has_nvrtc(), None
+    for item in items:
+        if here not in item.path.parents:
+            continue
+        if item.get_closest_marker("nvrtc") and not nvrtc:
+            item.add_marker(pytest.mark.skip(reason="needs the extra [cuda]"))
+        if item.get_closest_marker("gpu"):
+            gpu = has_gpu() if gpu is None else gpu
+            if not gpu:
+                item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU with a driver here"))
