@@ -145,9 +145,10 @@ def _litellm() -> Any:
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         try:
             import litellm
-        except ImportError:
+        except ImportError as error:
             raise InputError(
-                "the llm proposer needs the package litellm: pip install 'litellm>=1.84,<2'"
+                f"the llm proposer needs litellm, which cannot be imported ({error}): "
+                "pip install 'litellm>=1.84,<2'"
             ) from None
         litellm.suppress_debug_info = True  # it prints to standard output otherwise
         return litellm

@@ -5,7 +5,7 @@ Only typer is imported here; everything else waits until a command needs it.
 
 from __future__ import annotations
 
-import errno
+import io
 import os
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 INTERRUPTED = 130
-_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+_YEAR_MIN = 366 * 24 * 60
 
 
 class OneLine(TyperGroup):
@@ -36,14 +36,20 @@ class OneLine(TyperGroup):
         except BrokenPipeError:
             _leave_quietly()
         except OSError as error:
-            if error.errno not in _REFUSALS:
-                raise
-            _fail(f"{error.strerror}: {error.filename or 'a file of the run'}", 2)
+            _fail(_refusal(error), 2)
 
 
 def _fail(message: str, code: int) -> None:
     typer.echo(f"error: {' '.join(message.splitlines())}", err=True)
     raise typer.Exit(code)
+
+
+def _refusal(error: OSError) -> str:
+    """A file system that refuses is the user's to mend; it names the file that was refused."""
+    place = str(error.filename2 or error.filename or "the output")
+    if len(place) > 120:
+        place = f"{place[:60]}...{place[-40:]}"
+    return f"cannot use {place}: {error.strerror or error}"
 
 
 def _leave_quietly() -> None:
@@ -84,7 +90,9 @@ RecordingOption = Annotated[
 Device = Annotated[int, typer.Option(min=0, help="Which GPU, as CUDA counts them.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Evaluations = Annotated[int, typer.Option(min=1, help="How many trials, failures included.")]
-Minutes = Annotated[float | None, typer.Option(min=0.01, help="Stop after so many minutes.")]
+Minutes = Annotated[
+    float | None, typer.Option(min=0.01, max=_YEAR_MIN, help="Stop after so many minutes.")
+]
 
 
 @app.callback()
@@ -125,8 +133,8 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
-    from experiments.commands.run import RunRequest, parse_settings
     from experiments.commands.run import optimize as start
+    from experiments.request import RunRequest, parse_settings
 
     start(
         RunRequest(
@@ -209,7 +217,7 @@ def record(
     device: Device = 0,
 ) -> None:
     """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
-    from experiments.commands.judge import record as measure
+    from experiments.commands.record import record as measure
 
     measure(task, out=out, limit=limit, parallel=parallel, device=device, profile=profile)
 
@@ -219,11 +227,13 @@ def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
 ) -> None:
     """Make a commented task folder to start one's own kernel from."""
+    import shlex
+
     from experiments.scaffold import new_task
 
     for path in new_task(folder):
         typer.echo(str(path))
-    typer.echo(f"next: rooftree optimize {folder}")
+    typer.echo(f"next: rooftree optimize {shlex.quote(str(folder))}")
 
 
 @app.command()
@@ -268,8 +278,12 @@ def main() -> None:
     """The entry point of the command `rooftree`.
 
     After an interrupt the process ends at once: a thread that waits for a model's answer would
-    otherwise hold it up for minutes, and the journal is already whole.
+    otherwise hold it up for minutes, and the journal is already whole. A terminal that knows no
+    arrows and no µ gets question marks, not an error.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as done:

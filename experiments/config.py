@@ -78,9 +78,12 @@ def read_config(path: Path) -> RunConfig:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path.parent} is not a run folder: it has no {path.name}") from None
+        there = f"has no {path.name}" if path.parent.is_dir() else "does not exist"
+        raise InputError(f"{path.parent} is not a run folder: it {there}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
     if isinstance(found := table.get("format"), int) and found > CONFIG_FORMAT:
         raise InputError(
             f"{path.parent} was made by a newer Rooftree (configuration format {found}, this one "

@@ -77,11 +77,11 @@ def _gpu() -> Iterator[Check]:
 
 
 def _nvrtc() -> Iterator[Check]:
-    if not has_module("cuda.core"):
+    if not has_module("cuda.bindings"):
         yield Check("NVRTC", "note", "not installed: pip install 'rooftree[cuda]'")
         return
-    core, compiler = _version("cuda-core"), _version("nvidia-cuda-nvrtc")
-    found = f"cuda-core {core}, nvidia-cuda-nvrtc {compiler or 'not installed'}"
+    bindings, compiler = _version("cuda-bindings"), _version("nvidia-cuda-nvrtc")
+    found = f"cuda-bindings {bindings}, nvidia-cuda-nvrtc {compiler or 'not installed'}"
     yield Check("NVRTC", "ok" if compiler else "note", found)
 
 

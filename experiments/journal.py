@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -114,7 +115,8 @@ def database_of(run_dir: Path) -> Path:
     """The journal's file; InputError where the folder has none."""
     path = run_dir / DATABASE
     if not path.is_file():
-        what = "has no run.sqlite" if run_dir.is_dir() else "does not exist"
+        there = "is a file" if run_dir.exists() else "does not exist"
+        what = f"has no {DATABASE}" if run_dir.is_dir() else there
         raise InputError(f"{run_dir} is not a run folder: it {what}")
     return path
 
@@ -124,7 +126,7 @@ def _connect(path: Path, *, mode: str = "rwc") -> sqlite3.Connection:
 
     Threads may share it, because the loop serialises its appends.
     """
-    address = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    address = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
     try:
         return sqlite3.connect(
             address, uri=True, isolation_level=None, timeout=30.0, check_same_thread=False
@@ -158,7 +160,10 @@ def _select(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
         for seq, kind, payload in connection.execute(
             "SELECT seq, kind, payload FROM event ORDER BY seq"
         ):
-            yield Event(seq, kind, json.loads(payload))
+            entry = json.loads(payload)
+            if not isinstance(entry, dict):
+                raise _damaged(path, f"event {seq} is no object")
+            yield Event(seq, kind, entry)
     except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
         raise _translate(error, path) from None
 
@@ -189,6 +194,12 @@ def _translate(error: Exception, path: Path) -> InputError | JournalError:
     if isinstance(error, OSError) or any(sign in text for sign in _FULL):
         return JournalError(
             f"cannot write the journal {path}: {text}; make room, then: "
-            f"rooftree resume {path.parent}"
+            f"rooftree resume {shlex.quote(str(path.parent))}"
         )
-    return JournalError(f"cannot use the journal {path}: {text}")
+    return _damaged(path, text.partition(" with text")[0])
+
+
+def _damaged(path: Path, what: str) -> JournalError:
+    return JournalError(
+        f"the journal {path} is damaged ({what}): put a copy of it back, or start a new run"
+    )

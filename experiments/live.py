@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_S = 5.0
 _BARS = "▁▂▃▄▅▆▇█"
-_SPARK_WIDTH = 40
+_BAR_WIDTH = 40
+_FRAME_WIDTH = 12
 
 
 @contextmanager
@@ -34,10 +35,10 @@ def progress_display(
     from rich.console import Console
     from rich.live import Live
 
-    panel = Panel(title=title, minutes=minutes)
+    panel, console = Panel(title=title, minutes=minutes), Console(file=target)
     with Live(
-        console=Console(file=target),
-        get_renderable=panel.render,
+        console=console,
+        get_renderable=lambda: panel.render(width=console.width),
         refresh_per_second=8,
         transient=True,
     ):
@@ -94,7 +95,8 @@ class Panel:
         if self._fresh_from is None and not progress.replaying:
             self._fresh_from = (progress.evaluations, progress.elapsed_s)
 
-    def render(self) -> RenderableType:
+    def render(self, *, width: int) -> RenderableType:
+        """The panel on a terminal of `width` columns."""
         from rich.panel import Panel as Frame
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -103,18 +105,19 @@ class Panel:
         now = self._now
         if now is None:
             return Text(self._title)
+        bar = max(8, min(_BAR_WIDTH, width - _FRAME_WIDTH))
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="dim", justify="right")
         facts.add_column()
         facts.add_row("best", _best_text(now))
         if len(self._history) > 1:
-            facts.add_row("so far", Text(sparkline(self._history, _SPARK_WIDTH), style="green"))
+            facts.add_row("so far", Text(sparkline(self._history, bar), style="green"))
         facts.add_row(
             "trials",
             ProgressBar(
                 total=now.budget,
                 completed=now.evaluations,
-                width=_SPARK_WIDTH,
+                width=bar,
                 complete_style="green",
                 finished_style="green",
             ),

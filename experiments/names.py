@@ -12,7 +12,6 @@ from mcts.errors import InputError
 PROPOSERS = "rooftree.proposers"
 EVALUATORS = "rooftree.evaluators"
 SEARCHES = "rooftree.searches"
-MICROTOOLS = "rooftree.microtools"
 
 
 OURS: Mapping[str, Mapping[str, str]] = {

@@ -8,49 +8,15 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
+from importlib.resources import files
 
 from experiments.changes import changes, source_diff
+from experiments.findings import finding_words, findings_html
 from mcts.domain import Timing
 from mcts.record import NodeRecord, Result
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
-_STYLE = """
-:root { --ink: #1f2933; --soft: #616e7c; --line: #e4e7eb; --good: #1a7f4b; --bad: #b42318;
-  --card: #ffffff; --page: #f5f7fa; --gold: #b45309; color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui,
-  -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 32px 20px 64px; }
-h1 { font-size: 26px; margin: 0 0 2px; } h2 { font-size: 18px; margin: 0 0 12px; }
-h3 { font-size: 14px; margin: 14px 0 4px; }
-.lead, .soft { color: var(--soft); } .lead { margin: 0 0 22px; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  padding: 18px 20px; margin: 0 0 18px; }
-.top { display: grid; grid-template-columns: minmax(260px, 1fr) 2fr; gap: 18px; }
-@media (max-width: 760px) { .top { grid-template-columns: 1fr; } }
-.big { font-size: 46px; font-weight: 700; line-height: 1.1; color: var(--good); }
-.num, .bar-note { font-variant-numeric: tabular-nums; }
-.bar { height: 10px; border-radius: 5px; background: #cbd2d9; margin: 3px 0 0; }
-.bar.best { background: var(--good); }
-.bar-note { font-size: 13px; margin-top: 12px; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-th, td { text-align: left; padding: 5px 10px; border-bottom: 1px solid var(--line);
-  vertical-align: top; }
-th { color: var(--soft); font-weight: 600; } td.num, th.num { text-align: right; }
-tr.path td { background: #fff8eb; } tr.failed td, tr.rejected td { color: var(--bad); }
-tr.duplicate td { color: var(--soft); } dl { margin: 0; display: grid;
-  grid-template-columns: max-content 1fr; gap: 4px 18px; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-.scroll { overflow: auto; max-height: 640px; }
-pre { margin: 0; font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace;
-  white-space: pre; tab-size: 4; }
-pre.wrap { white-space: pre-wrap; }
-.tree { text-align: center; } .tree img { max-width: 100%; height: auto; }
-.add { color: var(--good); } .del { color: var(--bad); } .at { color: var(--gold); }
-.chip { display: inline-block; background: #eef2f6; border-radius: 6px; padding: 1px 8px;
-  margin: 0 6px 6px 0; font-size: 13px; }
-"""
 
 
 def report_html(*, facts: Mapping[str, str], result: Result, svg: bytes | None) -> str:
@@ -75,9 +41,13 @@ def report_html(*, facts: Mapping[str, str], result: Result, svg: bytes | None) 
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_e(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{_e(title)}</title><style>{_style()}</style></head>\n"
         f"<body><main>\n{body}\n</main></body></html>\n"
     )
+
+
+def _style() -> str:
+    return (files("experiments") / "report.css").read_text(encoding="utf-8")
 
 
 def _best(result: Result, timing: Timing) -> str:
@@ -112,13 +82,8 @@ def _tree(svg: bytes | None) -> str:
 
 
 def _guidance(result: Result) -> str:
-    parts = [
-        f"<h3>Node {node.id}, {_speed(node)}</h3>"
-        f'<pre class="wrap">{_e(node.guidance.render())}</pre>'
-        for node in result.path_to(result.best)
-        if node.guidance is not None
-    ]
-    return _section("What the tools said on the way to the best", "".join(parts) or "Nothing.")
+    said = findings_html(result.path_to(result.best))
+    return _section("What the tools said on the way to the best", said or "Nothing.")
 
 
 def _diff(result: Result) -> str:
@@ -152,13 +117,13 @@ def _nodes(result: Result) -> str:
     head = (
         '<tr><th class="num">node</th><th class="num">parent</th><th class="num">speedup</th>'
         '<th class="num">interval</th><th class="num">time, µs</th><th class="num">visits</th>'
-        "<th>changed</th><th>outcome</th></tr>"
+        "<th>changed</th><th>outcome</th><th>the tools said</th></tr>"
     )
     rows = "".join(_row(node, by_id, path) for node in result.nodes)
     return _section("All nodes", f'<div class="scroll"><table>{head}{rows}</table></div>')
 
 
-def _row(node: NodeRecord, by_id: Mapping[int, NodeRecord], path: Iterable[int]) -> str:
+def _row(node: NodeRecord, by_id: Mapping[int, NodeRecord], path: Set[int]) -> str:
     timing = node.evaluation.timing if node.evaluation and node.evaluation.measured else None
     parent = by_id[node.parent].candidate if node.parent is not None else None
     words = changes(parent, node.candidate).words() if parent and node.candidate else ()
@@ -177,9 +142,10 @@ def _row(node: NodeRecord, by_id: Mapping[int, NodeRecord], path: Iterable[int])
         ("num", f"{timing.median_us:.2f}" if timing else ""),
         ("num", str(node.visits)),
         ("", ", ".join(words)),
-        ("", _shorten(outcome)),
+        ("wide" if len(outcome) > 60 else "", _shorten(outcome)),
+        ("wide" if node.guidance else "", finding_words(node.guidance)),
     ]
-    style = f"{node.kind} path" if node.id in set(path) else node.kind
+    style = f"{node.kind} path" if node.id in path else node.kind
     filled = "".join(f'<td class="{kind}">{_e(text)}</td>' for kind, text in cells)
     return f'<tr class="{style}">{filled}</tr>'
 
@@ -187,10 +153,6 @@ def _row(node: NodeRecord, by_id: Mapping[int, NodeRecord], path: Iterable[int])
 def _shorten(text: str, limit: int = 240) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def _speed(node: NodeRecord) -> str:
-    return f"{node.speedup:.2f}×" if node.speedup else node.kind
 
 
 def _section(title: str, content: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +62,13 @@ def create(source: TaskSource, config: RunConfig, *, out: Path | None) -> RunFol
     `out` is there and not empty.
     """
     folder = RunFolder(_next_free(source.task.name) if out is None else _claim(out))
-    if source.folder is not None:
-        _copy_task(source.folder, folder.path / _TASK)
-    folder.write_config(config)
+    try:
+        if source.folder is not None:
+            _copy_task(source.folder, folder.path / _TASK)
+        folder.write_config(config)
+    except OSError:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
     return folder
 
 
@@ -86,7 +91,8 @@ def check_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file: give --out a new or empty folder")
     if (path / DATABASE).is_file():
-        raise InputError(f"{path} already holds a run: rooftree resume {path}, or another --out")
+        again = f"rooftree resume {shlex.quote(str(path))}"
+        raise InputError(f"{path} already holds a run: {again}, or another --out")
     if path.is_dir() and any(path.iterdir()):
         raise InputError(f"{path} is not empty: give --out a new or empty folder")
 

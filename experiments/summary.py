@@ -50,15 +50,21 @@ def facts_of(events: Iterable[Event]) -> RunFacts:
     """The facts in a journal's first event. InputError for a run that never began."""
     for event in events:
         if event.kind == "started":
-            payload = event.payload
-            return RunFacts(
-                task=str(payload["task"]),
-                evaluator=str(payload["evaluator"]),
-                proposer=str(payload["proposer"]),
-                hardware=str(payload["hardware"]),
-                seed=int(payload["seed"]),
-            )
+            return _facts_from(event.payload)
     raise InputError("the run stopped before it began: start it again with rooftree optimize")
+
+
+def _facts_from(payload: Mapping[str, Any]) -> RunFacts:
+    try:
+        return RunFacts(
+            task=str(payload["task"]),
+            evaluator=str(payload["evaluator"]),
+            proposer=str(payload["proposer"]),
+            hardware=str(payload["hardware"]),
+            seed=int(payload["seed"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise JournalError(f"the run's journal is damaged: its start lacks {error}") from None
 
 
 def result_of(events: Iterable[Event]) -> Result:
@@ -66,7 +72,7 @@ def result_of(events: Iterable[Event]) -> Result:
     try:
         return read_result(events)
     except JournalError as error:
-        raise InputError(f"nothing to show yet: {error}") from None
+        raise InputError(f"nothing to show: {error}") from None
 
 
 def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from experiments.taskchecks import check_baseline, check_reference, check_sizes, naming
 from mcts.domain import (
     Buffer,
     Candidate,
@@ -35,7 +35,7 @@ class TaskFile(Noun):
     """`task.toml` as written: file names for the sources, single tables for buffers and loads."""
 
     name: str = Field(pattern=_PLAIN_NAME)
-    dialect: str = Field(default="cuda", pattern="^cuda$")
+    dialect: Literal["cuda"] = "cuda"
     summary: str = ""
     kernel: str = Field(default="kernel.cu", pattern=_PLAIN_NAME)
     reference: str = Field(default="reference.py", pattern=_PLAIN_NAME)
@@ -61,9 +61,9 @@ class TaskSource:
 def load_task(folder: Path) -> KernelTask:
     """Read a task folder. InputError names the file and the field that is wrong."""
     file = read_task_file(folder)
-    source = _read_text(folder / file.kernel)
-    reference = _read_text(folder / file.reference)
-    _check_reference(reference, folder / file.reference)
+    source = read_text(folder / file.kernel)
+    reference = read_text(folder / file.reference)
+    check_reference(reference, folder / file.reference)
     plan = _read_plan(source, folder / file.kernel, file)
     try:
         task = KernelTask(
@@ -80,7 +80,8 @@ def load_task(folder: Path) -> KernelTask:
         )
     except ValidationError as error:
         raise InputError(f"{folder / TASK_FILE}: {first_problem(error)}") from None
-    _check_default(task, folder / file.kernel)
+    check_sizes(task, folder / TASK_FILE)
+    check_baseline(task, plan, folder / file.kernel)
     return task
 
 
@@ -88,7 +89,7 @@ def read_task_file(folder: Path) -> TaskFile:
     """Read and check `task.toml` alone."""
     path = folder / TASK_FILE
     try:
-        table: dict[str, Any] = tomllib.loads(_read_text(path))
+        table: dict[str, Any] = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     try:
@@ -108,6 +109,8 @@ def find_task(given: str) -> TaskSource:
 
     Raises InputError, with the closest known names, when it is none of them.
     """
+    if not given:
+        raise InputError(_unknown(given))
     if given in bundled():
         return _folder_source(bundled()[given], given)
     path = Path(given)
@@ -150,7 +153,8 @@ def _unknown(given: str) -> str:
     )
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A source file's text. InputError when it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -163,29 +167,7 @@ def _read_text(path: Path) -> str:
 
 def _read_plan(source: str, path: Path, file: TaskFile) -> LaunchPlan:
     shape = frozenset(file.workload[0].shape)
-    try:
+    with naming(path):
         plan = parse_launch_plan(source)
         plan.check_names(buffers=frozenset(item.name for item in file.buffer), shape=shape)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     return plan
-
-
-def _check_reference(text: str, path: Path) -> None:
-    """The reference runs in a worker; here it is only parsed."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise InputError(f"{path}: line {error.lineno}: {error.msg}") from None
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if "reference" not in functions:
-        raise InputError(f"{path} defines no function reference(...)")
-
-
-def _check_default(task: KernelTask, path: Path) -> None:
-    try:
-        allowed = task.allows(task.space, task.space.default())
-    except InputError as error:
-        raise InputError(f"{path}: where: {error}") from None
-    if not allowed:
-        raise InputError(f"{path}: `where` excludes the defaults, which are the baseline")

@@ -11,6 +11,7 @@ from experiments import names
 from experiments.config import RecordingReference, RunConfig
 from experiments.machine import gpu_problem
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
+from experiments.request import AUTO, RunRequest
 from experiments.taskfiles import TaskSource
 from mcts.domain import Hardware
 from mcts.errors import InputError
@@ -18,7 +19,6 @@ from mcts.optimize import Budget, Optimizer, Progress
 from mcts.ports import Advisor, Evaluator, Journal, Proposer
 from mcts.settings import SearchSettings
 
-AUTO = "auto"
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"
 
@@ -49,8 +49,8 @@ def resolve_evaluator(
     if source.recordings:
         return REPLAY
     raise InputError(
-        f"task {source.task.name!r} cannot be measured here: {problem}; and it has no recording "
-        "to replay"
+        f"task {source.task.name!r} has no recording to replay, give one with --recording FILE; "
+        f"and cannot be measured here: {problem}"
     )
 
 
@@ -63,7 +63,7 @@ def resolve_recording(source: TaskSource, evaluator: str, recording: Path | None
     return source.recordings[-1] if source.recordings else None
 
 
-def resolve_proposer(wanted: str, model: str | None) -> str:
+def resolve_proposer(wanted: str, *, model: str | None, api_base: str | None) -> str:
     """`auto` becomes llm where a model is named, else scripted."""
     chosen = wanted if wanted != AUTO else LLM if model is not None else SCRIPTED
     names.load(names.PROPOSERS, chosen)
@@ -71,6 +71,8 @@ def resolve_proposer(wanted: str, model: str | None) -> str:
         raise InputError(NO_MODEL)
     if chosen == SCRIPTED and model is not None:
         raise InputError("--model is for the llm proposer: leave out --proposer scripted")
+    if chosen == SCRIPTED and api_base is not None:
+        raise InputError("--api-base is for the llm proposer: give --model NAME with it")
     return chosen
 
 
@@ -87,41 +89,53 @@ def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> Searc
     return settings
 
 
-def resolve(
-    source: TaskSource,
-    *,
-    evaluator: str,
-    proposer: str,
-    recording: Path | None,
-    model: str | None,
-    api_base: str | None,
-    evaluations: int,
-    minutes: float | None,
-    seed: int,
-    parallel: int,
-    device: int,
-    search_settings: Mapping[str, int | float],
-) -> RunConfig:
+def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     """A run's configuration with every `auto` decided and every name known to exist."""
-    chosen = resolve_evaluator(source, evaluator, recording, device=device)
-    names.load(names.EVALUATORS, chosen)
-    tape = resolve_recording(source, chosen, recording)
-    return RunConfig(
+    evaluator = resolve_evaluator(
+        source, request.evaluator, request.recording, device=request.device
+    )
+    names.load(names.EVALUATORS, evaluator)
+    tape = resolve_recording(source, evaluator, request.recording)
+    proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
+    config = RunConfig(
         rooftree=rooftree_version(),
         task=source.given,
         task_name=source.task.name,
-        evaluator=chosen,
-        proposer=resolve_proposer(proposer, model),
-        model=model,
-        api_base=api_base,
-        evaluations=evaluations,
-        minutes=minutes,
-        seed=seed,
-        parallel=parallel,
-        device=device,
-        search_settings=dict(search_settings),
+        evaluator=evaluator,
+        proposer=proposer,
+        model=request.model,
+        api_base=request.api_base,
+        evaluations=request.evaluations,
+        minutes=request.minutes,
+        seed=request.seed,
+        parallel=request.parallel,
+        device=request.device,
+        search_settings=request.search_settings,
         recording=RecordingReference.of(tape) if tape else None,
     )
+    resolve_settings(config.search, config.search_settings)
+    return config
+
+
+def choose_evaluator(
+    source: TaskSource,
+    wanted: str,
+    *,
+    recording: Path | None = None,
+    device: int = 0,
+    seed: int = 0,
+    on_progress: Callable[[str], None],
+) -> Evaluator:
+    """The evaluator to judge candidates with outside a run, `auto` decided."""
+    name = resolve_evaluator(source, wanted, recording, device=device)
+    request = EvaluatorRequest(
+        task=source.task,
+        recording=resolve_recording(source, name, recording),
+        seed=seed,
+        device=device,
+        on_progress=on_progress,
+    )
+    return build_evaluator(name, request)
 
 
 def build_evaluator(name: str, request: EvaluatorRequest) -> Evaluator:

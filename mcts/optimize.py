@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mcts.domain import Evaluation, Guidance, KernelTask
-from mcts.errors import InputError, NoMoves, WorldError
+from mcts.errors import InputError, JournalError, NoMoves, WorldError
 from mcts.ledger import Ledger
 from mcts.memory import RunMemory, state_of
 from mcts.ports import Advisor, Evaluator, Journal, Proposal, ProposalRequest, Proposer
@@ -81,8 +81,10 @@ class Optimizer:
         except KeyboardInterrupt:
             self.log.stop("interrupted")
             raise
-        except WorldError as error:
-            self.log.stop(f"world error: {error}")
+        except JournalError:
+            raise
+        except (InputError, WorldError) as error:
+            self.log.stop(f"error: {error}")
             raise
         finally:
             if self._executor is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.errors import JournalError
-from mcts.ports import Journal
+from mcts.ports import Event, Journal
 
 FORMAT = 1
 _KEYS: Mapping[str, str] = {
@@ -31,6 +31,17 @@ _KEYS: Mapping[str, str] = {
 }
 
 
+def _key_of(event: Event) -> int | str:
+    name = _KEYS[event.kind]
+    key = event.payload.get(name)
+    if not isinstance(key, int | str):
+        raise JournalError(
+            f"the run's journal is damaged: event {event.seq} ({event.kind}) names no {name}; "
+            "rooftree report still shows what can be read, a new run is needed to go on"
+        )
+    return key
+
+
 class RunLog:
     """Appends events that are not there yet; answers from those that are. Thread-safe."""
 
@@ -44,7 +55,7 @@ class RunLog:
             if event.kind == "started":
                 self._started = event.payload
             if event.kind in _KEYS:
-                self._seen[event.kind, event.payload[_KEYS[event.kind]]] = event.payload
+                self._seen[event.kind, _key_of(event)] = event.payload
             self._elapsed_before = max(
                 self._elapsed_before, float(event.payload.get("elapsed_s", 0.0))
             )

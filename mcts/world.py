@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Profile
-from mcts.errors import NoMoves, NotRecorded, ProposalRejected, WorldError
+from mcts.errors import JournalError, NoMoves, NotRecorded, ProposalRejected, WorldError
 from mcts.ports import Advisor, Evaluator, Proposal, ProposalRequest, Proposer
 from mcts.runlog import RunLog
 
@@ -59,6 +59,8 @@ class World:
             usage = dict(error.usage)
             self._log.write("rejected", {"trial": trial, "reason": str(error), "usage": usage})
             return Answer(error=error)
+        except JournalError:
+            raise  # nothing can be kept any more, so the run must stop here
         except WorldError as error:
             return Answer(error=error)
         self.adopt(trial, proposal)
@@ -92,6 +94,8 @@ class World:
         """The proposal's evaluation, or why there is none."""
         try:
             evaluation = self.evaluate(trial, proposal.candidate)
+        except JournalError:
+            raise
         except (NotRecorded, WorldError) as error:
             return Answer(proposal=proposal, error=error)
         return Answer(proposal=proposal, evaluation=evaluation)
@@ -141,6 +145,8 @@ class World:
         self._log.write("profiling", {"candidate_id": candidate.id})
         try:
             profile = self.evaluator.profile(candidate, evaluation)
+        except JournalError:
+            raise
         except WorldError as error:
             profile = Profile(missing={"profile": str(error)})
         payload = {"candidate_id": candidate.id, "profile": profile.model_dump(mode="json")}

@@ -11,11 +11,7 @@ LEAST_STALL = 0.15
 
 def judge(case: Case) -> Finding | None:
     """A tile staged by load, store, barrier, with no copy in the background."""
-    sass = case.sass
-    if sass is None or sass.async_copies or sass.bulk_copies:
-        return None
-    staged = sum(sass.shared_stores.values())
-    if not (staged and sum(sass.global_loads.values()) and sass.barriers >= 2):
+    if not case.staged:
         return None
     shares = [
         share

@@ -9,6 +9,8 @@ from microtools.tool import ANY, Case, Tool, strength
 IDEAL_SECTORS = 4.0
 """Sectors of 32 bytes in a fully used request of 32 lanes with 32 bits each."""
 EXCESS = 1.2
+WASTED = 0.10
+"""Share of the kernel's global sectors below which one side's waste is not worth a word."""
 _SIDES = (
     ("load", m.LOAD_SECTORS, m.LOAD_REQUESTS, "global_loads"),
     ("store", m.STORE_SECTORS, m.STORE_REQUESTS, "global_stores"),
@@ -16,19 +18,21 @@ _SIDES = (
 
 
 def judge(case: Case) -> Finding | None:
-    worst: tuple[float, str, float, float] | None = None
+    worst: tuple[float, str, float, float, float] | None = None
+    total = sum(case.value(sectors) or 0.0 for _, sectors, _, _ in _SIDES)
     for side, sectors, requests, widths in _SIDES:
         counts = case.values(sectors, requests)
-        if counts is None or counts[1] <= 0:
+        if counts is None or min(counts) <= 0:
             continue
         per_request = counts[0] / counts[1]
         ideal = IDEAL_SECTORS * _widest(case, widths) / 32
         excess = per_request / ideal
-        if excess > EXCESS and (worst is None or excess > worst[0]):
-            worst = (excess, side, per_request, ideal)
+        wasted = (counts[0] - counts[1] * ideal) / total
+        if excess > EXCESS and wasted >= WASTED and (worst is None or wasted > worst[-1]):
+            worst = (excess, side, per_request, ideal, wasted)
     if worst is None:
         return None
-    excess, side, per_request, ideal = worst
+    excess, side, per_request, ideal, wasted = worst
     return Finding(
         tool=TOOL.name,
         axis="memory",
@@ -39,10 +43,15 @@ def judge(case: Case) -> Finding | None:
                 value=round(per_request, 2),
                 threshold=round(EXCESS * ideal, 2),
             ),
+            Evidence(
+                metric="share of all global sectors that would be saved",
+                value=round(wasted, 3),
+                threshold=WASTED,
+            ),
         ),
         advice=(
             f"Global {side}s are uncoalesced: a warp's {side} touches {per_request:.1f} sectors "
-            f"where {ideal:.0f} would do, so most of every 32-byte sector moved is thrown away. "
+            f"where {ideal:.0f} would do: it uses {ideal / per_request:.0%} of what it moves. "
             f"Make threadIdx.x the fastest-varying index of the {side} address, so that "
             "neighbouring lanes touch neighbouring elements. Where the algorithm needs the other "
             "order, move a tile coalesced into shared memory and reorder it there."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength
+from microtools.tool import DRAM_FULL, Case, Tool, strength
 
 NARROW_SHARE = 0.5
-SATURATED = 85.0
 
 
 def judge(case: Case) -> Finding | None:
@@ -25,7 +24,6 @@ def judge(case: Case) -> Finding | None:
     if shares[side] < NARROW_SHARE:
         return None
     dram = case.value(m.DRAM)
-    saturated = dram is not None and dram >= SATURATED
     evidence = [
         Evidence(
             metric=f"share of global {side} instructions of 32 bits or less",
@@ -34,11 +32,11 @@ def judge(case: Case) -> Finding | None:
         )
     ]
     if dram is not None:
-        evidence.append(Evidence(metric=m.DRAM, value=dram, threshold=SATURATED, unit="%"))
+        evidence.append(Evidence(metric=m.DRAM, value=dram, threshold=DRAM_FULL, unit="%"))
     return Finding(
         tool=TOOL.name,
         axis="memory",
-        strength=(0.3 if saturated else 0.9) * strength(shares[side], NARROW_SHARE, 1.0),
+        strength=(0.3 if case.saturated else 0.9) * strength(shares[side], NARROW_SHARE, 1.0),
         evidence=tuple(evidence),
         advice=(
             f"{shares[side]:.0%} of the global {side} instructions move 32 bits per lane or less. "

@@ -28,7 +28,7 @@ def limiter(case: Case) -> Finding | None:
     limits = {name: v for name, key in _LIMITS.items() if (v := case.value(key)) is not None}
     if not limits:
         return None
-    resource = min(limits, key=lambda name: limits[name])
+    resource, *others = sorted(limits, key=lambda name: limits[name])
     advice, methods = _remedy(case, resource)
     return Finding(
         tool=LIMITER.name,
@@ -41,7 +41,7 @@ def limiter(case: Case) -> Finding | None:
             Evidence(
                 metric=_LIMITS[resource],
                 value=limits[resource],
-                threshold=max(limits.values()),
+                threshold=limits[others[0]] if others else limits[resource],
                 unit=" blocks",
             ),
         ),
@@ -80,7 +80,12 @@ def _remedy(case: Case, resource: str) -> tuple[str, tuple[str, ...]]:
 
 
 def shortfall(case: Case) -> Finding | None:
-    """Achieved well below theoretical occupancy: imbalance, or blocks too short to overlap."""
+    """Achieved well below theoretical occupancy: imbalance, or blocks too short to overlap.
+
+    Silent for a grid of less than one wave, which explains it.
+    """
+    if (case.value(m.WAVES) or 1.0) < 1.0:
+        return None
     known = case.values(m.THEORETICAL_OCCUPANCY, m.ACHIEVED_OCCUPANCY)
     if known is None or known[0] - known[1] <= SHORTFALL or _busy(case):
         return None

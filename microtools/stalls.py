@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcts.domain import Axis, BoundClass, Evidence, Finding
@@ -10,7 +11,8 @@ from microtools.tool import Case, Tool, strength
 
 THRESHOLD = 0.30
 CRITICAL = 0.60
-SATURATED = 80.0
+DRAM_BUSY = 60.0
+ENOUGH_WARPS = 60.0
 ISSUE_ENOUGH = 0.8
 _WAITING: frozenset[BoundClass] = frozenset({"latency", "memory", "mixed", "compute"})
 
@@ -26,16 +28,21 @@ class _Stall:
     methods: tuple[str, ...]
     threshold: float = THRESHOLD
     symptom_of_dram: bool = False
+    tailor: Callable[[Case], tuple[str, tuple[str, ...]]] | None = None
+    """More advice and methods, as far as they apply to the case at hand."""
 
     def judge(self, case: Case) -> Finding | None:
         """Fires when the reasons take more than `threshold` of warp latency and issue is low."""
         issue = case.value(m.ISSUE)
         if issue is not None and issue >= ISSUE_ENOUGH:
             return None
+        if self.symptom_of_dram and case.saturated:  # more loads in flight would only queue there
+            return None
         shares = {r: s for r in self.reasons if (s := case.stall_share(r)) is not None}
         share = sum(shares.values())
         if not shares or share <= self.threshold:
             return None
+        more, methods = self.tailor(case) if self.tailor else ("", ())
         return Finding(
             tool=self.tool,
             axis=self.axis,
@@ -49,14 +56,16 @@ class _Stall:
                 )
                 for reason, found in shares.items()
             ),
-            advice=f"{min(share, 1):.0%} of a warp's time goes to {self.advice}",
-            methods=self.methods,
+            advice=f"{min(share, 1):.0%} of a warp's time goes to {self.advice}{more}",
+            methods=(*self.methods, *methods),
         )
 
     def _weight(self, case: Case) -> float:
-        """Less where the wait is only the symptom of a saturated DRAM."""
+        """Less where DRAM is busy: the wait is then partly, or only, a symptom of that."""
         dram = case.value(m.DRAM)
-        return 0.4 if self.symptom_of_dram and dram is not None and dram >= SATURATED else 1.0
+        if case.saturated:
+            return 0.4
+        return 0.7 if self.symptom_of_dram and dram is not None and dram >= DRAM_BUSY else 1.0
 
     def as_tool(self) -> Tool:
         return Tool(name=self.tool, level="kernel", affinity=_WAITING, judge=self.judge)
@@ -66,6 +75,22 @@ def _short(metric: str) -> str:
     return metric.split("_stalled_")[-1].split("_per_issue")[0]
 
 
+def _more_in_flight(case: Case) -> tuple[str, tuple[str, ...]]:
+    """What keeps more loads in flight and is not done yet."""
+    text, methods = "", []
+    if case.sass is not None and not case.sass.global_loads.get("128"):
+        text += " Load 128 bits at a time."
+        methods.append("memory.vectorized_loads")
+    if case.staged:
+        text += " Fetch the next tile with cp.async while this one is used."
+        methods += ["latency.double_buffering", "memory.async_copy"]
+    active = case.value(m.ACHIEVED_OCCUPANCY)
+    if active is not None and active < ENOUGH_WARPS:
+        text += f" Only {active:.0f} % of the warps are active: raise occupancy."
+        methods.append("latency.block_size")
+    return text, tuple(methods)
+
+
 LONG_SCOREBOARD = _Stall(
     tool="global_latency",
     reasons=(m.STALL_LONG_SCOREBOARD,),
@@ -73,16 +98,10 @@ LONG_SCOREBOARD = _Stall(
     symptom_of_dram=True,
     advice=(
         "waiting for global or local memory. Put more independent loads in flight: load several "
-        "elements into registers before using the first (unroll), use 128-bit accesses, stage the "
-        "next tile with cp.async while this one is used, or raise occupancy."
+        "elements into registers before using the first, by unrolling or more work per thread."
     ),
-    methods=(
-        "memory.vectorized_loads",
-        "compute.loop_unrolling",
-        "latency.work_per_thread",
-        "memory.async_copy",
-        "latency.double_buffering",
-    ),
+    methods=("compute.loop_unrolling", "latency.work_per_thread"),
+    tailor=_more_in_flight,
 ).as_tool()
 
 BARRIER = _Stall(

@@ -28,6 +28,10 @@ Level = Literal["kernel", "instruction"]
 ANY: frozenset[BoundClass] = frozenset(
     {"compute", "memory", "latency", "launch", "mixed", "unknown"}
 )
+DRAM_FULL = 80.0
+"""% of peak from which DRAM is as busy as real traffic gets it."""
+REUSING = 4.0
+"""Operations per least byte from which a task uses each value several times."""
 WEAKEST = 0.25
 """Strength of a finding exactly at its threshold."""
 
@@ -67,6 +71,25 @@ class Case:
         """Share of a warp's time between two instructions spent on `stall`, in [0, 1]."""
         known = self.values(stall, m.WARP_LATENCY)
         return known[0] / known[1] if known and known[1] > 0 else None
+
+    @property
+    def saturated(self) -> bool:
+        """Whether DRAM was measured to be the limit: waits elsewhere are then its symptoms."""
+        dram = self.value(m.DRAM)
+        return dram is not None and dram >= DRAM_FULL
+
+    @property
+    def staged(self) -> bool:
+        """Whether tiles go through registers into shared memory, to be used several times there.
+
+        A reduction's scratch is no tile: it gets fewer stores than there are loads to reduce, or
+        belongs to a task that uses each value once.
+        """
+        if self.sass is None or self.sass.async_copies or self.sass.bulk_copies:
+            return False
+        loads, stores = sum(self.sass.global_loads.values()), sum(self.sass.shared_stores.values())
+        reusing = self.intensity is None or self.intensity >= REUSING
+        return reusing and self.sass.barriers >= 2 and stores >= loads > 0
 
     @cached_property
     def least_bytes(self) -> int | None:

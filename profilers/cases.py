@@ -82,7 +82,13 @@ class Reference:
         return {buffer.name: self._checked(buffer, result, workload) for buffer in outputs}
 
     def _checked(self, buffer: Buffer, result: Mapping[str, Any], workload: Workload) -> Array:
-        array = np.asarray(result[buffer.name], dtype=np.float64)
+        try:
+            array = np.asarray(result[buffer.name], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the reference of {self._task.name} returned a {buffer.name!r} that is no array "
+                f"of numbers on workload {workload.name!r}: {error}"
+            ) from None
         extents = buffer.extents(workload.shape)
         if array.shape != extents:
             raise InputError(

@@ -13,6 +13,7 @@ from typing import Any
 
 from profilers.serving import Refusal, serve
 
+LOG_CAP = 8192
 _MEMORY_CAP_BYTES = 16 * 2**30
 
 
@@ -56,12 +57,20 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
         cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         Path(request["output"]).write_bytes(cubin)
     nvrtc.nvrtcDestroyProgram(program)
-    text = log.rstrip(b"\x00").decode(errors="replace").strip()
+    text = cap_log(log.rstrip(b"\x00").decode(errors="replace").strip())
     return {
         "compiled": compiled,
         "log": text or ("" if compiled else code.name),
         "seconds": time.perf_counter() - begin,
     }
+
+
+def cap_log(log: str) -> str:
+    """The log, its middle left out where it is over the cap."""
+    if len(log) <= LOG_CAP:
+        return log
+    half = LOG_CAP // 2
+    return f"{log[:half]}\n[... {len(log) - 2 * half} characters left out ...]\n{log[-half:]}"
 
 
 def _fetch(size_of: Any, read: Any, program: Any) -> bytes:

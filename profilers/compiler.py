@@ -17,11 +17,11 @@ from typing import Any
 
 from mcts.domain import tagged_hash
 from mcts.errors import RooftreeError, WorldError
+from profilers.includes import forbidden_include
 from profilers.locks import user_cache_dir
 from profilers.processes import Child, ChildGone
 
 BASE_OPTIONS = ("--std=c++17", "-lineinfo")
-LOG_CAP = 8192
 _START_TIMEOUT_S = 30.0
 
 
@@ -60,7 +60,8 @@ class Compiler:
     """Compiles device code for one architecture; thread-safe, also among processes.
 
     Results are kept as ``<key>.cubin`` and ``<key>.log``, where the key hashes source, options,
-    architecture and compiler version. A file appears by a rename, whole or not at all. Failures
+    architecture and compiler version. A file appears by a rename; the log begins with the cubin's
+    SHA-256, so that one damaged later (a full disk, a lost power supply) is made again. Failures
     are not kept.
     """
 
@@ -80,6 +81,7 @@ class Compiler:
             self._slots.put(None)
         self._scratch = tempfile.TemporaryDirectory(prefix="rooftree-compile-")
         self._lock = threading.Lock()
+        self._closed = False
         self._version: str | None = None
         self._includes: tuple[str, ...] = ()
 
@@ -92,7 +94,7 @@ class Compiler:
                 try:
                     child = self._ready(child)
                 finally:
-                    self._slots.put(child)
+                    self._give_back(child)
             assert self._version is not None
             return self._version
 
@@ -104,6 +106,7 @@ class Compiler:
         Raises CompileFailed with the log, CompileTimedOut, WorldError where there is no compiler.
         """
         begin = time.perf_counter()
+        _check_source(source, options)
         payload = {
             "source": source,
             "options": list(options),
@@ -117,22 +120,31 @@ class Compiler:
         return found or self._compile(key, source, options, name, begin)
 
     def close(self) -> None:
-        """End the compilers; idempotent."""
-        while True:
-            try:
-                child = self._slots.get_nowait()
-            except queue.Empty:
-                break
-            if child is not None:
-                child.kill()
+        """End the compilers, those at work when they are given back; idempotent."""
+        self._closed = True
+        self._end_idle()
         self._scratch.cleanup()
+
+    def _give_back(self, child: Child | None) -> None:
+        self._slots.put(child)
+        if self._closed:
+            self._end_idle()
+
+    def _end_idle(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                child = self._slots.get_nowait()
+                if child is not None:
+                    child.kill()
 
     def _lookup(self, key: str, begin: float) -> Compiled | None:
         path = self._folder / f"{key}.cubin"
         try:
             content = path.read_bytes()
-            log = path.with_suffix(".log").read_text()
-        except OSError:
+            digest, _, log = path.with_suffix(".log").read_text().partition("\n")
+        except (OSError, UnicodeDecodeError):
+            return None
+        if digest != hashlib.sha256(content).hexdigest():
             return None
         return _compiled(path, content, log, time.perf_counter() - begin, cached=True)
 
@@ -153,7 +165,7 @@ class Compiler:
             "output": str(output),
         }
         reply = self._ask(request, begin)
-        log = cap_log(str(reply["log"]))
+        log = str(reply["log"])
         if not reply["compiled"]:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             raise CompileFailed(
@@ -183,15 +195,17 @@ class Compiler:
                 f"the compiler crashed on this source: {gone}", log=gone.output, seconds=seconds
             ) from None
         finally:
-            self._slots.put(child)
+            self._give_back(child)
         if not reply["ok"]:
             raise WorldError(str(reply["message"]))
         return reply
 
     def _ready(self, child: Child | None) -> Child:
         """A live compiler that has said which release it is."""
-        if child is not None and child.alive:
-            return child
+        if child is not None:
+            if child.alive:
+                return child
+            child.kill()  # it is dead, but its pipes are open
         child = Child.module("profilers.compile_worker", cwd=Path(self._scratch.name))
         try:
             hello = child.request({"op": "hello"}, timeout_s=_START_TIMEOUT_S)
@@ -206,9 +220,10 @@ class Compiler:
 
     def _store(self, key: str, content: bytes, log: str) -> None:
         """Write log, then cubin, each by a rename: a cubin in place implies its log."""
+        described = f"{hashlib.sha256(content).hexdigest()}\n{log}"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for name, data in ((f"{key}.log", log.encode()), (f"{key}.cubin", content)):
+            for name, data in ((f"{key}.log", described.encode()), (f"{key}.cubin", content)):
                 handle, partial = tempfile.mkstemp(dir=self._folder)
                 try:
                     with os.fdopen(handle, "wb") as file:
@@ -222,12 +237,17 @@ class Compiler:
             raise WorldError(f"cannot write the cubin cache {self._folder}: {error}") from error
 
 
-def cap_log(log: str) -> str:
-    """The log, its middle left out where it is over the cap."""
-    if len(log) <= LOG_CAP:
-        return log
-    half = LOG_CAP // 2
-    return f"{log[:half]}\n[... {len(log) - 2 * half} characters left out ...]\n{log[-half:]}"
+def _check_source(source: str, options: Sequence[str]) -> None:
+    """CompileFailed for what must not, or cannot, reach a compiler."""
+    if name := forbidden_include(source, options):
+        raise CompileFailed(
+            f"does not compile: the source includes {name[:80]}; "
+            "device code may include CUDA's own headers only, by names such as <cuda_fp16.h>"
+        )
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise CompileFailed(f"does not compile: the source is no valid text: {error}") from None
 
 
 def kernel_names(cubin: bytes) -> frozenset[str]:

@@ -69,7 +69,8 @@ def _compiler_installed() -> bool:
 
 
 _NO_GPU = (
-    "no NVIDIA GPU with a working driver was found; use --evaluator replay on a machine without one"
+    "no NVIDIA GPU with a working driver was found (without one, only what was recorded can be "
+    "replayed)"
 )
 
 

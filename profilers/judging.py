@@ -41,6 +41,7 @@ class Judge:
         self._bench = bench
         self._settings = settings
         self._floor_us = floor_us
+        self._slowest_us = 0.0
 
     def judge(self, built: Built, fresh: Sequence[FreshCase]) -> Evaluation:
         """The verdict on `built`; a suspect timing is taken again in a fresh worker.
@@ -99,11 +100,12 @@ class Judge:
 
     def _time(self, findings: Findings) -> dict[str, Any]:
         findings.doing = "being timed"
-        slowest_us = max(run["us"] for _, run in findings.checked)
+        # The baseline is timed along; it was judged first, so that its time is known here.
+        self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
         rounds = 2 * self._settings.min_rounds
         answer = self._bench.ask(
             {"op": "time", "plan": asdict(self._settings.timing_plan())},
-            timeout_s=self._settings.time_deadline_s + rounds * slowest_us / 1e6,
+            timeout_s=self._settings.time_deadline_s + rounds * self._slowest_us / 1e6,
         )
         again = [*findings.checked, (self._task.timed_workload, answer)]
         self._conclude(findings, again, answer["damaged"], when="while being timed: ")

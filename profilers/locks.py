@@ -39,7 +39,7 @@ class GpuLock:
             raise WorldError(f"cannot open the GPU lock {self._path}: {error.strerror}") from error
         deadline = time.monotonic() + wait_s
         said = False
-        while not _try_lock(fd):
+        while not self._locked(fd):
             holder = os.pread(fd, 32, 0).decode(errors="replace").strip() or "unknown"
             text = f"{self._uuid} is in use by another Rooftree process (pid {holder})"
             if time.monotonic() >= deadline:
@@ -59,10 +59,13 @@ class GpuLock:
             os.close(self._fd)
             self._fd = None
 
-
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    def _locked(self, fd: int) -> bool:
+        """Whether the lock could be taken."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:  # a network file system without locks
+            os.close(fd)
+            raise WorldError(f"cannot lock {self._path}: {error.strerror}") from error
+        return True

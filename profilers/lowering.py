@@ -20,6 +20,8 @@ from mcts.errors import InputError
 from profilers.calls import Argument, Call, Step
 
 MAX_BLOCK_THREADS = 1024
+MAX_WORKSPACE_BYTES = 2**40
+"""More than any device has: beyond it the driver's 64-bit sizes could wrap round."""
 _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _RANGES = {"int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}
@@ -47,9 +49,10 @@ def lower(
     workspaces = {}
     for item in plan.workspace:
         size = evaluate_int(item.size, names)
-        if size <= 0:
-            raise InputError(f"{place}: workspace {item.name!r} has {size} elements")
-        workspaces[item.name] = size * ITEM_BYTES[item.dtype]
+        size_bytes = size * ITEM_BYTES[item.dtype]
+        if not 0 < size_bytes <= MAX_WORKSPACE_BYTES:
+            raise InputError(f"{place}: workspace {item.name!r} has {_shown(size)} elements")
+        workspaces[item.name] = size_bytes
     memory = frozenset(buffer.name for buffer in task.buffers) | frozenset(workspaces)
     steps = tuple(
         _step(step, names, memory, f"{place}, launch {number}")
@@ -72,7 +75,7 @@ def _step(step: Launch, names: Mapping[str, Scalar], memory: frozenset[str], pla
         raise InputError(f"{place}: a block of {threads} threads; at most {MAX_BLOCK_THREADS}")
     shared = evaluate_int(step.shared, names)
     if not 0 <= shared < 2**31:
-        raise InputError(f"{place}: {shared} bytes of shared memory")
+        raise InputError(f"{place}: {_shown(shared)} bytes of shared memory")
     arguments = tuple(_argument(item, names, memory, place) for item in step.args)
     return Step(kernel=step.kernel, grid=grid, block=block, shared=shared, args=arguments)
 
@@ -87,7 +90,9 @@ def _extents(
     values = [evaluate_int(expression, names) for expression in expressions]
     for axis, value, limit in zip("xyz", values, limits, strict=False):
         if not 1 <= value <= limit:
-            raise InputError(f"{place}: {what}.{axis} is {value}; it must lie in 1..{limit}")
+            raise InputError(
+                f"{place}: {what}.{axis} is {_shown(value)}; it must lie in 1..{limit}"
+            )
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
 
@@ -106,10 +111,19 @@ def _argument(
         value = evaluate(expression, names)
         if isinstance(value, str):
             raise InputError(f"{place}: argument {expression!r} is text, not a number")
-        return (kind, float(value))
+        try:
+            return (kind, float(value))
+        except OverflowError:
+            raise InputError(f"{place}: argument {_shown(value)} does not fit {kind}") from None
     whole = evaluate_int(expression, names)
     low, end = _RANGES[kind]
     if not low <= whole < end:
         hint = "; declare it as { value = ..., type = 'int64' }" if kind == "int32" else ""
-        raise InputError(f"{place}: argument {expression!r} = {whole} does not fit {kind}{hint}")
+        raise InputError(f"{place}: argument {_shown(whole)} does not fit {kind}{hint}")
     return (kind, whole)
+
+
+def _shown(value: object) -> str:
+    """A number for a message, cut where somebody wrote hundreds of digits."""
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."

@@ -69,7 +69,7 @@ def profile_all(
             break
         seen = _collect(task, left, device=device, support=support)
         found.update(seen)
-        if not any(counters.launches for counters in seen.values()) or len(seen) == len(left):
+        if not seen or len(seen) == len(left):
             break
     profiles = []
     for index, item in enumerate(requests):
@@ -102,7 +102,7 @@ def _collect(
             timeout_s=_START_S + _PER_LAUNCH_S * launches,
         )
         lines = _read_progress(progress)
-    if not report.kernels:
+    if not report.kernels and not any("fatal" in line for line in lines):
         return {index: Counters(missing=dict(report.missing)) for index in requests}
     return assign(report, lines, requests)
 

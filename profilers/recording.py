@@ -141,11 +141,11 @@ def natural_values(configurations: Iterable[Mapping[str, Scalar]]) -> dict[str, 
     return {name: tuple(sorted(values, key=_natural)) for name, values in seen.items()}
 
 
-def _natural(value: Scalar) -> tuple[int, float, list[tuple[int, int, str]]]:
+def _natural(value: Scalar) -> tuple[int, int | float, list[tuple[int, int, str]]]:
     if isinstance(value, str):
         split = _split_digits(value)
         return (1, 0.0, [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in split])
-    return (0, float(value), [])
+    return (0, value, [])
 
 
 def _split_digits(text: str) -> list[str]:

@@ -47,7 +47,8 @@ class ReplayEvaluator:
         if task.dialect != "space" and recording.task_id != task.id and not allow_stale:
             raise InputError(
                 f"{recording.origin} was recorded for another state of task {task.name!r} "
-                f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU"
+                f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "
+                "or put the task back"
             )
         self._task = task
         self._recording = recording

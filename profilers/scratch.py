@@ -23,9 +23,11 @@ class ScratchFolder:
     def __init__(self, parent: Path | None = None) -> None:
         base = parent or Path(tempfile.gettempdir())
         _sweep(base)
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-        self._fd: int | None = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=base))
+        self._fd: int | None = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
+        # Only a locked folder gets the name that others sweep.
+        self.path = made.rename(made.with_name(made.name.removeprefix(".")))
 
     def close(self) -> None:
         """Remove the folder and all in it; idempotent."""
@@ -36,7 +38,7 @@ class ScratchFolder:
 
 
 def _sweep(base: Path) -> None:
-    """Remove the folders under `base` whose owner is gone. One without a lock is being made."""
+    """Remove the folders under `base` whose owner is gone."""
     for folder in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             fd = os.open(folder / _LOCK, os.O_RDWR)

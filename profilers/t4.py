@@ -217,8 +217,13 @@ def _hardware(ours: Mapping[str, Any], name: str) -> Hardware:
 
 
 def _baseline(ours: Mapping[str, Any]) -> dict[str, Scalar] | None:
-    given = ours.get("baseline")
-    return None if given is None else dict(_object(given, "metadata.rooftree.baseline"))
+    if ours.get("baseline") is None:
+        return None
+    given = _object(ours["baseline"], "metadata.rooftree.baseline")
+    for name, value in given.items():
+        if not isinstance(value, int | float | str):
+            raise FieldError(f"metadata.rooftree.baseline.{name}: a value is expected")
+    return dict(given)
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:

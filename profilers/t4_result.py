@@ -44,6 +44,8 @@ _MESSAGES: dict[str, str] = {
 _SCALARS = ("host_us", "verification_rounds", "max_error", "worst_ratio")
 _ENERGY = ("energy_mj", "low_mj", "high_mj", "window_s")
 _TABLES = ("global_loads", "global_stores", "shared_loads", "shared_stores")
+_SHORTEST_US, _LONGEST_US = 1e-6, 1e15  # a picosecond, thirty years
+_MOST_ROUNDS = 10**6
 _SASS = "sass."
 _OURS = "rooftree."
 
@@ -118,14 +120,14 @@ def record_from_json(
         runtimes = _objective_time(result, values, unit_us)
         if not runtimes:
             status, message = "runtime_error", "recorded as correct, but with no time"
-    compile_us = _finite(times.get("compilation"))
+    compile_us = _time_us(times.get("compilation"), unit_us)
     metrics, sass = _by_kernel(values, where)
     return RecordedConfiguration(
         configuration=configuration,
         status=status,
         message=message,
         runtimes_us=runtimes if status == "measured" else (),
-        compile_seconds=None if compile_us is None else rounded(compile_us * unit_us / 1e6, 12),
+        compile_seconds=None if compile_us is None else rounded(compile_us / 1e6, 12),
         energy=_energy(values),
         metrics=metrics,
         sass=sass,
@@ -172,8 +174,8 @@ def _runtimes(given: Any, unit_us: float, where: str) -> tuple[float, ...]:
     for index, value in enumerate(given):
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise FieldError(f"{where}[{index}]: {value!r} is not a number")
-    finite = (_finite(value) for value in given)
-    return tuple(value * unit_us for value in finite if value is not None and value > 0)
+    times = (_time_us(value, unit_us) for value in given)
+    return tuple(time for time in times if time is not None)
 
 
 def _status(result: Mapping[str, Any], values: _Values, where: str) -> tuple[Status, str]:
@@ -200,16 +202,28 @@ def _objective_time(
     names = ["time", *(objectives if isinstance(objectives, list) else [])]
     for name in names:
         given, unit = values.get(name, (None, "")) if isinstance(name, str) else (None, "")
-        value = _finite(given)
         factor = TIME_UNITS_US.get(unit.lower(), unit_us if not unit else None)
-        if value is not None and value > 0 and factor is not None:
-            return (value * factor,)
+        time = None if factor is None else _time_us(given, factor)
+        if time is not None:
+            return (time,)
     return ()
 
 
+def _time_us(value: Any, unit_us: float) -> float | None:
+    """A time in microseconds; None for what cannot be one: failures are recorded as 0, -1, NaN."""
+    number = _finite(value)
+    time = 0.0 if number is None else number * unit_us
+    return time if _SHORTEST_US <= time <= _LONGEST_US else None
+
+
 def _our_scalars(values: _Values) -> dict[str, Any]:
-    found = {name: values[_OURS + name][0] for name in _SCALARS if _OURS + name in values}
-    return {name: value for name, value in found.items() if _finite(value) is not None}
+    given = {name: _finite(values.get(_OURS + name, (None, ""))[0]) for name in _SCALARS}
+    found: dict[str, Any] = {name: v for name, v in given.items() if v is not None and v >= 0}
+    if found.get("host_us") == 0:
+        del found["host_us"]
+    if "verification_rounds" in found:
+        found["verification_rounds"] = min(int(found["verification_rounds"]), _MOST_ROUNDS)
+    return found
 
 
 def _energy(values: _Values) -> Energy | None:

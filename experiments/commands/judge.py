@@ -1,4 +1,4 @@
-"""`evaluate` and `record`: candidates without a search."""
+"""`evaluate`: candidates without a search."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import json
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments import wiring
-from experiments.commands.tables import console
-from experiments.parts import EvaluatorRequest
-from experiments.spool import Spool
-from experiments.taskfiles import TaskSource, find_task
+from experiments.commands.tables import print_table
+from experiments.taskchecks import naming
+from experiments.taskfiles import find_task, read_text
 from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError, NotRecorded
-
-if TYPE_CHECKING:
-    from profilers.recorder import Progress
 
 Named = tuple[str, Candidate]
 
@@ -37,10 +33,15 @@ def evaluate(
     """Judge each file, or the baseline's source with other tunables; whether all were measured."""
     source = find_task(task)
     candidates = _candidates(source.task, files, values)
-    with closing(_evaluator(source, evaluator, recording, device=device, seed=seed)) as judge:
+    judge = wiring.choose_evaluator(
+        source, evaluator, recording=recording, device=device, seed=seed, on_progress=_say
+    )
+    with closing(judge):
         hardware, name = str(judge.hardware), judge.name
         judged = []
         for label, candidate in candidates:
+            if len(candidates) > 1:
+                _say(f"judging {label}")
             try:
                 judged.append((label, candidate, judge.evaluate(candidate)))
             except NotRecorded as error:
@@ -64,63 +65,6 @@ def evaluate(
     return all(found.measured for _, _, found in judged)
 
 
-def record(
-    task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
-) -> None:
-    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording goes on."""
-    from profilers.recorder import record as measure
-    from profilers.t4 import write_recording
-
-    source = find_task(task)
-    target = out or Path(f"{source.task.name}.json.gz")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
-    judge = _evaluator(source, wiring.GPU, None, device=device, seed=0)
-    with closing(judge), Spool(target, source.task, str(judge.hardware)) as spool:
-        print(
-            f"recording task {source.task.name} on {judge.hardware}"
-            + (f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""),
-            file=sys.stderr,
-        )
-        recording = measure(
-            source.task,
-            judge,
-            limit=limit,
-            parallel=parallel,
-            profile=profile,
-            on_progress=_say_progress,
-            on_result=spool.keep,
-            done=spool.done,
-        )
-        write_recording(target, recording)
-        spool.discard()
-    found = recording.summary()
-    gain = f", best {found.best_speedup:.2f}x" if found.best_speedup else ""
-    failed = sum(found.failed.values())
-    print(f"{target}: {found.valid} valid and {failed} failed variants{gain}, {judge.hardware}")
-
-
-def _say_progress(progress: Progress) -> None:
-    if progress.done % 25 == 0 or progress.done == progress.total:
-        failed = f", {progress.failed} failed" if progress.failed else ""
-        print(f"{progress.stage} {progress.done}/{progress.total}{failed}", file=sys.stderr)
-
-
-def _evaluator(
-    source: TaskSource, wanted: str, recording: Path | None, *, device: int, seed: int
-) -> Any:
-    name = wiring.resolve_evaluator(source, wanted, recording, device=device)
-    tape = wiring.resolve_recording(source, name, recording)
-    request = EvaluatorRequest(
-        task=source.task,
-        recording=tape,
-        seed=seed,
-        device=device,
-        on_progress=lambda text: print(text, file=sys.stderr),
-    )
-    return wiring.build_evaluator(name, request)
-
-
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
@@ -136,17 +80,12 @@ def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
 
 
 def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
-    try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
-    try:
+    source = read_text(path)
+    with naming(path):
         plan = parse_launch_plan(source)
         plan.check_names(
             buffers=frozenset(buffer.name for buffer in task.buffers), shape=task.shape_names
         )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     tunables = _with_values(plan.space, plan.space.default(), values)
     _check_where(task, plan.space, tunables)
     return Candidate(source=source, tunables=tunables)
@@ -210,4 +149,8 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
             f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else "",
             Text(found.message),
         )
-    console().print(table)
+    print_table(table)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments import summary
-from experiments.commands.tables import console
+from experiments.commands.tables import print_table, width
 from experiments.doctor import Check, as_json, examine
 from experiments.journal import read_events
 from experiments.render import check_format, render
@@ -17,6 +17,8 @@ from experiments.treeview import tree_source
 if TYPE_CHECKING:
     from profilers.recording import Recording
 
+_WITH_SUMMARY = 100
+"""Columns of a terminal from which on a task's summary fits beside its figures."""
 _MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
@@ -79,11 +81,14 @@ def _recorded(path: Path) -> dict[str, Any]:
 def _print_tasks(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
+    wide = width() >= _WITH_SUMMARY
     table = Table(box=None, pad_edge=False)
-    for title in ("task", "dialect", "recorded on", "valid", "failed", "best"):
-        numeric = title in ("valid", "failed", "best")
-        table.add_column(title, justify="right" if numeric else "left", no_wrap=True)
-    table.add_column("what it is", no_wrap=True, overflow="ellipsis")
+    for title in ("task", "dialect", "recorded on"):
+        table.add_column(title, no_wrap=title == "task")
+    for title in ("valid", "failed", "best"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("what it is")
     for row in rows:
         best = row["best_speedup"]
         table.add_row(
@@ -93,9 +98,9 @@ def _print_tasks(rows: list[dict[str, Any]]) -> None:
             _shown(row["valid_variants"]),
             _shown(row["failed_variants"]),
             f"{best:.2f}x" if best else "",
-            row["summary"],
+            *([row["summary"]] if wide else []),
         )
-    console().print(table)
+    print_table(table)
 
 
 def _shown(count: int | None) -> str:
@@ -120,4 +125,4 @@ def _print_checks(checks: list[Check]) -> None:
     for check in checks:
         mark = Text(check.level, style=_MARKS[check.level])
         table.add_row(mark, Text(check.name), Text(check.detail, overflow="fold"))
-    console().print(table)
+    print_table(table)

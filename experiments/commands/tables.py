@@ -1,18 +1,30 @@
-"""Where tables are printed."""
+"""How tables are printed."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+_ENDLESS = 10_000
+
+
+def width() -> int:
+    """Columns to fill: the terminal's or COLUMNS; in a pipe or a file, lines are never cut."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size().columns
+    return _ENDLESS
+
+
+def print_table(table: Table) -> None:
+    """Print `table` without the blanks at line ends that a copy would take along."""
     from rich.console import Console
 
-_FILE_WIDTH = 160
-
-
-def console() -> Console:
-    """Standard output as rich sees it; in a pipe or a file, lines are wide rather than cut."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    console = Console(width=width())
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))

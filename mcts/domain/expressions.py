@@ -120,8 +120,10 @@ def evaluate_int(expression: str | int, names: Mapping[str, Scalar]) -> int:
 
 def _walk(node: ast.expr, names: Mapping[str, Scalar]) -> _Value:
     match node:
-        case ast.Constant(value=bool() | int() | float() | str() as constant):
+        case ast.Constant(value=bool() | str() as constant):
             return constant
+        case ast.Constant(value=int() | float() as constant):
+            return _in_range(constant)
         case ast.Name(id=name):
             if name in ("true", "false"):
                 return name == "true"
@@ -130,14 +132,10 @@ def _walk(node: ast.expr, names: Mapping[str, Scalar]) -> _Value:
                 raise InputError(f"unknown name {name!r} in an expression; known: {known}")
             return names[name]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            result: _Value = _BINARY[type(op)](_walk(left, names), _walk(right, names))
-            if isinstance(result, str):
-                raise TypeError("text cannot be calculated with")
-            if abs(float(result)) > MAX_MAGNITUDE:
-                raise ValueError("the value is out of range")
-            return result
+            operands = _number(_walk(left, names)), _number(_walk(right, names))
+            return _in_range(_BINARY[type(op)](*operands))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_walk(operand, names)  # type: ignore[operator]
+            return -_number(_walk(operand, names))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _walk(operand, names)
         case ast.BoolOp(op=ast.And(), values=values):
@@ -155,6 +153,18 @@ def _walk(node: ast.expr, names: Mapping[str, Scalar]) -> _Value:
             raise TypeError(f"a list of {len(elements)} stands only on the right of `in`")
         case _:
             raise TypeError(f"{ast.unparse(node)!r} is not allowed in an expression")
+
+
+def _number(value: _Value) -> int | float | Fraction:
+    if isinstance(value, str):
+        raise TypeError("text cannot be calculated with")
+    return value
+
+
+def _in_range(value: int | float | Fraction) -> _Value:
+    if not abs(float(value)) <= MAX_MAGNITUDE:
+        raise ValueError("a value is out of range")
+    return value
 
 
 def _compare(

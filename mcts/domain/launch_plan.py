@@ -143,6 +143,8 @@ def parse_launch_plan(source: str) -> LaunchPlan:
         ) from None
     except ValidationError as error:
         raise InputError(f"launch plan: {first_problem(error)}") from None
+    except (ValueError, RecursionError) as error:  # numbers and nesting past Python's own limits
+        raise InputError(f"launch plan cannot be read: {str(error)[:120]}") from None
 
 
 def _shift_line(message: str, lines: int) -> str:

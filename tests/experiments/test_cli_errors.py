@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -79,9 +80,67 @@ def test_unknown_parts_are_answered_with_the_known_ones(toy_folder: Path, tmp_pa
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "parts"),
+    [
+        ("kernel.cu", "ceil_div(n, BLOCK)", "ceil_dvi(n, BLOCK)", ("kernel.cu", "scale", "main")),
+        ("kernel.cu", 'block = ["BLOCK"]', 'block = ["BLOCK - 64"]', ("kernel.cu", "not positive")),
+        ("task.toml", "n = 4096", "n = -4096", ("task.toml", "workload main", "buffer 'x'")),
+        ("task.toml", "[[workload]]", '[cost]\nbytes = "8 * m"\nflops = 1\n[[workload]]',
+         ("task.toml", "cost.bytes", "'m'")),
+    ],
+)  # fmt: skip
+def test_sizes_that_come_to_nothing_are_named_before_anything_runs(
+    toy_folder: Path, file: str, right: str, wrong: str, parts: tuple[str, ...]
+) -> None:
+    text = (toy_folder / file).read_text()
+    assert right in text
+    (toy_folder / file).write_text(text.replace(right, wrong))
+    refused(rooftree("optimize", toy_folder), *parts)
+
+
+def test_an_option_that_would_do_nothing_is_refused(toy_folder: Path) -> None:
+    done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--api-base", "http://here")
+    refused(done, "--api-base", "--model")
+
+
+def test_what_the_file_system_refuses_is_one_line(toy_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    refused(
+        rooftree("optimize", toy_folder, "--evaluator", "replay", "--out", file / "run"), "file"
+    )
+    refused(rooftree("new", file / "task"), "file")
+    refused(rooftree("optimize", "x" * 5000), "too long")
+    refused(rooftree("report", file), "is a file")
+
+
+def test_a_run_folder_that_cannot_be_filled_is_taken_away_again(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "run"))
+
+    monkeypatch.setattr("experiments.rundir.write_config", full)
+    done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--out", tmp_path / "run")
+    refused(done, "No space left on device")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_event_is_named(toy_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    rooftree("optimize", toy_folder, "--evaluator", "replay", "--evaluations", 3, "--out", run)
+    for payload, part in (("[]", "event 1 is no object"), ("{}", "lacks 'task'"), ("{", "damaged")):
+        with sqlite3.connect(run / "run.sqlite") as connection:
+            connection.execute("UPDATE event SET payload = ? WHERE seq = 1", (payload,))
+        connection.close()
+        refused(rooftree("tree", run), part)
+
+
 def test_an_unknown_constant_of_the_search_is_refused(toy_folder: Path) -> None:
     refused(rooftree("optimize", toy_folder, "--search", "greed=1"), "greed")
     refused(rooftree("optimize", toy_folder, "--search", "exploration"), "NAME=NUMBER")
+    refused(rooftree("optimize", toy_folder, "--search", "exploration=nan"), "NAME=NUMBER")
 
 
 def test_a_folder_that_holds_something_is_not_taken(toy_folder: Path) -> None:

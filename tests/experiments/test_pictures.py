@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from experiments import render
+from experiments.findings import finding_words, findings_html
 from experiments.report import report_html
 from experiments.treeview import fold, tree_source
+from mcts.domain import Evidence, Finding, Guidance
 from mcts.errors import InputError
 from mcts.optimize import Result
 
@@ -88,3 +91,30 @@ def test_the_page_tells_the_result_with_its_interval(result: Result) -> None:
     text = page(result)
     assert f"{timing.speedup:.2f}×" in text
     assert f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" in text
+
+
+def test_what_the_tools_said_is_folded_away_but_for_the_best(result: Result) -> None:
+    text = page(result)
+    assert text.count("<details") == len(result.path_to(result.best))
+    assert text.count("<details open>") == 1
+
+
+def test_a_finding_is_a_line_in_short_and_a_row_in_full(result: Result) -> None:
+    guidance = Guidance(
+        findings=tuple(
+            Finding(
+                tool=f"tool{number}",
+                axis="memory",
+                strength=0.5,
+                evidence=(Evidence(metric="a < b", value=3, threshold=1),),
+                advice="Move <less>.",
+                methods=("memory.vectorized_loads",),
+                expected_gain=1.5,
+            )
+            for number in range(4)
+        )
+    )
+    assert finding_words(guidance) == "tool0, tool1, 2 more"
+    text = findings_html([replace(result.best, guidance=guidance)])
+    for part in ("tool3", "50%", "Move &lt;less&gt;. Expect about 1.50×.", "a &lt; b = 3"):
+        assert part in text

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from experiments.commands.record import ProgressLines
 from experiments.spool import Spool
 from experiments.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
-from profilers.recorder import record
+from profilers.recorder import Progress, record
 from profilers.recording import RecordedConfiguration
 from profilers.replay import ReplayEvaluator
 from profilers.t4 import load_recording
@@ -37,10 +38,12 @@ def test_what_was_measured_before_a_stop_is_not_measured_again(toy_folder: Path)
     evaluator = Counting(task, source)
 
     with pytest.raises(Stopped), Spool(target, task, "Paper GPU") as spool:
+        kept = []
 
         def stop_after_five(found: RecordedConfiguration) -> None:
             spool.keep(found)
-            if evaluator.asked == 5:
+            kept.append(found)
+            if len(kept) == 5:
                 raise Stopped
 
         record(task, evaluator, parallel=1, profile=False, on_result=stop_after_five)
@@ -50,7 +53,7 @@ def test_what_was_measured_before_a_stop_is_not_measured_again(toy_folder: Path)
     asked_before = evaluator.asked
     with Spool(target, task, "Paper GPU") as spool:
         done = len(spool.done)
-        assert 1 <= done <= 5
+        assert done == 5
         whole = record(task, evaluator, parallel=1, profile=False, done=spool.done)
         spool.discard()
     assert evaluator.asked - asked_before == len(whole.configurations) - done
@@ -63,3 +66,18 @@ def test_a_spool_of_another_gpu_is_refused(toy_folder: Path) -> None:
         pass
     with pytest.raises(InputError, match="another GPU"):
         Spool(toy_folder / "r.json", task, "Slate GPU")
+
+
+def test_a_recording_tells_of_itself_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    say = ProgressLines(clock=lambda: now[0])
+    for done in range(1, 11):
+        now[0] += 0.7
+        say(Progress(stage="measure", done=done, total=10, failed=done // 5))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "measure 1/10",
+        "measure 4/10",
+        "measure 7/10, 1 failed",
+        "measure 10/10, 2 failed",
+    ]

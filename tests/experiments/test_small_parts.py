@@ -126,10 +126,21 @@ def test_the_panel_shows_best_failures_and_time_left() -> None:
     for count in range(1, 11):
         panel.take(progress(count, 1.0 + count / 10))
     out = io.StringIO()
-    Console(file=out, width=100).print(panel.render())
+    Console(file=out, width=100).print(panel.render(width=100))
     text = out.getvalue()
     for part in ("2.00x", "10 of 20", "0 failed", "about 10 s left", "node 10 [bold]"):
         assert part in text
+
+
+def test_the_panel_fits_a_narrow_terminal() -> None:
+    from rich.console import Console
+
+    panel = Panel(title="toy on Paper GPU", minutes=None, clock=lambda: 0.0)
+    for count in range(1, 60):
+        panel.take(progress(count, 1.0 + count / 10))
+    out = io.StringIO()
+    Console(file=out, width=40).print(panel.render(width=40))
+    assert not any("…" in line for line in out.getvalue().splitlines() if "so far" in line)
 
 
 def test_sparkline_and_clock() -> None:
@@ -153,6 +164,17 @@ def test_tasks_are_listed_as_objects() -> None:
     rows = {row["name"]: row for row in json.loads(done.stdout)}
     fields = {"name", "dialect", "recorded_on", "valid_variants", "failed_variants"}
     assert fields | {"best_speedup"} <= set(rows["row_softmax"])
+
+
+def test_a_table_folds_where_told_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    assert len(whole) == 1 + len(bundled())
+    assert all(line == line.rstrip() and "…" not in line for line in whole)
+    monkeypatch.setenv("COLUMNS", "60")
+    folded = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    assert max(map(len, folded)) <= 60
+    assert "row_softmax" in "\n".join(folded)
 
 
 def test_the_parts_we_name_are_those_the_distribution_registers() -> None:

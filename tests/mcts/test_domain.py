@@ -99,7 +99,10 @@ class TestExpressions:
             ("__import__('os')", "not allowed"),
             ("rows.real", "not allowed"),
             ("[1, 2]", "cannot evaluate"),
-            ("'a' * 9", "text"),
+            ("'a' * 10**9", "text"),
+            ("'%0999999999d' % 5", "text"),
+            ("1" + "0" * 30, "out of range"),
+            ("max(1, 1e300)", "out of range"),
             ("(lambda: 1)()", "not allowed"),
             ("+".join(["1"] * 400), "longer than"),
         ],
@@ -160,6 +163,11 @@ class TestLaunchPlan:
         with pytest.raises(InputError, match=problem) as caught:
             parse_launch_plan(PLAN.replace(old, new))
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000])
+    def test_a_hostile_plan_is_one_line_too(self, value: str) -> None:
+        with pytest.raises(InputError, match="launch plan"):
+            parse_launch_plan(f"/* rooftree\nX = {value}\n*/")
 
     def test_the_line_of_a_toml_error_counts_from_the_top_of_the_file(self) -> None:
         source = PLAN.replace("VEC = [1, 2, 4]", "VEC = = 3")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.optimize import Budget, Optimizer, Progress, read_result
+from mcts.ports import Event
 from mcts.record import RUNNING, Result
 from tests.support.toy import (
     Killed,
@@ -95,6 +96,25 @@ def test_a_run_killed_anywhere_and_resumed_equals_an_uninterrupted_one(
     assert len(measured) == len(set(measured))
 
 
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_disk_that_fills_up_anywhere_stops_the_run_and_loses_nothing(inline: bool) -> None:
+    whole = MemoryJournal()
+    expected = optimizer(whole, evaluations=8, inline=inline).run()
+    for room in range(1, len(list(whole.events()))):
+        full = MemoryJournal(kill_after=room, error=JournalError)
+        with pytest.raises(JournalError):
+            optimizer(full, evaluations=8, inline=inline).run()
+        journal = MemoryJournal(tuple(full.events()))
+        result = optimizer(journal, evaluations=8, inline=inline).run()
+        assert result.tree_digest == expected.tree_digest, f"full after {room} events"
+
+
+def test_a_damaged_journal_is_one_line() -> None:
+    journal = MemoryJournal((Event(1, "measured", {"evaluation": {}}),))
+    with pytest.raises(JournalError, match=r"damaged: event 1 \(measured\) names no candidate_id"):
+        optimizer(journal)
+
+
 def test_an_intent_stands_before_every_measurement() -> None:
     journal = MemoryJournal()
     optimizer(journal, parallel=3, inline=False).run()
@@ -120,7 +140,7 @@ def test_a_world_that_stays_broken_stops_the_run_which_then_resumes() -> None:
     journal = MemoryJournal()
     with pytest.raises(WorldError, match="fallen off"):
         optimizer(journal, ToyEvaluator(fail_world_at=frozenset(range(10, 99)))).run()
-    assert read_result(journal.events()).stop_reason.startswith("world error")
+    assert read_result(journal.events()).stop_reason.startswith("error: the GPU")
     evaluator = ToyEvaluator()
     result = optimizer(journal, evaluator).run()
     assert result.evaluations == 25

@@ -217,3 +217,44 @@ def test_registered_entry_points_are_the_built_in_tools() -> None:
     if registered is None:
         pytest.skip("the built-in tools are not registered in pyproject.toml")
     assert set(registered) == set(TOOLS)
+
+
+SOFTMAX_LIKE = {"global_loads": {"32": 8}, "shared_stores": {"32": 2}, "barriers": 9}
+TILED = {"global_loads": {"128": 2}, "shared_stores": {"32": 8}, "barriers": 2}
+WAITING = {m.WARP_LATENCY: 10.0, m.STALL_LONG_SCOREBOARD: 6.0, m.ISSUE: 0.2}
+
+
+def test_the_scratch_of_a_reduction_is_no_tile() -> None:
+    assert TOOLS["async_copy"].examine(make_case(WAITING, sass=SOFTMAX_LIKE)) is None
+    assert TOOLS["async_copy"].examine(make_case(WAITING, sass=TILED)) is not None
+
+
+def test_advice_on_latency_leaves_out_what_is_done_or_does_not_apply() -> None:
+    def advice(sass: dict[str, Any], **more: float) -> str:
+        finding = TOOLS["global_latency"].examine(make_case({**WAITING, **more}, sass=sass))
+        assert finding is not None
+        return finding.advice
+
+    assert "cp.async" in advice(TILED) and "128 bits" not in advice(TILED)
+    assert "cp.async" not in advice(SOFTMAX_LIKE) and "128 bits" in advice(SOFTMAX_LIKE)
+    assert "occupancy" in advice(TILED, **{m.ACHIEVED_OCCUPANCY: 20.0})
+    assert "occupancy" not in advice(TILED, **{m.ACHIEVED_OCCUPANCY: 90.0})
+
+
+def test_a_saturated_memory_is_not_told_to_fetch_more_at_once() -> None:
+    assert TOOLS["global_latency"].examine(make_case({**WAITING, m.DRAM: 85.0})) is None
+    assert TOOLS["dram_saturated"].examine(make_case({m.DRAM: 85.0})) is not None
+
+
+def test_uncoalesced_stores_beside_many_loads_are_not_worth_a_word() -> None:
+    stores = {m.STORE_SECTORS: 320.0, m.STORE_REQUESTS: 10.0}
+    loads = {m.LOAD_SECTORS: 4e5, m.LOAD_REQUESTS: 1e5}
+    narrow = {"global_loads": {"32": 1}, "global_stores": {"32": 1}}
+    assert TOOLS["coalescing"].examine(make_case(stores, sass=narrow)) is not None
+    assert TOOLS["coalescing"].examine(make_case({**stores, **loads}, sass=narrow)) is None
+
+
+def test_excess_traffic_is_no_matter_where_memory_is_idle() -> None:
+    moved = {m.DRAM_READ_BYTES: 4.0 * 12 * 1024**2, m.DRAM_WRITE_BYTES: 0.0}
+    assert TOOLS["excess_traffic"].examine(make_case({**moved, m.DRAM: 3.0})) is None
+    assert TOOLS["excess_traffic"].examine(make_case({**moved, m.DRAM: 70.0})) is not None

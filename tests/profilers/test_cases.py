@@ -83,6 +83,7 @@ def test_fills_have_their_distribution() -> None:
         ("def reference(z):\n    return z\n", "TypeError"),
         ("def reference(x):\n    return x[:5]\n", "shape"),
         ("def reference(x):\n    return {'z': x}\n", "returned no 'y'"),
+        ("def reference(x):\n    return ['a', 'b']\n", "no array of numbers"),
     ],
 )
 def test_a_faulty_reference_is_the_users_to_mend(

@@ -11,13 +11,12 @@ import pytest
 
 from mcts.domain import Candidate, KernelTask
 from profilers.building import Failed, build
+from profilers.compile_worker import LOG_CAP, cap_log
 from profilers.compiler import (
-    LOG_CAP,
     CompileFailed,
     Compiler,
     CompileTimedOut,
     architecture,
-    cap_log,
     kernel_names,
 )
 
@@ -81,6 +80,41 @@ def test_several_compilers_share_one_cache(tmp_path: Path) -> None:
             compiler.close()
     assert len({result.cubin for result in results}) == 4
     assert all(result.cubin.read_bytes()[:4] == b"\x7fELF" for result in results)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("left", [0, 100, -1])
+def test_a_damaged_cubin_is_made_again(compiler: Compiler, left: int) -> None:
+    made = compiler.compile(SOURCE, ["-DVALUE=1.0f"])
+    whole = made.cubin.read_bytes()
+    made.cubin.write_bytes(whole[:left])
+    again = compiler.compile(SOURCE, ["-DVALUE=1.0f"])
+    assert not again.cached and again.kernels == {"fill"}
+    assert again.cubin.read_bytes() == whole
+
+
+@pytest.mark.nvrtc
+def test_warnings_without_end_are_no_failure(compiler: Compiler) -> None:
+    warnings = "#pragma x\n" * 200_000  # a log beyond what a frame holds
+    made = compiler.compile(warnings + SOURCE, ["-DVALUE=1.0f"])
+    assert made.kernels == {"fill"} and len(made.log) < LOG_CAP + 100
+
+
+@pytest.mark.nvrtc
+def test_a_compiler_given_back_after_the_end_is_ended(tmp_path: Path) -> None:
+    compiler = Compiler(cache_dir=tmp_path, processes=1)
+    child = compiler._ready(compiler._slots.get())
+    compiler.close()
+    assert child.alive
+    compiler._give_back(child)
+    assert not child.alive
+
+
+def test_what_is_no_text_is_refused_before_a_compiler_sees_it(tmp_path: Path) -> None:
+    compiler = Compiler(cache_dir=tmp_path, processes=1)
+    with pytest.raises(CompileFailed, match="no valid text"):
+        compiler.compile("\udc80" + SOURCE)
+    compiler.close()
 
 
 @pytest.mark.nvrtc

@@ -25,6 +25,10 @@ def evaluator(scale_task: KernelTask, tmp_path: Path) -> Iterator[GpuEvaluator]:
 
 class TestContract(EvaluatorContract):
     @pytest.fixture
+    def evaluator(self, evaluator: GpuEvaluator) -> GpuEvaluator:
+        return evaluator
+
+    @pytest.fixture
     def working(self, make: Callable[..., Candidate]) -> Candidate:
         return make()
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from mcts.domain import Metric
+import pytest
+
+from mcts.domain import Hardware, KernelTask, Metric
+from profilers import profiling
 from profilers.calls import Call, Step
 from profilers.ncu import NcuKernel, NcuReport
-from profilers.profiling import ProfilingRequest, assign
+from profilers.profiling import Counters, ProfilingRequest, assign
 
 
 def request(*kernels: str) -> ProfilingRequest:
@@ -55,3 +59,24 @@ def test_a_report_that_stops_early_leaves_gaps() -> None:
     found = assign(report("a"), lines, {0: request("a", "b")})
     assert values(found[0].launches) == [0]
     assert "b" in found[0].missing["ncu"]
+
+
+def test_after_a_fatal_first_variant_the_others_are_profiled(
+    monkeypatch: pytest.MonkeyPatch, scale_task: KernelTask
+) -> None:
+    asked: list[list[int]] = []
+
+    def collect(_task: Any, requests: dict[int, Any], **_: Any) -> dict[int, Counters]:
+        asked.append(list(requests))
+        if 0 in requests:
+            return {0: Counters(missing={"ncu": "not profiled: it faulted"})}
+        return {index: Counters(launches=[{}]) for index in requests}
+
+    monkeypatch.setattr(profiling, "_collect", collect)
+    monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
+    profiles = profiling.profile_all(
+        scale_task, [request("a"), request("b")], hardware=Hardware(name="d"), device=0,
+        support=Path("s"),
+    )  # fmt: skip
+    assert asked == [[0, 1], [1]]
+    assert "faulted" in profiles[0].missing["ncu"] and "ncu" not in profiles[1].missing

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from mcts.domain import Ceilings, Energy, Hardware, Metric, SassFacts
+from mcts.domain import Candidate, Ceilings, Energy, Hardware, Metric, SassFacts
 from mcts.domain import metrics as m
 from mcts.errors import InputError
+from profilers.replay import ReplayEvaluator, task_from_recording
 from profilers.t4 import RecordedConfiguration, Recording, load_recording, write_recording
 
 
@@ -163,6 +164,7 @@ def _broken(path: str, value: Any) -> dict[str, Any]:
         ),
         ("metadata.rooftree", {"hardware": {}}, "metadata.rooftree.hardware.name"),
         ("metadata.rooftree", {"tunables": {}}, "metadata.rooftree.tunables"),
+        ("metadata.rooftree", {"baseline": {"layout": [1]}}, "metadata.rooftree.baseline.layout"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, path: str, value: Any, says: str) -> None:
@@ -273,3 +275,25 @@ def test_four_thousand_rows_load_quickly(tmp_path: Path) -> None:
     start = time.process_time()
     assert len(load_recording(path).configurations) == 4000
     assert time.process_time() - start < 1.5
+
+
+@pytest.mark.parametrize("times", [[0], [-3.0, 0.0], [1e308], [1e-320], [None] * 0])
+def test_numbers_that_are_no_times_make_no_measurement(tmp_path: Path, times: list[float]) -> None:
+    document = _broken("results.0.times.runtimes", times)
+    document["results"][0]["measurements"] = []
+    record = _load(tmp_path, document).configurations[0]
+    assert record.status == "runtime_error" and "no time" in record.message
+
+
+@pytest.mark.parametrize("value", [-1, 1e308, "many", None])
+def test_odd_facts_of_ours_do_not_break_a_replay(tmp_path: Path, value: Any) -> None:
+    document = _others()
+    names = ("host_us", "verification_rounds", "max_error", "worst_ratio")
+    for result in document["results"]:
+        result["times"]["compilation"] = value
+        result["measurements"] = [{"name": f"rooftree.{name}", "value": value} for name in names]
+    recording = _load(tmp_path, document)
+    task = task_from_recording(recording)
+    evaluator = ReplayEvaluator(task, recording)
+    for record in recording.configurations:
+        evaluator.evaluate(Candidate(tunables=record.configuration))

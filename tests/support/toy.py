@@ -121,15 +121,23 @@ class SilentAdvisor:
 
 
 class MemoryJournal:
-    """Events in a list; `kill_after` ends the process, as it were, after so many appends."""
+    """Events in a list; after `kill_after` further appends it raises `error` instead: by default
+    the process is killed, as it were.
+    """
 
-    def __init__(self, events: tuple[Event, ...] = (), kill_after: int | None = None) -> None:
+    def __init__(
+        self,
+        events: tuple[Event, ...] = (),
+        kill_after: int | None = None,
+        error: type[BaseException] | None = None,
+    ) -> None:
         self._events = list(events)
+        self._error = error or Killed
         self._kill_at = None if kill_after is None else len(self._events) + kill_after
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
         if self._kill_at is not None and len(self._events) >= self._kill_at:
-            raise Killed
+            raise self._error
         event = Event(len(self._events) + 1, kind, payload)
         self._events.append(event)
         return event

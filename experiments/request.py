@@ -1,0 +1,46 @@
+"""What `optimize` was asked to do, before any `auto` is decided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcts.errors import InputError
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """The options of `optimize`, `auto` not yet decided."""
+
+    task: str
+    evaluator: str = AUTO
+    proposer: str = AUTO
+    recording: Path | None = None
+    model: str | None = None
+    api_base: str | None = None
+    evaluations: int = 60
+    minutes: float | None = None
+    seed: int = 0
+    parallel: int = 1
+    device: int = 0
+    search_settings: dict[str, int | float] = field(default_factory=dict)
+    out: Path | None = None
+    as_json: bool = False
+
+
+def parse_settings(pairs: list[str]) -> dict[str, int | float]:
+    """``NAME=NUMBER`` options as a table. InputError for one that is not."""
+    settings: dict[str, int | float] = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            value: int | float = int(text) if text.lstrip("+-").isdigit() else float(text)
+        except ValueError:
+            value = math.nan
+        if not name or not math.isfinite(value):
+            raise InputError(f"--search {pair!r}: write NAME=NUMBER")
+        settings[name] = value
+    return settings

@@ -1,0 +1,68 @@
+"""What a task folder must hold before anything is run: each problem named with file and field."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcts.domain import KernelTask, LaunchPlan, Workload
+from mcts.domain.expressions import evaluate, evaluate_int
+from mcts.errors import InputError
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """An InputError from within says where it was."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
+
+
+def check_reference(text: str, path: Path) -> None:
+    """It must be Python with a `reference`. It runs in a worker; here it is only parsed."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        place = f"line {error.lineno}: " if error.lineno else ""
+        raise InputError(f"{path}: {place}{error.msg}") from None
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if "reference" not in functions:
+        raise InputError(f"{path} defines no function reference(...)")
+
+
+def check_sizes(task: KernelTask, path: Path) -> None:
+    """Every shape must come to a positive size, every cost to a number, on every workload."""
+    for workload in task.workloads:
+        with naming(f"{path}: workload {workload.name}"):
+            for buffer in task.buffers:
+                buffer.extents(workload.shape)
+        if task.cost is not None:
+            with naming(f"{path}: cost.bytes"):
+                evaluate_int(task.cost.bytes, workload.shape)
+            with naming(f"{path}: cost.flops"):
+                evaluate_int(task.cost.flops, workload.shape)
+
+
+def check_baseline(task: KernelTask, plan: LaunchPlan, path: Path) -> None:
+    """The defaults must be allowed, and every launch of theirs must have a grid and a block."""
+    with naming(f"{path}: where"):
+        allowed = task.allows(task.space, task.space.default())
+    if not allowed:
+        raise InputError(f"{path}: `where` excludes the defaults, which are the baseline")
+    for workload in task.workloads:
+        _check_launches(task, plan, workload, path)
+
+
+def _check_launches(task: KernelTask, plan: LaunchPlan, workload: Workload, path: Path) -> None:
+    names = {**workload.shape, **task.baseline.tunables}
+    for step in plan.launch:
+        with naming(f"{path}: launch of {step.kernel or step.memset} on workload {workload.name}"):
+            if step.when is not None and not evaluate(step.when, names):
+                continue
+            for extent in (*step.grid, *step.block):
+                if evaluate_int(extent, names) < 1:
+                    raise InputError(f"{extent!r} is not positive")
+            evaluate_int(step.shared, names)
