@@ -132,9 +132,9 @@ def _sandbox() -> Iterator[Check]:
     if os.name != "posix":
         yield Check("sandbox", "problem", "needs POSIX process groups")
         return
-    spaces = _namespaces()
-    level = "process groups and user namespaces" if spaces else "process groups"
-    yield Check("sandbox", "ok", f"workers are held by {level}")
+    spaces = "available" if _namespaces() else "not available"
+    hint = f"own process group, allow-list environment; user namespaces: {spaces}, not used yet"
+    yield Check("sandbox", "ok", hint)
 
 
 def _namespaces() -> bool:
