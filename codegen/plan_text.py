@@ -1,4 +1,4 @@
-"""A candidate's source as text: its plan comment, its kernels, its defaults, its includes."""
+"""A candidate's source as text: its plan comment, its kernels, its defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _LEXEMES = re.compile(
 )
 _ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
 _KERNEL = re.compile(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(")
-_DIRECTIVE = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)[ \t]*(include\w*|import|embed)\b[ \t]*(.*)$", re.M)
 
 
 def without_comments(source: str) -> str:
@@ -32,16 +31,6 @@ def kernel_names(source: str) -> frozenset[str]:
     """Names of the `__global__` functions that a source defines or declares."""
     code = re.sub(r"^[ \t]*#.*$", "", without_comments(source), flags=re.M)
     return frozenset(_KERNEL.findall(_without_attributes(code)))
-
-
-def included_files(source: str) -> tuple[str, ...]:
-    """What the source pulls in: `name` for ``#include <name>``, the raw text for all else."""
-    operands: list[str] = []
-    for directive, operand in _DIRECTIVE.findall(without_comments(source)):
-        angled = re.fullmatch(r"<([^>]+)>\s*", operand)
-        plain = directive == "include" and angled is not None
-        operands.append(angled[1].strip() if plain and angled else f"{directive} {operand}".strip())
-    return tuple(operands)
 
 
 def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:

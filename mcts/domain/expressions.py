@@ -78,9 +78,9 @@ def _parse(expression: str) -> ast.expr:
         raise InputError(f"cannot read the expression {expression!r}: {error}") from None
 
 
-def names_in(expression: str | int) -> frozenset[str]:
+def names_in(expression: str | int | float) -> frozenset[str]:
     """Names an expression refers to, functions left out."""
-    if isinstance(expression, int):
+    if not isinstance(expression, str):
         return frozenset()
     tree = _parse(expression)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -89,13 +89,13 @@ def names_in(expression: str | int) -> frozenset[str]:
     )
 
 
-def evaluate(expression: str | int, names: Mapping[str, Scalar]) -> Scalar:
+def evaluate(expression: str | int | float, names: Mapping[str, Scalar]) -> Scalar:
     """Evaluate `expression` with `names`; whole-number division stays exact.
 
     Raises InputError for an unknown name, an operation outside the grammar, a division by zero or
     a result that is not a whole number where `/` left a fraction.
     """
-    if isinstance(expression, int):
+    if not isinstance(expression, str):
         return expression
     try:
         value = _whole(_walk(_parse(expression), names))
@@ -106,7 +106,7 @@ def evaluate(expression: str | int, names: Mapping[str, Scalar]) -> Scalar:
     return value
 
 
-def evaluate_int(expression: str | int, names: Mapping[str, Scalar]) -> int:
+def evaluate_int(expression: str | int | float, names: Mapping[str, Scalar]) -> int:
     """Like `evaluate`, but the result must be a whole number."""
     value = evaluate(expression, names)
     if isinstance(value, bool):

@@ -30,7 +30,7 @@ _PLAN = re.compile(r"/\*\s*rooftree\b(.*?)\*/", re.DOTALL)
 class ScalarArgument(Noun):
     """A kernel argument whose C type is not `int`."""
 
-    value: Expression
+    value: Expression | float
     type: Literal["int32", "uint32", "int64", "float32", "float64"]
 
 
@@ -106,15 +106,15 @@ class LaunchPlan(Noun):
             for expression in (*step.grid, *step.block, step.shared, step.when or 0):
                 _check(place, expression, known)
             for argument in step.args:
-                expression = argument.value if isinstance(argument, ScalarArgument) else argument
                 if isinstance(argument, str) and argument in memory:
                     continue
                 if isinstance(argument, str) and argument.isidentifier() and argument not in known:
                     raise _unknown_buffer(argument, place, memory | known)
-                _check(place, expression, known)
+                value = argument.value if isinstance(argument, ScalarArgument) else argument
+                _check(place, value, known)
 
 
-def _check(place: str, expression: Expression, known: frozenset[str]) -> None:
+def _check(place: str, expression: Expression | float, known: frozenset[str]) -> None:
     for name in sorted(names_in(expression)):
         if name not in known:
             listed = ", ".join(sorted(known)) or "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.plan_text import included_files, kernel_names, with_defaults
+from codegen.plan_text import kernel_names, with_defaults
 from codegen.replies import parse_reply, parse_values
 from mcts.domain import Candidate, parse_launch_plan
 from mcts.errors import ProposalRejected
@@ -83,9 +83,6 @@ def test_a_reply_that_only_moves_defaults_is_the_same_candidate_as_the_move() ->
         (fenced(FASTER.replace("n, BLOCK * ITEMS", "n, 0")), "cannot evaluate"),
         (fenced(FASTER.replace('kernel = "scale"', 'kernel = "lost"')), "no __global__ function"),
         (fenced(FASTER.replace('extern "C" ', "")), 'extern "C"'),
-        (fenced(FASTER + '#include "/etc/passwd"'), "device headers only"),
-        (fenced(FASTER + "#include <iostream>"), "device headers only"),
-        (fenced(FASTER + "#include <cuda/../secret>"), "device headers only"),
         (fenced(FASTER + "/" * 300_000), "larger than 256 KB"),
     ],
 )
@@ -104,27 +101,6 @@ def test_a_reply_that_was_cut_off_or_withheld_is_no_candidate() -> None:
 def test_device_headers_are_welcome() -> None:
     source = "#include <cuda_fp16.h>\n#include <cuda/pipeline>\n" + FASTER
     assert parse_reply(fenced(source), ask()).source.startswith("#include <cuda_fp16.h>")
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        '#inc\\\nlude "/etc/passwd"',
-        '%:include "/etc/passwd"',
-        '# /* */ include "/etc/passwd"',
-        'const char* a = "/*";\n#include "/etc/passwd"\n// */',
-        '#embed "/etc/passwd"',
-        "#include MACRO",
-    ],
-)
-def test_includes_do_not_hide(hidden: str) -> None:
-    assert included_files(hidden), hidden
-    with pytest.raises(ProposalRejected, match="device headers only"):
-        parse_reply(fenced(f"{FASTER}\n{hidden}\n"), ask())
-
-
-def test_includes_in_comments_and_texts_are_none() -> None:
-    assert included_files('// #include "a"\n/*\n#include <b>\n*/\nauto s = R"(\n)";') == ()
 
 
 def test_kernel_names_are_read_past_attributes_and_directives() -> None:

@@ -169,6 +169,11 @@ class TestLaunchPlan:
         with pytest.raises(InputError, match="launch plan"):
             parse_launch_plan(f"/* rooftree\nX = {value}\n*/")
 
+    def test_a_scalar_argument_may_be_a_plain_number(self) -> None:
+        plan = parse_launch_plan(PLAN.replace('value = "1.0 / cols"', "value = 0.5"))
+        plan.check_names(buffers=BUFFERS, shape=SHAPE)
+        assert evaluate(0.5, {}) == 0.5
+
     def test_the_line_of_a_toml_error_counts_from_the_top_of_the_file(self) -> None:
         source = PLAN.replace("VEC = [1, 2, 4]", "VEC = = 3")
         line = source.splitlines().index("VEC = = 3") + 1
