@@ -94,6 +94,7 @@ def _search(
     journal: SqliteJournal,
     show: Callable[[Progress], None],
 ) -> Result:
+    again = _command("resume", folder.path)
     try:
         return wiring.build_optimizer(
             source, config, evaluator=evaluator, journal=journal, on_progress=show
@@ -101,8 +102,11 @@ def _search(
     except JournalError:
         raise
     except WorldError as error:
-        again = _command("resume", folder.path)
         raise WorldError(f"{error}; resume with: {again}") from error
+    except InputError as error:
+        if any(event.kind == "told" for event in journal.events()):
+            raise InputError(f"{error}; mend that, then resume with: {again}") from error
+        raise
 
 
 def _write_outputs(run_dir: Path, facts: summary.RunFacts, result: Result) -> summary.Outputs:

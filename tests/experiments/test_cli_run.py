@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
+from mcts.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {
@@ -100,6 +101,19 @@ def test_a_recording_alone_is_a_task(toy_folder: Path, tmp_path: Path) -> None:
     done = rooftree("optimize", recording, "--out", tmp_path / "r", "--evaluations", 8, "--json")
     assert done.exit_code == 0, done.output
     assert rooftree("resume", tmp_path / "r", "--evaluations", 9).exit_code == 0
+
+
+def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise InputError("set the environment variable SOME_API_KEY")
+
+    monkeypatch.setattr("codegen.litellm_client.LitellmClient.complete", refuse)
+    out = tmp_path / "run"
+    done = optimize(toy_folder, out, "--model", "some/model")
+    assert done.exit_code == 2
+    assert f"SOME_API_KEY; mend that, then resume with: rooftree resume {out}" in done.stderr
 
 
 def test_runs_are_numbered_where_no_folder_is_named(
