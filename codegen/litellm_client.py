@@ -17,6 +17,7 @@ _LONGEST_PAUSE_S = 60.0
 _MESSAGE_LIMIT = 300
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
 _KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9*_\-]{8,}|Bearer\s+\S+")
+_URL_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
 _CREDENTIALS = re.compile(r"api[_ ]?key|credential", re.IGNORECASE)
 _IMPORT_LOCK = threading.Lock()
 
@@ -76,6 +77,8 @@ class LitellmClient:
         if not choices:
             raise WorldError(f"{self._who()} answered without a choice")
         usage = getattr(response, "usage", None)
+        if not getattr(usage, "prompt_tokens", None):
+            usage = None  # litellm writes zeros where the service did not count
         return Reply(
             text=choices[0].message.content or "",
             model=getattr(response, "model", None) or self.model,
@@ -126,7 +129,7 @@ class LitellmClient:
         return WorldError(f"{self._who()} gave no answer in {attempts}: {scrub(str(error))}")
 
     def _who(self) -> str:
-        return self.model + (f" at {self.api_base}" if self.api_base else "")
+        return self.model + (f" at {scrub(self.api_base)}" if self.api_base else "")
 
 
 def scrub(text: str, environment: Mapping[str, str] | None = None) -> str:
@@ -135,7 +138,7 @@ def scrub(text: str, environment: Mapping[str, str] | None = None) -> str:
     for name, value in environment.items():
         if len(value) >= 6 and _SECRET_NAME.search(name.upper()):
             text = text.replace(value, f"[{name}]")
-    line = " ".join(_KEY_SHAPE.sub("[key]", text).split())
+    line = " ".join(_KEY_SHAPE.sub("[key]", _URL_LOGIN.sub("", text)).split())
     return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 3] + "..."
 
 

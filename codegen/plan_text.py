@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from mcts.domain import Scalar, parse_launch_plan
+from mcts.errors import InputError
 
 PLAN_COMMENT = re.compile(r"/\*\s*rooftree\b.*?\*/", re.DOTALL)
 _LEXEMES = re.compile(
@@ -18,7 +19,7 @@ _LEXEMES = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
-_KERNEL = re.compile(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(")
+_STRETCH = re.compile(r"([^;{}()]+)([;{}()]|\Z)")
 
 
 def without_comments(source: str) -> str:
@@ -30,13 +31,19 @@ def without_comments(source: str) -> str:
 def kernel_names(source: str) -> frozenset[str]:
     """Names of the `__global__` functions that a source defines or declares."""
     code = re.sub(r"^[ \t]*#.*$", "", without_comments(source), flags=re.M)
-    return frozenset(_KERNEL.findall(_without_attributes(code)))
+    names = set()
+    for found in _STRETCH.finditer(_without_attributes(code)):
+        words = re.findall(r"\w+", found[1])
+        if found[2] == "(" and "__global__" in words[:-1]:
+            names.add(words[-1])
+    return frozenset(names)
 
 
 def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
     """The source with `tunables` as the defaults of its plan, so that it runs as it stands.
 
-    A plan written in a form this cannot edit is returned as it is.
+    A plan written in a form this cannot edit, or that does not list these values, is returned
+    as it is.
     """
     found = PLAN_COMMENT.search(source)
     if found is None:
@@ -48,10 +55,14 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
             r"""("[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
             re.MULTILINE,
         )
-        literal = json.dumps(value)
+        literal = json.dumps(value, ensure_ascii=False)
         plan = entry.sub(lambda match, literal=literal: match[1] + literal, plan, count=1)  # type: ignore[misc]
     edited = source[: found.start()] + plan + source[found.end() :]
-    return edited if parse_launch_plan(edited).space.default() == dict(tunables) else source
+    try:
+        taken = parse_launch_plan(edited).space.default() == dict(tunables)
+    except InputError:
+        taken = False
+    return edited if taken else source
 
 
 def _without_attributes(code: str) -> str:

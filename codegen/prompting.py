@@ -208,7 +208,8 @@ def _offered(guidance: Guidance) -> list[Method]:
         for method in (methods_on(axis) if slots else ())
         if roofline.bound == "unknown" or roofline.bound in method.bounds
     ]
-    return [playbook()[method_id] for method_id in dict.fromkeys([*named, *budgeted])]
+    offered = [playbook()[method_id] for method_id in dict.fromkeys([*named, *budgeted])]
+    return offered or list(playbook().values())
 
 
 def _order_section(request: ProposalRequest) -> str:

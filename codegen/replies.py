@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from codegen.plan_text import (
     PLAN_COMMENT,
@@ -26,20 +25,16 @@ from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
 
 MAX_SOURCE_BYTES = 256 * 1024
+MAX_REPLY_CHARACTERS = 1_000_000
 MAX_METHODS = 6
 _RATIONALE_LENGTH = 240
 _MAX_BLOCK_THREADS = 1024
 _FENCE = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.M | re.S
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*[^\n`]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.M | re.S
 )
+_WRAPPER = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*(?:markdown|md)[ \t]*\n", re.IGNORECASE)
 _METHOD = re.compile(r"\b(?:compute|memory|latency|parallelism)\.[a-z][a-z0-9_]+\b")
 _PLAN_HEADING = re.compile(r"^[#*\s\d.]*plan\b[*:\s]*", re.IGNORECASE | re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    language: str
-    text: str
 
 
 def parse_reply(
@@ -50,8 +45,9 @@ def parse_reply(
     Raises ProposalRejected naming what is missing or wrong.
     """
     _check_finished(text, finish_reason)
+    text = _normal(text)
     prose, blocks = _split(text)
-    source = _source(blocks or [_Block("", text)], request)
+    source = _source(blocks or [text], request)
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise ProposalRejected(f"the code is larger than {MAX_SOURCE_BYTES // 1024} KB")
     try:
@@ -75,6 +71,7 @@ def parse_values(
     Tunables that the object leaves out keep the parent's values.
     """
     _check_finished(text, finish_reason)
+    text = _normal(text)
     prose, blocks = _split(text)
     values = _values(blocks, text)
     try:
@@ -99,22 +96,32 @@ def _check_finished(text: str, finish_reason: str | None) -> None:
         raise ProposalRejected("the service withheld the reply (content filter)")
     if not text.strip():
         raise ProposalRejected("the reply is empty")
+    if len(text) > MAX_REPLY_CHARACTERS:
+        raise ProposalRejected(f"the reply has more than {MAX_REPLY_CHARACTERS} characters")
 
 
-def _split(text: str) -> tuple[str, list[_Block]]:
+def _normal(text: str) -> str:
+    """The reply with plain line ends, without a byte order mark or a fence around all of it, and
+    with lone surrogates (half of an emoji), which no file can hold, replaced.
+    """
+    plain = text.encode(errors="replace").decode().replace("\r\n", "\n").lstrip("\ufeff")
+    return _WRAPPER.sub("", plain)
+
+
+def _split(text: str) -> tuple[str, list[str]]:
     """The prose around the code blocks, and the blocks; a fence left open runs to the end."""
-    normal = text.replace("\r\n", "\n")
-    blocks = [_Block(found[2].strip().lower(), found[3]) for found in _FENCE.finditer(normal)]
-    return _FENCE.sub("\n", normal), blocks
+    return _FENCE.sub("\n", text), [found[2] for found in _FENCE.finditer(text)]
 
 
-def _source(blocks: list[_Block], request: ProposalRequest) -> str:
-    """One file out of the blocks; a plan may stand in a block of its own or be the parent's."""
-    planned = [b.text for b in blocks if PLAN_COMMENT.search(b.text)]
-    coded = [b.text for b in blocks if "__global__" in b.text]
-    both = [text for text in planned if "__global__" in text]
+def _source(blocks: list[str], request: ProposalRequest) -> str:
+    """One file out of the blocks, the last that is complete: what stands before it is quoted or
+    a draft. A plan may stand in a block of its own or be the parent's.
+    """
+    planned = [block for block in blocks if PLAN_COMMENT.search(block)]
+    coded = [block for block in blocks if "__global__" in block]
+    both = [block for block in planned if "__global__" in block]
     if both:
-        return _from_plan(max(both, key=len))
+        return _from_plan(both[-1])
     if not coded:
         raise ProposalRejected("the reply holds no CUDA code: no block with a __global__ function")
     code = max(coded, key=len)
@@ -184,8 +191,8 @@ def _check_code(source: str, plan: LaunchPlan) -> None:
         raise ProposalRejected('kernels must be declared extern "C", so that they keep their names')
 
 
-def _values(blocks: list[_Block], text: str) -> dict[str, Scalar]:
-    candidates = [block.text for block in blocks] or re.findall(r"\{[^{}]*\}", text)
+def _values(blocks: list[str], text: str) -> dict[str, Scalar]:
+    candidates = [*re.findall(r"\{[^{}]*\}", text), *blocks]
     for body in reversed(candidates):
         try:
             found = json.loads(body)

@@ -29,11 +29,12 @@ class RunMemory:
         candidate: Candidate,
         evaluation: Evaluation,
     ) -> tuple[Lesson, ...]:
-        """Learn one lesson per method the candidate claims; a repair teaches none.
+        """Learn one lesson per method the candidate claims; a repair teaches none, also where the
+        failed parent has a time: a suspect's cannot be believed.
 
         The gain is shared by all claimed methods: which of them earned it is not known here.
         """
-        if parent.timing is None:
+        if not parent.measured:
             return ()
         outcome, gain = self._compare(parent, evaluation)
         lessons = tuple(

@@ -138,9 +138,10 @@ def read_result(events: Iterable[Event]) -> Result:
         for event in events:
             reader.take(event)
         tree = _tree_of(reader.told)
+        nodes = tuple(_record_of(tree, reader, id) for id in sorted(tree.nodes))
+        digest = _digest(tree, reader.told)
     except (KeyError, TypeError, ValueError) as error:
         raise JournalError(f"the run's journal is damaged: {error}") from error
-    nodes = tuple(_record_of(tree, reader, id) for id in sorted(tree.nodes))
     trials = nodes[1:]
     return Result(
         nodes=nodes,
@@ -149,7 +150,7 @@ def read_result(events: Iterable[Event]) -> Result:
         unique=len({node.evaluation.candidate_id for node in trials if node.evaluation}),
         failed=sum(node.speedup is None for node in trials),
         seconds=reader.seconds,
-        tree_digest=_digest(tree, reader.told),
+        tree_digest=digest,
     )
 
 

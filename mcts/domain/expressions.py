@@ -164,6 +164,8 @@ def _number(value: _Value) -> int | float | Fraction:
 def _in_range(value: int | float | Fraction) -> _Value:
     if not abs(float(value)) <= MAX_MAGNITUDE:
         raise ValueError("a value is out of range")
+    if isinstance(value, Fraction) and value.denominator > MAX_MAGNITUDE:
+        raise ValueError("a fraction is too fine")  # or powers of it take minutes
     return value
 
 

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, names_in
-from mcts.domain.tunables import Tunable, TunableSpace
+from mcts.domain.tunables import Tunable, TunableSpace, check_identifiers
 from mcts.errors import InputError
 
 DType = Literal["float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8"]
@@ -73,6 +73,12 @@ class LaunchPlan(Noun):
     where: tuple[str, ...] = ()
     workspace: tuple[Workspace, ...] = ()
     launch: tuple[Launch, ...] = Field(min_length=1)
+
+    @field_validator("tunables")
+    @classmethod
+    def _names_are_identifiers(cls, tunables: dict[str, Tunable]) -> dict[str, Tunable]:
+        check_identifiers(tunables)
+        return tunables
 
     @field_validator("where", mode="before")
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
@@ -19,6 +20,13 @@ ConfigurationKey = tuple[tuple[str, Scalar], ...]
 def configuration_key(configuration: Configuration) -> ConfigurationKey:
     """A hashable, order-free form of a configuration."""
     return tuple(sorted(configuration.items()))
+
+
+def check_identifiers(tunables: Mapping[str, object]) -> None:
+    """Raise ValueError unless every tunable's name can be a macro and stand in an expression."""
+    for name in tunables:
+        if not name.isidentifier():
+            raise ValueError(f"tunable {name!r} is not an identifier")
 
 
 class Tunable(Noun):
@@ -47,6 +55,10 @@ class Tunable(Noun):
             raise ValueError(f"default {self.default!r} is not among its values {self.values}")
         if len(set(self.values)) != len(self.values):
             raise ValueError("a value is listed twice")
+        if not all(math.isfinite(value) for value in self.values if isinstance(value, float)):
+            raise ValueError("a value is not finite")
+        # 1, 1.0 and True are equal but make different ids: the declared one is meant.
+        object.__setattr__(self, "default", self.values[self.values.index(self.default)])
         return self
 
 
@@ -64,9 +76,7 @@ class TunableSpace(Noun):
     @field_validator("tunables")
     @classmethod
     def _names_are_identifiers(cls, tunables: dict[str, Tunable]) -> dict[str, Tunable]:
-        for name in tunables:
-            if not name.isidentifier():
-                raise ValueError(f"tunable {name!r} is not an identifier")
+        check_identifiers(tunables)
         return tunables
 
     def default(self) -> dict[str, Scalar]:

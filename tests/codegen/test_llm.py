@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,6 +19,9 @@ from codegen.litellm_client import LitellmClient, scrub
 from codegen.llm import LlmProposer
 from codegen.prompting import fence, source_messages, values_messages
 from mcts.domain import (
+    Axis,
+    AxisGap,
+    BoundClass,
     Build,
     Candidate,
     Ceilings,
@@ -25,6 +30,7 @@ from mcts.domain import (
     Guidance,
     Hardware,
     Lesson,
+    Roofline,
     StateSignature,
     parse_launch_plan,
 )
@@ -106,6 +112,12 @@ def test_a_good_reply_becomes_a_candidate_with_its_usage() -> None:
     usage = dict(proposal.usage)
     assert usage.pop("seconds") > 0 and usage.pop("prompt_tokens") > 500
     assert usage == {"model": "test", "completion_tokens": len(GOOD) // 4, "cost_usd": None}
+
+
+def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
+    with OpenAiServer([Say(GOOD, counted=False)]) as server:
+        usage = LlmProposer("openai/test", api_base=server.url).propose(ask()).usage
+    assert usage["prompt_tokens"] is None and usage["completion_tokens"] is None
 
 
 def test_a_server_of_ones_own_costs_nothing_known_even_under_a_famous_name() -> None:
@@ -194,6 +206,7 @@ def test_no_secret_of_the_environment_is_sent_or_told(monkeypatch: pytest.Monkey
     assert "secret" not in str(caught.value)
     assert scrub(f"bad key {SECRET} !\nsecond line") == "bad key [UNRELATED_API_KEY] ! second line"
     assert scrub("Incorrect key sk-abcdef123456789.", {}) == "Incorrect key [key]."
+    assert scrub("at http://me:word@host:1/v1", {}) == "at http://host:1/v1"
 
 
 def test_values_alone_are_asked_for_where_source_cannot_be_judged() -> None:
@@ -288,6 +301,20 @@ def test_a_failure_is_shown_with_its_log_shortened() -> None:
     assert "error: no such thing" in prompt and "the last line" in prompt
     assert "characters left out" in prompt
     assert "Repair this variant" in prompt and "2 other variants" in prompt
+
+
+def test_there_are_always_methods_to_choose_from() -> None:
+    axes: tuple[Axis, ...] = get_args(Axis)
+    for bound, axis in itertools.product(get_args(BoundClass), axes):
+        roofline = Roofline(
+            bound=bound,
+            confidence=1.0,
+            gap=AxisGap(compute=0.5, memory=0.5, latency=0.5),
+            near_peak=False,
+            method_budget={axis: 2},
+        )
+        prompt = _text(source_messages(ask(guidance=Guidance(roofline=roofline)), None))
+        assert "# Methods to choose from\n\n- `" in prompt, (bound, axis)
 
 
 def test_untrusted_text_cannot_leave_its_fence() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from codegen.plan_text import kernel_names, with_defaults
@@ -40,12 +42,18 @@ def test_any_fence_will_do(language: str) -> None:
         pytest.param(fenced(FASTER).replace("\n", "\r\n"), id="carriage returns"),
         pytest.param(f"```cuda\nx[i] + x[i]\n```\n{fenced(FASTER)}", id="a snippet first"),
         pytest.param(f"```cuda\n__global__ void old() {{}}\n```\n{fenced(FASTER)}", id="old code"),
+        pytest.param(f"```cuda\n{SCALE}// as it is\n```\n{fenced(FASTER)}", id="the parent quoted"),
+        pytest.param(f"\ufeff```cuda\n{FASTER}\n```", id="byte order mark"),
+        pytest.param(f"```markdown\n{fenced(FASTER)}\n```", id="a fence around all of it"),
+        pytest.param(fenced(f"{FASTER}// half an emoji: \ud83d"), id="lone surrogate"),
     ],
 )
 def test_the_file_is_found_wherever_it_stands(text: str) -> None:
     candidate = parse_reply(text, ask())
     assert "x[i] + x[i]" in candidate.source
+    assert not candidate.source.startswith("#") and "```" not in candidate.source
     assert parse_launch_plan(candidate.source).kernels == ("scale",)
+    candidate.model_dump_json().encode()
 
 
 def test_a_plan_in_a_block_of_its_own_is_joined() -> None:
@@ -69,9 +77,26 @@ def test_a_reply_that_only_moves_defaults_is_the_same_candidate_as_the_move() ->
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "default"),
+    [
+        ("values = [0, 1], default = 0", "values = [0, 2], default = 2", 2),
+        ("values = [0, 1], default = 0", "values = ['plain', '\U0001f680']", "plain"),
+    ],
+)
+def test_a_reply_may_declare_other_values_than_its_parent(
+    old: str, new: str, default: object
+) -> None:
+    candidate = parse_reply(fenced(SCALE.replace(old, new)), ask())
+    assert candidate.tunables["HINT"] == default
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "empty"),
+        (" a" * 1_000_000, "more than 1000000 characters"),
+        (fenced(FASTER.replace("HINT =", '"HI-NT" =')), "not an identifier"),
+        (fenced(FASTER.replace("[0, 1], default = 0", "[inf]")), "not finite"),
         ("I'm sorry, but I can't help with that.", "no CUDA code"),
         (fenced("x = 1"), "no CUDA code"),
         (fenced(SCALE), "changes nothing"),
@@ -116,6 +141,21 @@ def test_kernel_names_are_read_past_attributes_and_directives() -> None:
     assert kernel_names(source) == {"first", "second"}
 
 
+def test_a_model_that_repeats_itself_is_read_in_no_time() -> None:
+    begin = time.perf_counter()
+    assert kernel_names("__global__ " * 20_000 + "void last(") == {"last"}
+    assert time.perf_counter() - begin < 2
+
+
+def test_values_that_the_plan_does_not_list_leave_the_source_alone() -> None:
+    assert with_defaults(SCALE, {**DEFAULTS, "BLOCK": 65}) == SCALE
+    text = SCALE.replace(
+        "values = [0, 1], default = 0", 'values = ["a", "\U0001f680"], default = "a"'
+    )
+    edited = with_defaults(text, {**DEFAULTS, "HINT": "\U0001f680"})
+    assert parse_launch_plan(edited).space.default()["HINT"] == "\U0001f680"
+
+
 def test_defaults_are_rewritten_in_the_plan_alone() -> None:
     values = {**DEFAULTS, "BLOCK": 512, "ITEMS": 4}
     edited = with_defaults(SCALE, values)
@@ -134,6 +174,7 @@ class TestValues:
             'Why.\n```json\n{"T1": 3}\n```',
             'Why.\n```\n{"T1": 3.0}\n```',
             'I choose {"T1": "3"}.',
+            'Before:\n```\nT1 = 0\n```\nI choose {"T1": 3}.',
             '```json\n{"T1": 2}\n```\nNo, better:\n```json\n{"T1": 3}\n```',
         ],
     )

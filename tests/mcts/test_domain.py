@@ -96,6 +96,7 @@ class TestExpressions:
             ("rows // 0", "cannot evaluate"),
             ("2 ** 65", "exponent"),
             ("9 ** 64", "out of range"),
+            ("((((1 / 9) ** 64) ** 64) ** 64) ** 64 > 0", "too fine"),
             ("__import__('os')", "not allowed"),
             ("rows.real", "not allowed"),
             ("[1, 2]", "cannot evaluate"),
@@ -156,6 +157,9 @@ class TestLaunchPlan:
             ("default = 128", "default = 100", "default 100 is not among"),
             ('grid = ["ceil_div(rows, 4)"]\n', "", "needs `grid` and `block`"),
             ("[[launch]]", "[[lunch]]", "lunch"),
+            ("VEC = [", '"V-C" = [', "'V-C' is not an identifier"),
+            ("VEC = [1, 2, 4]", "VEC = [1.0, inf]", "not finite"),
+            ("VEC = [1, 2, 4]", "VEC = [nan]", "not finite"),
             ("/* rooftree", "/* roofing", "no launch plan"),
         ],
     )
@@ -192,6 +196,12 @@ class TestTunables:
         ]:
             with pytest.raises(InputError, match=problem):
                 space.check(wrong)
+
+    def test_a_default_is_the_declared_value_whatever_its_type(self) -> None:
+        for default in (1, 1.0, True):
+            tunable = Tunable(values=(2, 1), default=default)
+            assert tunable.default == 1 and type(tunable.default) is int
+            assert Tunable.model_validate_json(tunable.model_dump_json()) == tunable
 
     def test_rows_limit_the_space_to_what_was_recorded(self) -> None:
         tunables = {name: Tunable(values=(1, 2), default=1) for name in "AB"}

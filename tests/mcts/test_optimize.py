@@ -74,22 +74,23 @@ def test_same_seed_same_tree_also_with_trials_in_flight() -> None:
 @given(
     kills=st.lists(st.integers(0, 60), min_size=1, max_size=5),
     parallel=st.sampled_from([1, 3]),
+    inline=st.booleans(),
     seed=st.integers(0, 50),
 )
 def test_a_run_killed_anywhere_and_resumed_equals_an_uninterrupted_one(
-    kills: list[int], parallel: int, seed: int
+    kills: list[int], parallel: int, inline: bool, seed: int
 ) -> None:
     whole = MemoryJournal()
-    expected = optimizer(whole, seed=seed, parallel=parallel).run()
+    expected = optimizer(whole, seed=seed, parallel=parallel, inline=inline).run()
     journal, evaluator = MemoryJournal(), ToyEvaluator()
     for kill_after in kills:
         journal = MemoryJournal(tuple(journal.events()), kill_after=kill_after)
         try:
-            optimizer(journal, evaluator, seed=seed, parallel=parallel).run()
+            optimizer(journal, evaluator, seed=seed, parallel=parallel, inline=inline).run()
         except Killed:
             continue
     journal = MemoryJournal(tuple(journal.events()))
-    result = optimizer(journal, evaluator, seed=seed, parallel=parallel).run()
+    result = optimizer(journal, evaluator, seed=seed, parallel=parallel, inline=inline).run()
     assert result.tree_digest == expected.tree_digest
     assert result.best == expected.best
     measured = [e.payload["candidate_id"] for e in journal.events() if e.kind == "measured"]
@@ -113,6 +114,20 @@ def test_a_damaged_journal_is_one_line() -> None:
     journal = MemoryJournal((Event(1, "measured", {"evaluation": {}}),))
     with pytest.raises(JournalError, match=r"damaged: event 1 \(measured\) names no candidate_id"):
         optimizer(journal)
+
+
+@pytest.mark.parametrize("field", ["parent", "kind", "candidate_id", "reward"])
+def test_a_result_that_cannot_be_read_names_the_journal(field: str) -> None:
+    journal = MemoryJournal()
+    optimizer(journal, evaluations=2).run()
+    damaged = [
+        Event(event.seq, event.kind, {k: v for k, v in event.payload.items() if k != field})
+        if event.kind == "told"
+        else event
+        for event in journal.events()
+    ]
+    with pytest.raises(JournalError, match="damaged"):
+        read_result(damaged)
 
 
 def test_an_intent_stands_before_every_measurement() -> None:

@@ -44,6 +44,8 @@ from typing import Any
 class Say:
     text: str
     finish_reason: str = "stop"
+    counted: bool = True
+    """Whether the answer says how many tokens it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,11 @@ def _handler_for(server: OpenAiServer) -> type[BaseHTTPRequestHandler]:
 def _completion(say: Say, body: dict[str, Any]) -> dict[str, Any]:
     prompt = sum(len(message["content"]) for message in body.get("messages", [])) // 4
     reply = len(say.text) // 4
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": reply,
+        "total_tokens": prompt + reply,
+    }
     return {
         "id": "chatcmpl-test",
         "object": "chat.completion",
@@ -156,11 +163,7 @@ def _completion(say: Say, body: dict[str, Any]) -> dict[str, Any]:
                 "finish_reason": say.finish_reason,
             }
         ],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": reply,
-            "total_tokens": prompt + reply,
-        },
+        **({"usage": usage} if say.counted else {}),
     }
 
 
