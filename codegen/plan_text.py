@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Mapping
 
-from mcts.domain import Scalar, parse_launch_plan
+from mcts.domain import PLAN_COMMENT, Scalar, parse_launch_plan
 from mcts.errors import InputError
 
-PLAN_COMMENT = re.compile(r"/\*\s*rooftree\b.*?\*/", re.DOTALL)
 _LEXEMES = re.compile(
     r"""
       (?P<comment> //[^\n]* | /\*.*?\*/ )

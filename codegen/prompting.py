@@ -192,7 +192,10 @@ def _lessons_section(lessons: tuple[Lesson, ...]) -> str:
 
 def _methods_section(guidance: Guidance) -> str:
     lines = ["# Methods to choose from", ""]
-    lines += [f"- `{m.id}` ({m.axis}): {m.description}" for m in _offered(guidance)]
+    lines += [
+        f"- `{m.id}` ({m.axis}): {m.description} Applies when: {m.applies_when}"
+        for m in _offered(guidance)
+    ]
     return "\n".join(lines)
 
 

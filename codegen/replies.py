@@ -6,12 +6,12 @@ import json
 import re
 
 from codegen.plan_text import (
-    PLAN_COMMENT,
     kernel_names,
     with_defaults,
 )
 from codegen.playbook import playbook
 from mcts.domain import (
+    PLAN_COMMENT,
     Candidate,
     KernelTask,
     LaunchPlan,

@@ -36,7 +36,6 @@ class Bench:
         self._setup = setup
         self._folder = tempfile.TemporaryDirectory(prefix="rooftree-worker-")
         self._child: Child | None = None
-        self.started = 0
 
     def ready(self) -> None:
         """Start a worker unless one is up; WorldError where none can be had."""
@@ -47,7 +46,6 @@ class Bench:
             "profilers.worker", cwd=Path(self._folder.name),
             arguments=["--device", str(self._device)],
         )  # fmt: skip
-        self.started += 1
         try:
             self.ask({"op": "start", "support": str(self._support)}, timeout_s=_START_TIMEOUT_S)
             self._setup(self)

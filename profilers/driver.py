@@ -52,7 +52,7 @@ _NOT_FOUND = 500
 # After these the context still works; every other error is taken for one that ruins it.
 _MENDABLE = frozenset({1, 2, 200, 209, 218, 222, 300, 400, _NOT_FOUND, 701, 703, 801, 912})
 
-MAX_THREADS_PER_BLOCK, MULTIPROCESSORS, L2_BYTES = 1, 16, 38
+MULTIPROCESSORS, L2_BYTES = 16, 38
 MAJOR, MINOR, MAX_SHARED_OPTIN = 75, 76, 97
 _FUNC_SHARED, _FUNC_LOCAL, _FUNC_REGISTERS, _FUNC_MAX_DYNAMIC = 1, 3, 4, 8
 

@@ -17,6 +17,7 @@ from mcts.domain.hardware import Ceilings, Hardware
 from mcts.domain.identity import canonical_json, tagged_hash
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
+    PLAN_COMMENT,
     Launch,
     LaunchPlan,
     ScalarArgument,
@@ -44,6 +45,7 @@ __all__ = [
     "DURATION",
     "FAILED",
     "ITEM_BYTES",
+    "PLAN_COMMENT",
     "Axis",
     "AxisGap",
     "BoundClass",

@@ -24,7 +24,7 @@ ITEM_BYTES: dict[str, int] = {
     "int64": 8, "int32": 4, "int8": 1, "uint8": 1,
 }  # fmt: skip
 Expression = str | int
-_PLAN = re.compile(r"/\*\s*rooftree\b(.*?)\*/", re.DOTALL)
+PLAN_COMMENT = re.compile(r"/\*\s*rooftree\b(.*?)\*/", re.DOTALL)
 
 
 class ScalarArgument(Noun):
@@ -137,7 +137,7 @@ def parse_launch_plan(source: str) -> LaunchPlan:
 
     Raises InputError naming the line of the source where the TOML is wrong.
     """
-    found = _PLAN.search(source)
+    found = PLAN_COMMENT.search(source)
     if found is None:
         raise InputError("no launch plan: the source needs a /* rooftree ... */ comment with TOML")
     first_line = source[: found.start(1)].count("\n")
