@@ -12,9 +12,10 @@ from mcts.domain.evaluation import (
     Verification,
 )
 from mcts.domain.expressions import Scalar, evaluate, evaluate_int
-from mcts.domain.guidance import Evidence, Finding, Guidance
+from mcts.domain.guidance import Evidence, Finding, Guidance, Level
 from mcts.domain.hardware import Ceilings, Hardware
 from mcts.domain.identity import canonical_json, tagged_hash
+from mcts.domain.kernel_sheet import KernelSheet, parse_kernel_sheet
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
     PLAN_COMMENT,
@@ -32,14 +33,19 @@ from mcts.domain.profile import (
     Axis,
     AxisGap,
     BoundClass,
+    InstructionKind,
     KernelProfile,
+    MemoryLevel,
     Metric,
     Profile,
     Roofline,
     SassFacts,
+    SassLoop,
+    TimelineFacts,
 )
-from mcts.domain.task import Buffer, Cost, Dialect, KernelTask, Tolerance, Workload
+from mcts.domain.task import Buffer, Cost, Dialect, KernelTask, MathUnit, Tolerance, Workload
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
+from mcts.domain.work import Work
 
 __all__ = [
     "DURATION",
@@ -62,25 +68,33 @@ __all__ = [
     "Finding",
     "Guidance",
     "Hardware",
+    "InstructionKind",
     "KernelProfile",
+    "KernelSheet",
     "KernelTask",
     "Launch",
     "LaunchPlan",
     "Lesson",
+    "Level",
+    "MathUnit",
+    "MemoryLevel",
     "Metric",
     "Noun",
     "Profile",
     "Roofline",
     "SassFacts",
+    "SassLoop",
     "Scalar",
     "ScalarArgument",
     "StateSignature",
     "Status",
+    "TimelineFacts",
     "Timing",
     "Tolerance",
     "Tunable",
     "TunableSpace",
     "Verification",
+    "Work",
     "Workload",
     "Workspace",
     "canonical_json",
@@ -89,6 +103,7 @@ __all__ = [
     "evaluate_int",
     "first_problem",
     "kernel_macros",
+    "parse_kernel_sheet",
     "parse_launch_plan",
     "tagged_hash",
 ]

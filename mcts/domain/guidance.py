@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from mcts.domain.base import Noun
@@ -21,14 +23,22 @@ class Evidence(Noun):
         return f"{name} = {self.value:g}{self.unit} (threshold {self.threshold:g}{self.unit})"
 
 
+Level = Literal["kernel", "instruction", "system"]
+"""What a tool reads: hardware counters (ncu), machine code (SASS), or the timeline (nsys)."""
+
+
 class Finding(Noun):
     """One tool's word: how strong in [0, 1], on what evidence, what to do, what to expect.
 
-    `expected_gain` is a speedup factor; `methods` are playbook ids.
+    `expected_gain` is a speedup factor; `methods` are playbook ids; `lines` are places in the
+    source, empty where unknown. `kernel` names the kernel meant where there are several.
     """
 
     tool: str
+    level: Level = "kernel"
     axis: Axis
+    kernel: str = ""
+    lines: tuple[int, ...] = ()
     strength: float = Field(ge=0, le=1)
     evidence: tuple[Evidence, ...]
     advice: str

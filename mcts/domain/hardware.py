@@ -8,10 +8,19 @@ from mcts.domain.base import Noun
 
 
 class Ceilings(Noun):
-    """Rates reached by a probe on this very device, not the datasheet's."""
+    """Rates reached by a probe on this very device, not the datasheet's.
+
+    `copy_gb_per_s` counts bytes read and written through device memory; `bf16_tflop_per_s` is the
+    tensor cores' dense rate with fp32 accumulation; L2 and shared memory are read bandwidths of the
+    whole device. None: not probed.
+    """
 
     copy_gb_per_s: float = Field(gt=0)
+    read_gb_per_s: float | None = Field(default=None, gt=0)
+    l2_gb_per_s: float | None = Field(default=None, gt=0)
+    shared_gb_per_s: float | None = Field(default=None, gt=0)
     fp32_tflop_per_s: float | None = Field(default=None, gt=0)
+    bf16_tflop_per_s: float | None = Field(default=None, gt=0)
     launch_us: float | None = Field(default=None, gt=0)
 
 

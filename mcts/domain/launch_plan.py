@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -137,12 +137,28 @@ def parse_launch_plan(source: str) -> LaunchPlan:
 
     Raises InputError naming the line of the source where the TOML is wrong.
     """
+    text, first_line = plan_text(source)
+    return read_plan(text, LaunchPlan, first_line=first_line)
+
+
+def plan_text(source: str) -> tuple[str, int]:
+    """The TOML of a source's plan comment, and how many lines stand before it.
+
+    Raises InputError where there is none.
+    """
     found = PLAN_COMMENT.search(source)
     if found is None:
         raise InputError("no launch plan: the source needs a /* rooftree ... */ comment with TOML")
-    first_line = source[: found.start(1)].count("\n")
+    return found.group(1), source[: found.start(1)].count("\n")
+
+
+PlanT = TypeVar("PlanT", bound=LaunchPlan)
+
+
+def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:
+    """`text` as a plan. InputError names the line, `first_line` added, where the TOML is wrong."""
     try:
-        return LaunchPlan.model_validate(tomllib.loads(found.group(1)))
+        return model.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InputError(
             f"launch plan is not TOML: {_shift_line(str(error), first_line)}"

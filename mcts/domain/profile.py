@@ -7,9 +7,25 @@ from typing import Literal
 from pydantic import Field
 
 from mcts.domain.base import Noun
+from mcts.domain.hardware import Hardware
 
 BoundClass = Literal["compute", "memory", "latency", "launch", "mixed", "unknown"]
 Axis = Literal["compute", "memory", "latency"]
+MemoryLevel = Literal["DRAM", "L2", "L1", "shared"]
+"""`L1` is the path of global and local accesses through the first-level cache; `shared` the same
+data path used by shared memory."""
+InstructionKind = Literal[
+    "fp32",
+    "fp64",
+    "half",
+    "tensor",
+    "integer",
+    "special",
+    "conversion",
+    "memory",
+    "control",
+    "other",
+]
 
 
 class Metric(Noun):
@@ -19,11 +35,32 @@ class Metric(Noun):
     unit: str = ""
 
 
+class SassLoop(Noun):
+    """A loop of the machine code: a backward branch and what lies between.
+
+    `depth` counts from 1 for an outermost loop. `line` is the source line most of its instructions
+    come from, None without line information. `unrolled` is how many copies of the source's body
+    one trip holds, 1 where it was not unrolled. `mix` counts its instructions, those of inner
+    loops left out.
+    """
+
+    depth: int = Field(ge=1)
+    instructions: int = Field(ge=1)
+    unrolled: int = Field(default=1, ge=1)
+    line: int | None = None
+    mix: dict[InstructionKind, int] = {}
+    global_loads: int = 0
+    shared_loads: int = 0
+    barriers: int = 0
+
+
 class SassFacts(Noun):
     """Facts read from a kernel's machine code; instruction counts are static, not executed.
 
     `global_loads` and `global_stores` count LDG/STG by width in bits ("32", "64", "128", ...).
     `code_hash` covers opcodes and operands with addresses removed: equal hash, equal program.
+    `mix` counts all instructions by kind. `lines` says where in the source the instructions behind
+    a count stand, by the count's field name ("double_ops", "local_loads", "global_loads.32", ...).
     """
 
     instructions: int = Field(ge=0)
@@ -49,7 +86,25 @@ class SassFacts(Noun):
     barriers: int = 0
     shuffles: int = 0
     branches: int = 0
+    integer_ops: int = 0
+    half_ops: int = 0
+    predicated: int = 0
+    mix: dict[InstructionKind, int] = {}
+    loops: tuple[SassLoop, ...] = ()
+    lines: dict[str, tuple[int, ...]] = {}
     code_hash: str = ""
+
+    @property
+    def hot_mix(self) -> dict[InstructionKind, int]:
+        """Instructions by kind in the deepest loops, where the time goes; of all code without
+        loops."""
+        deepest = max((loop.depth for loop in self.loops), default=0)
+        total: dict[InstructionKind, int] = {}
+        for loop in self.loops:
+            if loop.depth == deepest:
+                for kind, count in loop.mix.items():
+                    total[kind] = total.get(kind, 0) + count
+        return total or dict(self.mix)
 
 
 class KernelProfile(Noun):
@@ -73,15 +128,65 @@ class AxisGap(Noun):
     latency: float = Field(ge=0, le=1)
 
 
+class TimelineFacts(Noun):
+    """What ran when, over one window: `calls` repetitions of a plan, or one run of a program.
+
+    Times are microseconds, totals over the window. `span_us` reaches from the first device
+    operation to the end of the last; `busy_us` is the part in which a kernel ran, `overlapped_us`
+    the part in which two or more did. `gap_us` is the part in which the device did nothing between
+    two operations, what the first launch of each kernel costs (loading it) left out and kept in
+    `first_use_us`. `median_gap_us` is over consecutive kernels. `launch_api_us` is host time in
+    launch calls, `sync_us` in calls that wait for the device. Small copies move less than 64 KiB.
+    """
+
+    source: Literal["nsys", "cupti"]
+    calls: int = Field(default=1, ge=1)
+    span_us: float = Field(ge=0)
+    busy_us: float = Field(ge=0)
+    overlapped_us: float = Field(default=0, ge=0)
+    gap_us: float = Field(default=0, ge=0)
+    median_gap_us: float | None = Field(default=None, ge=0)
+    first_use_us: float = Field(default=0, ge=0)
+    kernels: int = Field(default=0, ge=0)
+    kernel_names: int = Field(default=0, ge=0)
+    median_kernel_us: float | None = Field(default=None, ge=0)
+    short_kernels: int = Field(default=0, ge=0)
+    """Kernels that ran for less than 10 microseconds."""
+    launches: int = Field(default=0, ge=0)
+    launch_api_us: float = Field(default=0, ge=0)
+    graph_launches: int = Field(default=0, ge=0)
+    copies_to_device: int = Field(default=0, ge=0)
+    copies_to_host: int = Field(default=0, ge=0)
+    copy_us: float = Field(default=0, ge=0)
+    copied_bytes: int = Field(default=0, ge=0)
+    small_copies: int = Field(default=0, ge=0)
+    pageable_copies: int = Field(default=0, ge=0)
+    sync_calls: int = Field(default=0, ge=0)
+    sync_us: float = Field(default=0, ge=0)
+    allocations: int = Field(default=0, ge=0)
+    """Calls that allocate or free device memory after the first kernel and before the last."""
+    allocation_us: float = Field(default=0, ge=0)
+    streams: int = Field(default=0, ge=0)
+    """Streams that ran a kernel."""
+
+    @property
+    def idle_share(self) -> float | None:
+        """Share of the span, first uses left out, in which the device did nothing."""
+        span = self.span_us - self.first_use_us
+        return None if span <= 0 else min(1.0, self.gap_us / span)
+
+
 class Roofline(Noun):
     """Where a kernel stands under its roofline.
 
     `gap` is the distance to each ceiling; `method_budget` shares three method slots over the
     axes, at most two per axis; `near_peak` means all gaps are small and little is left.
-    `speed_of_light_us` is the floor from the task's cost over the measured ceilings.
+    `level` is the memory level that limits, where memory does. `speed_of_light_us` is the floor
+    from the task's cost over the measured ceilings; the achieved rates are that cost over the time.
     """
 
     bound: BoundClass
+    level: MemoryLevel | None = None
     confidence: float = Field(ge=0, le=1)
     gap: AxisGap
     near_peak: bool
@@ -89,6 +194,8 @@ class Roofline(Noun):
     intensity_flop_per_byte: float | None = None
     ridge_flop_per_byte: float | None = None
     speed_of_light_us: float | None = None
+    achieved_tflop_per_s: float | None = None
+    achieved_gb_per_s: float | None = None
     reason: str = ""
 
 
@@ -96,10 +203,13 @@ class Profile(Noun):
     """The kernels of one candidate, in launch order; `missing` says what is not known, and why.
 
     A quantity that was not measured is absent here and named in `missing`: never zero.
+    `hardware` is what measured it, with its ceilings.
     """
 
     kernels: tuple[KernelProfile, ...] = ()
+    timeline: TimelineFacts | None = None
     roofline: Roofline | None = None
+    hardware: Hardware | None = None
     missing: dict[str, str] = {}
 
     @property
