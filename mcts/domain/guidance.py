@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
@@ -60,7 +61,7 @@ class Guidance(Noun):
             lines += _roofline_lines(self.roofline)
         for rank, finding in enumerate(self.findings[:limit], start=1):
             gain = f" Expect about {finding.expected_gain:.2f}x." if finding.expected_gain else ""
-            lines.append(f"{rank}. [{finding.tool}, {finding.axis}] {finding.advice}{gain}")
+            lines.append(f"{rank}. [{', '.join(_label(finding))}] {finding.advice}{gain}")
             lines += [f"   evidence: {evidence}" for evidence in finding.evidence]
             if finding.methods:
                 lines.append(f"   methods: {', '.join(finding.methods)}")
@@ -69,6 +70,16 @@ class Guidance(Noun):
             lines.append(f"({hidden} weaker findings left out)")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines) or "No guidance: nothing was profiled."
+
+
+def _label(finding: Finding) -> Iterator[str]:
+    """Tool and axis, then kernel and source lines where they are known."""
+    yield finding.tool
+    yield finding.axis
+    if finding.kernel:
+        yield f"kernel {finding.kernel}"
+    if finding.lines:
+        yield f"line{'s' if len(finding.lines) > 1 else ''} {', '.join(map(str, finding.lines))}"
 
 
 def _roofline_lines(roofline: Roofline) -> list[str]:

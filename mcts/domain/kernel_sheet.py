@@ -6,7 +6,9 @@ where known, the least work, in the same words as `task.toml`.
 
 from __future__ import annotations
 
-from mcts.domain.expressions import evaluate_int
+from collections.abc import Mapping
+
+from mcts.domain.expressions import Scalar, evaluate_int
 from mcts.domain.launch_plan import LaunchPlan, plan_text, read_plan
 from mcts.domain.task import Buffer, Cost, KernelTask
 from mcts.domain.work import Work
@@ -34,14 +36,14 @@ class KernelSheet(LaunchPlan):
             cost=task.cost,
         )
 
-    def work(self, tunables: dict[str, object]) -> Work | None:
+    def work(self, tunables: Mapping[str, Scalar]) -> Work | None:
         """The least work of one call; None where no cost is declared."""
         if self.cost is None:
             return None
-        names = {**self.shape, **tunables}
+        names: dict[str, Scalar] = {**self.shape, **tunables}
         return Work(
-            bytes=evaluate_int(self.cost.bytes, names),  # type: ignore[arg-type]
-            flops=evaluate_int(self.cost.flops, names),  # type: ignore[arg-type]
+            bytes=evaluate_int(self.cost.bytes, names),
+            flops=evaluate_int(self.cost.flops, names),
             math=self.cost.math,
         )
 

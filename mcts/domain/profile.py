@@ -95,22 +95,41 @@ class SassFacts(Noun):
     code_hash: str = ""
 
     @property
+    def hot_loops(self) -> tuple[SassLoop, ...]:
+        """The loops where the time most likely goes.
+
+        A loop weighs its own instructions, four times more for each loop around it: trip counts
+        are not known. All with at least half the greatest weight are taken, so that a tile loop of
+        hundreds of multiply-adds is not hidden by the copy loops inside it.
+        """
+        weights = [
+            (sum(loop.mix.values()) or loop.instructions) * 4 ** (loop.depth - 1)
+            for loop in self.loops
+        ]
+        return tuple(
+            loop
+            for loop, weight in zip(self.loops, weights, strict=True)
+            if weight >= max(weights) / 2
+        )
+
+    @property
     def hot_mix(self) -> dict[InstructionKind, int]:
-        """Instructions by kind in the deepest loops, where the time goes; of all code without
-        loops."""
-        deepest = max((loop.depth for loop in self.loops), default=0)
+        """Instructions by kind in the hot loops; of all code without loops."""
         total: dict[InstructionKind, int] = {}
-        for loop in self.loops:
-            if loop.depth == deepest:
-                for kind, count in loop.mix.items():
-                    total[kind] = total.get(kind, 0) + count
+        for loop in self.hot_loops:
+            for kind, count in loop.mix.items():
+                total[kind] = total.get(kind, 0) + count
         return total or dict(self.mix)
 
 
 class KernelProfile(Noun):
-    """One kernel of the plan: counters by Nsight metric name, and SASS facts where read."""
+    """One kernel of the plan: counters by Nsight metric name, and SASS facts where read.
+
+    `launches` is how often it runs per call with this grid and block; the counters are of one.
+    """
 
     name: str
+    launches: int = Field(default=1, ge=1)
     metrics: dict[str, Metric] = {}
     sass: SassFacts | None = None
 
@@ -118,6 +137,12 @@ class KernelProfile(Noun):
         """The metric's value, or None where it was not measured."""
         found = self.metrics.get(metric)
         return None if found is None else found.value
+
+    @property
+    def total_us(self) -> float | None:
+        """Microseconds all its launches took under the profiler, one after the other."""
+        duration = self.value(DURATION)
+        return None if duration is None else duration * self.launches / 1e3
 
 
 class AxisGap(Noun):
@@ -134,9 +159,10 @@ class TimelineFacts(Noun):
     Times are microseconds, totals over the window. `span_us` reaches from the first device
     operation to the end of the last; `busy_us` is the part in which a kernel ran, `overlapped_us`
     the part in which two or more did. `gap_us` is the part in which the device did nothing between
-    two operations, what the first launch of each kernel costs (loading it) left out and kept in
-    `first_use_us`. `median_gap_us` is over consecutive kernels. `launch_api_us` is host time in
-    launch calls, `sync_us` in calls that wait for the device. Small copies move less than 64 KiB.
+    two operations, the waits before the first launch of each kernel (loading it, setting up) left
+    out and kept in `first_use_us`. `median_gap_us` is over consecutive kernels. `launch_api_us` is
+    host time in launch calls, `sync_us` in calls that wait for the device. Small copies move less
+    than 64 KiB.
     """
 
     source: Literal["nsys", "cupti"]
@@ -161,6 +187,7 @@ class TimelineFacts(Noun):
     copied_bytes: int = Field(default=0, ge=0)
     small_copies: int = Field(default=0, ge=0)
     pageable_copies: int = Field(default=0, ge=0)
+    pageable_bytes: int = Field(default=0, ge=0)
     sync_calls: int = Field(default=0, ge=0)
     sync_us: float = Field(default=0, ge=0)
     allocations: int = Field(default=0, ge=0)
@@ -217,7 +244,7 @@ class Profile(Noun):
         """The kernel that took longest, or the first where durations are unknown."""
         if not self.kernels:
             return None
-        return max(self.kernels, key=lambda kernel: kernel.value(DURATION) or 0.0)
+        return max(self.kernels, key=lambda kernel: kernel.total_us or 0.0)
 
 
 DURATION = "gpu__time_duration.sum"
