@@ -1,4 +1,7 @@
-"""What this machine has for Rooftree, probe by probe: nothing is changed, nothing is sent."""
+"""What this machine has for Rooftree, probe by probe: nothing is changed, nothing is sent.
+
+The ceilings of its GPUs, which take measuring, are in `experiments.ceilings`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Any, Literal
 
+from experiments.ceilings import DeviceCeilings
 from experiments.machine import driver_version, gpu_names, has_module
 from experiments.render import find_dot
 
@@ -46,16 +50,17 @@ class Check:
 def examine() -> list[Check]:
     """Run every probe."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
-        _python, _gpu, _nvrtc, _tools, _counters, _sandbox, _drawing, _llm, _shadows,
+        _python, _gpu, _nvrtc, _tools, _readers, _counters, _sandbox, _drawing, _llm, _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
 
 
-def as_json(checks: list[Check]) -> dict[str, Any]:
-    """Checks as one object."""
+def as_json(checks: list[Check], ceilings: list[DeviceCeilings]) -> dict[str, Any]:
+    """Checks, and what the GPUs reach, as one object."""
     return {
         "ok": all(check.level != "problem" for check in checks),
         "checks": [asdict(check) for check in checks],
+        "ceilings": [device.as_json() for device in ceilings],
     }
 
 
@@ -86,27 +91,63 @@ def _nvrtc() -> Iterator[Check]:
 
 
 def _tools() -> Iterator[Check]:
+    from profilers.toolchain import find_tool
+
     for tool, what in _TOOLS.items():
-        path = shutil.which(tool) or _wheel_tool(tool)
+        path = find_tool(tool)
         if path is None:
             yield Check(tool, "note", f"not found ({what})")
         else:
             yield Check(tool, "ok", f"{_tool_version(path)} at {path}")
 
 
-def _wheel_tool(tool: str) -> str | None:
-    """A tool inside NVIDIA's wheels, which put nothing on PATH."""
-    spec = importlib.util.find_spec("nvidia")
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        for found in sorted(Path(root).glob(f"*/bin/{tool}")):
-            return str(found)
-    return None
+def _readers() -> Iterator[Check]:
+    """What only some reports, or some machines, need."""
+    reader, importer, cupti = _report_reader(), _importer(), _version("cupti-python")
+    yield Check(
+        "ncu_report",
+        "ok" if reader else "note",
+        reader or "not found (reads .ncu-rep files; without it ncu itself does)",
+    )
+    yield Check(
+        "QdstrmImporter",
+        "ok" if importer else "note",
+        str(importer or "not found (for an nsys that leaves raw .qdstrm events)"),
+    )
+    yield Check(
+        "CUPTI",
+        "ok" if cupti else "note",
+        f"cupti-python {cupti}" if cupti else "no cupti-python (timelines without nsys)",
+    )
 
 
-def _tool_version(path: str) -> str:
+def _report_reader() -> str | None:
+    """Where Nsight Compute's Python module is."""
+    from profilers.ncu.reports import module_folders
+
+    if has_module("ncu_report"):
+        return "importable"
+    folder = next(module_folders(), None)
+    return None if folder is None else f"in {folder}"
+
+
+def _importer() -> Path | None:
+    """The importer beside the nsys that is found, or on PATH."""
+    from profilers.toolchain import find_tool
+
+    nsys = find_tool("nsys")
+    beside = sorted(nsys.resolve().parent.parent.glob("*/QdstrmImporter")) if nsys else []
+    return beside[0] if beside else find_tool("QdstrmImporter")
+
+
+def _tool_version(path: Path) -> str:
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            [str(path), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not start ({error})"

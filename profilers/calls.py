@@ -41,6 +41,18 @@ class Call:
         """Names of the kernels launched, each once, in order."""
         return tuple(dict.fromkeys(step.kernel for step in self.steps if step.kernel))
 
+    def distinct(self) -> tuple[tuple[int, int], ...]:
+        """Launches worth profiling apart: the position of the first of each kernel with one grid
+        and block, and how often that launch occurs in the call."""
+        first: dict[tuple[object, ...], int] = {}
+        count: dict[int, int] = {}
+        for index, step in enumerate(self.steps):
+            if step.kernel is not None:
+                same = (step.kernel, step.grid, step.block, step.shared)
+                place = first.setdefault(same, index)
+                count[place] = count.get(place, 0) + 1
+        return tuple(sorted(count.items()))
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -14,6 +14,10 @@ from typing import Any
 from profilers.serving import Refusal, serve
 
 LOG_CAP = 8192
+SOURCE_FOLDER = "/rooftree/"
+"""Where the line information says that sources lie. Of a relative name NVRTC would note the working
+directory, a new one each time, and equal sources would make different cubins."""
+
 _MEMORY_CAP_BYTES = 16 * 2**30
 
 
@@ -47,7 +51,7 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
     begin = time.perf_counter()
     options = [option.encode() for option in request["options"]]
     code, program = nvrtc.nvrtcCreateProgram(
-        request["source"].encode(), request["name"].encode(), 0, [], []
+        request["source"].encode(), (SOURCE_FOLDER + request["name"]).encode(), 0, [], []
     )
     _check(code, "nvrtcCreateProgram")
     (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
@@ -57,7 +61,8 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
         cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         Path(request["output"]).write_bytes(cubin)
     nvrtc.nvrtcDestroyProgram(program)
-    text = cap_log(log.rstrip(b"\x00").decode(errors="replace").strip())
+    said = log.rstrip(b"\x00").decode(errors="replace").strip()
+    text = cap_log(said.replace(SOURCE_FOLDER + request["name"], request["name"]))
     return {
         "compiled": compiled,
         "log": text or ("" if compiled else code.name),

@@ -21,7 +21,10 @@ from profilers.includes import forbidden_include
 from profilers.locks import user_cache_dir
 from profilers.processes import Child, ChildGone
 
-BASE_OPTIONS = ("--std=c++17", "-lineinfo")
+BASE_OPTIONS = ("--std=c++17", "-lineinfo", "--no-source-include")
+"""What every compilation is told. Line information costs no time and changes no instruction; it
+lets advice name source lines. Headers are found by name only, never next to the source."""
+
 _START_TIMEOUT_S = 30.0
 
 
@@ -59,10 +62,10 @@ def architecture(compute_capability: tuple[int, int]) -> str:
 class Compiler:
     """Compiles device code for one architecture; thread-safe, also among processes.
 
-    Results are kept as ``<key>.cubin`` and ``<key>.log``, where the key hashes source, options,
-    architecture and compiler version. A file appears by a rename; the log begins with the cubin's
-    SHA-256, so that one damaged later (a full disk, a lost power supply) is made again. Failures
-    are not kept.
+    Results are kept as ``<key>.cubin`` and ``<key>.log``, where the key hashes source and its name,
+    options, architecture and compiler version. A file appears by a rename; the log begins with the
+    cubin's SHA-256, so that one damaged later (a full disk, a lost power supply) is made again.
+    Failures are not kept.
     """
 
     def __init__(
@@ -103,12 +106,15 @@ class Compiler:
     ) -> Compiled:
         """Return the cubin of `source`.
 
+        `name` is how the log and the line information call it. Equal arguments give equal bytes,
+        wherever they are compiled.
         Raises CompileFailed with the log, CompileTimedOut, WorldError where there is no compiler.
         """
         begin = time.perf_counter()
         _check_source(source, options)
         payload = {
             "source": source,
+            "name": name,
             "options": list(options),
             "arch": self.arch,
             "compiler": self.version,

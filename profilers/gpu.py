@@ -8,24 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
-from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Work
 from mcts.errors import InputError
 from profilers import verdict
 from profilers.bench import Bench
 from profilers.building import Built, Failed, build
 from profilers.cases import CaseStore, Reference
-from profilers.ceilings import Rates, load_rates, store_rates
 from profilers.compiler import Compiled, Compiler, architecture
 from profilers.device import find_gpu
 from profilers.judging import FreshCase, Judge, load
 from profilers.locks import GpuLock
+from profilers.rates import SUPPORT_SOURCE, measured_rates
 from profilers.settings import GpuSettings
 
 __all__ = ["GpuEvaluator", "GpuSettings"]
 
 Progress = Callable[[str], None]
-SUPPORT_SOURCE = Path(__file__).with_name("support.cu")
-_PROBE_TIMEOUT_S = 60.0
 _DEFAULTS = GpuSettings()
 
 
@@ -130,7 +128,13 @@ class GpuEvaluator:
         self._closers.append(self._bench.close)
         self._say(f"starting a worker on {self.gpu.hardware.name}")
         self._bench.ready()
-        self.rates = self._measured_rates()
+        self.rates = measured_rates(
+            self.gpu,
+            support.cubin,
+            bench=self._bench,
+            cache_dir=self._cache_dir,
+            on_progress=self._say,
+        )
         floor_us = verdict.floor_us(self.task, self.rates, self.gpu.hardware.l2_bytes or 0)
         self._judge = Judge(self.task, self._bench, self.settings, floor_us=floor_us)
         self._check_baseline()
@@ -146,8 +150,10 @@ class GpuEvaluator:
     def _profile(
         self, candidates: Sequence[Candidate], times_us: Sequence[float | None]
     ) -> list[Profile]:
-        from profilers.profiling import ProfilingRequest, profile_all
+        from profilers.profiling import ProfilingRequest, data_of, profile_all
 
+        timed = self.task.timed_workload
+        data, work = data_of(self.task.buffers, timed.shape), Work.of(self.task)
         requests: list[ProfilingRequest | str] = []
         for candidate, time_us in zip(candidates, times_us, strict=True):
             try:
@@ -155,17 +161,26 @@ class GpuEvaluator:
             except Failed as failed:
                 requests.append(f"not built: {failed}")
                 continue
-            call = built.calls[self.task.timed_workload.name]
-            requests.append(ProfilingRequest(built.compiled.cubin, call, time_us))
+            call = built.calls[timed.name]
+            requests.append(
+                ProfilingRequest(
+                    cubin=built.compiled.cubin,
+                    call=call,
+                    data=data,
+                    work=work,
+                    time_us=time_us,
+                    timeline=len(call.launches) > 1,
+                )
+            )
         support = self._support()
         with self._gpu_lock:
-            return profile_all(
-                self.task,
+            profiled = profile_all(
                 requests,
                 hardware=self.hardware,
                 device=self.gpu.ordinal,
                 support=support.cubin,
             )
+        return [item.profile for item in profiled]
 
     def _support(self) -> Compiled:
         return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
@@ -200,12 +215,3 @@ class GpuEvaluator:
                 f"the baseline of {self.task.name} fails ({self.baseline_evaluation.status}): "
                 f"{self.baseline_evaluation.message}"
             )
-
-    def _measured_rates(self) -> Rates:
-        release = self.gpu.hardware.driver
-        known = load_rates(self.gpu.uuid, release, cache_dir=self._cache_dir)
-        if known is not None:
-            return known
-        self._say("measuring the device's ceilings")
-        reply = self._bench.ask({"op": "probe"}, timeout_s=_PROBE_TIMEOUT_S)
-        return store_rates(self.gpu.uuid, release, reply["rates"], cache_dir=self._cache_dir)

@@ -41,9 +41,29 @@ def lower(
 
     Raises InputError, worded for whoever must mend the plan, for what no device could launch.
     """
-    names: dict[str, Scalar] = {**workload.shape, **values}
-    place = f"on workload {workload.name!r}"
-    if not plan.space.allows(values, workload.shape):
+    return lower_plan(
+        plan,
+        values,
+        shape=workload.shape,
+        buffers=frozenset(buffer.name for buffer in task.buffers),
+        place=f"on workload {workload.name!r}",
+    )
+
+
+def lower_plan(
+    plan: LaunchPlan,
+    values: Mapping[str, Scalar],
+    *,
+    shape: Mapping[str, int],
+    buffers: frozenset[str],
+    place: str,
+) -> Call:
+    """Evaluate the plan for one set of shape values; `place` begins every message.
+
+    Raises InputError for what no device could launch.
+    """
+    names: dict[str, Scalar] = {**shape, **values}
+    if not plan.space.allows(values, shape):
         failed = next(where for where in plan.where if not evaluate(where, names))
         raise InputError(f"{place}: these tunables break the plan's own `where` {failed!r}")
     workspaces = {}
@@ -53,7 +73,7 @@ def lower(
         if not 0 < size_bytes <= MAX_WORKSPACE_BYTES:
             raise InputError(f"{place}: workspace {item.name!r} has {_shown(size)} elements")
         workspaces[item.name] = size_bytes
-    memory = frozenset(buffer.name for buffer in task.buffers) | frozenset(workspaces)
+    memory = buffers | frozenset(workspaces)
     steps = tuple(
         _step(step, names, memory, f"{place}, launch {number}")
         for number, step in enumerate(plan.launch, 1)

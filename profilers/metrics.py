@@ -51,6 +51,7 @@ ISSUE = (
     m.FADD,
     m.FMUL,
     m.FMA_PIPE,
+    m.ADU_PIPE,
     m.ALU_PIPE,
     m.FP64_PIPE,
     m.LSU_PIPE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,22 +19,33 @@ from profilers.protocol import DeadlineError, FrameError, read_frame, write_fram
 
 _ALLOWED = frozenset(
     {"PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV",
-     "XDG_CACHE_HOME"}
+     "XDG_CACHE_HOME", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+     "NVIDIA_TF32_OVERRIDE"}
 )  # fmt: skip
-_ALLOWED_PREFIXES = ("LC_", "CUDA_", "NVIDIA_")
+# NVIDIA_ is no prefix: NVIDIA_API_KEY is a key to hosted models.
+_ALLOWED_PREFIXES = ("LC_", "CUDA_")
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_VALUE = re.compile(r"://[^/@\s]+@")
 _OUTPUT_CAP = 8192
 
 
-def child_environment() -> dict[str, str]:
-    """The parent's environment less everything not on the allow-list, so no key ever leaks.
+def allow_listed(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of `environment` a child may see: nothing that is or carries a key or a password."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in _ALLOWED or name.startswith(_ALLOWED_PREFIXES))
+        and not _SECRET_NAME.search(name)
+        and not _SECRET_VALUE.search(value)
+    }
+
+
+def child_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """`base` (default: ours) less everything not on the allow-list, so no key ever leaks.
 
     Our own packages stay importable wherever they were imported from.
     """
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _ALLOWED or name.startswith(_ALLOWED_PREFIXES)
-    }
+    environment = allow_listed(os.environ if base is None else base)
     root = str(Path(__file__).resolve().parents[1])
     paths = [root, *environment.get("PYTHONPATH", "").split(os.pathsep)]
     environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))

@@ -70,20 +70,25 @@ class Prepared:
                 self._steps.append(regions[step.memset])
             else:
                 self._steps.append(_prepare(context, program, step, regions))
-        self.launches = len(call.launches)
+        self.steps = len(self._steps)
 
     def enqueue(self) -> None:
         """Enqueue all steps; Refusal where the driver refuses a launch outright."""
-        for step in self._steps:
-            if isinstance(step, Region):
-                self._context.fill_bytes(step.pointer, 0, step.size)
-                continue
-            try:
-                step.enqueue(self._context.stream)
-            except driver.CudaError as error:
-                if error.sticky:
-                    raise
-                raise Refusal("launch", _refused(step.function, error)) from None
+        for index in range(self.steps):
+            self.enqueue_step(index)
+
+    def enqueue_step(self, index: int) -> None:
+        """Enqueue the step at `index` of the call; Refusal where the driver refuses it."""
+        step = self._steps[index]
+        if isinstance(step, Region):
+            self._context.fill_bytes(step.pointer, 0, step.size)
+            return
+        try:
+            step.enqueue(self._context.stream)
+        except driver.CudaError as error:
+            if error.sticky:
+                raise
+            raise Refusal("launch", _refused(step.function, error)) from None
 
 
 def _prepare(

@@ -221,10 +221,13 @@ def with_profile(record: RecordedConfiguration, profile: Profile) -> RecordedCon
     metrics: dict[str, dict[str, Metric]] = {}
     sass = {}
     seen: dict[str, int] = {}
+    launches: dict[str, int] = {}
     for kernel in profile.kernels:
         seen[kernel.name] = seen.get(kernel.name, 0) + 1
         times = seen[kernel.name]
         name = kernel.name if times == 1 else f"{kernel.name}#{times}"
+        if kernel.launches > 1:
+            launches[name] = kernel.launches
         if kernel.metrics:
             metrics[name] = {
                 metric: Metric(value=rounded(found.value, 5), unit=found.unit)
@@ -232,7 +235,7 @@ def with_profile(record: RecordedConfiguration, profile: Profile) -> RecordedCon
             }
         if kernel.sass is not None:
             sass[name] = kernel.sass
-    return replace(record, metrics=metrics, sass=sass)
+    return replace(record, metrics=metrics, sass=sass, launches=launches)
 
 
 def _recording(

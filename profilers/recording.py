@@ -33,6 +33,8 @@ class RecordedConfiguration:
     energy: Energy | None = None
     metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
     sass: dict[str, SassFacts] = field(default_factory=dict)
+    launches: dict[str, int] = field(default_factory=dict)
+    """How often a kernel runs per call, where that is more than once."""
     timestamp: str = ""
 
     @property

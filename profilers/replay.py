@@ -18,6 +18,7 @@ from mcts.domain import (
     Tunable,
     TunableSpace,
     Verification,
+    Work,
     Workload,
 )
 from mcts.errors import InputError, NotRecorded
@@ -105,21 +106,18 @@ class ReplayEvaluator:
         names = list(dict.fromkeys([*record.metrics, *record.sass]))
         kernels = tuple(
             KernelProfile(
-                name=name, metrics=record.metrics.get(name, {}), sass=record.sass.get(name)
+                name=name,
+                launches=record.launches.get(name, 1),
+                metrics=record.metrics.get(name, {}),
+                sass=record.sass.get(name),
             )
             for name in names
         )
-        profile = Profile(kernels=kernels, missing=_missing(record))
-        if evaluation.timing is None:
-            return profile
-        dominant = profile.dominant
-        roofline = classify(
-            task=self._task,
-            shape=self._task.timed_workload.shape,
-            metrics=dominant.metrics if dominant else {},
-            hardware=self._recording.hardware,
-            time_us=evaluation.timing.median_us,
+        profile = Profile(
+            kernels=kernels, missing=_missing(record), hardware=self._recording.hardware
         )
+        time_us = evaluation.timing.median_us if evaluation.timing else None
+        roofline = classify(work=Work.of(self._task), profile=profile, time_us=time_us)
         return profile.model_copy(update={"roofline": roofline})
 
     def close(self) -> None:

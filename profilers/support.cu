@@ -182,3 +182,160 @@ extern "C" __global__ void rooftree_fma(float* out, float a, float b, int iterat
 }
 
 extern "C" __global__ void rooftree_empty() {}
+
+// Reads 2^k elements over and over, past L1, eight loads in flight a thread; a block is elsewhere in
+// each pass, so that all slices of L2 are at work. Bytes: 128 a thread a pass.
+extern "C" __global__ void __launch_bounds__(256)
+rooftree_l2_read(const uint4* data, u32 elements, int passes, u32* sink)
+{
+    const u32 step = gridDim.x * blockDim.x;
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 sum = 0;
+#pragma unroll 1
+    for (int pass = 0; pass < passes; ++pass) {
+        uint4 v[8];
+#pragma unroll
+        for (int k = 0; k < 8; ++k, i += step)
+            asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(v[k].x), "=r"(v[k].y), "=r"(v[k].z), "=r"(v[k].w)
+                         : "l"(data + (i & (elements - 1))));
+#pragma unroll
+        for (int k = 0; k < 8; ++k)
+            sum ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+    }
+    if (sum == 0x5bd1e995u)
+        *sink = sum;
+}
+
+// Neighbouring lanes read neighbouring 16 bytes: no bank conflicts. Bytes: 256 a thread an iteration.
+// The loads are volatile to the assembler too: it would merge those of one address.
+extern "C" __global__ void __launch_bounds__(256) rooftree_shared_read(int iterations, u32* sink)
+{
+    __shared__ uint4 tile[2048];
+    for (u32 i = threadIdx.x; i < 2048; i += blockDim.x) {
+        const u64 bits = mix(i);
+        tile[i] = make_uint4((u32)bits, (u32)(bits >> 32), i, ~i);
+    }
+    __syncthreads();
+    const u32 from = (u32)__cvta_generic_to_shared(tile) + 16 * threadIdx.x;
+    u32 sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < iterations; ++i)
+#pragma unroll
+        for (int k = 0; k < 16; ++k) {
+            uint4 v;
+            asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                         : "r"(from + 4096 * (k % 8)));
+            sum ^= v.x ^ v.y ^ v.z ^ v.w;
+        }
+    if (sum == 0x5bd1e995u)
+        *sink = sum;
+}
+
+// Two bf16 in +-[0.5, 1): zeros and constants would cost less power, and run faster, than data.
+__device__ __forceinline__ u32 random_bf16_pair(u32 i)
+{
+    return ((u32)mix(i) & 0x807f807fu) | 0x3f003f00u;
+}
+
+// The dense rate of the tensor cores, bf16 with fp32 accumulation: 2^23 operations a block of 128
+// threads an iteration, by the widest instruction of the architecture. Where none of ours tells what
+// the device can do (before sm_80; sm_100 to sm_11x, whose tensor cores work from tensor memory),
+// there is no probe, and so no ceiling.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// A tile's descriptor: K-major rows of 128 bytes, swizzled; 1024 bytes from 8 rows to the next 8.
+__device__ __forceinline__ u64 describe_tile(const void* tile)
+{
+    const u64 address = __cvta_generic_to_shared(tile);
+    return ((address & 0x3ffff) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);
+}
+
+// D[64x256] += A[64x16] B[16x256], A and B in shared memory: 2^19 operations.
+__device__ __forceinline__ void multiply_tiles(float (&d)[128], u64 a, u64 b)
+{
+#define D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), \
+    "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define D32(i) D8(i), D8(i + 8), D8(i + 16), D8(i + 24)
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+        "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"
+        "%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,"
+        "%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,"
+        "%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,"
+        "%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,"
+        "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,"
+        "%126,%127}, %128, %129, 1, 1, 1, 0, 0;"
+        : D32(0), D32(32), D32(64), D32(96) : "l"(a), "l"(b));
+#undef D32
+#undef D8
+}
+
+// One warpgroup, one accumulator: the products queue up, so that the tensor cores never wait.
+extern "C" __global__ void __launch_bounds__(128) rooftree_bf16(int iterations, float* sink)
+{
+    __shared__ __align__(1024) u32 a[64 * 32], b[256 * 32];
+    for (u32 i = threadIdx.x; i < 64 * 32; i += 128)
+        a[i] = random_bf16_pair(i);
+    for (u32 i = threadIdx.x; i < 256 * 32; i += 128)
+        b[i] = random_bf16_pair(64 * 32 + i);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const u64 from_a = describe_tile(a), from_b = describe_tile(b);
+    float d[128];
+#pragma unroll
+    for (int k = 0; k < 128; ++k)
+        d[k] = 0.0f;
+#pragma unroll 1
+    for (int i = 0; i < iterations; ++i) {
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int k = 0; k < 16; ++k)  // 16 elements of depth are 32 bytes, two units of an address
+            multiply_tiles(d, from_a + 2 * (k % 4), from_b + 2 * (k % 4));
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    }
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 128; ++k)
+        sum += d[k];
+    if (sum == 12345.678f)
+        *sink = sum;
+}
+
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && \
+    (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200)
+
+// Four warps, each with eight independent accumulators of 16x8.
+extern "C" __global__ void __launch_bounds__(128) rooftree_bf16(int iterations, float* sink)
+{
+    u32 a[2][4], b[4][2];
+    float d[8][4] = {};
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        a[k / 4][k % 4] = random_bf16_pair(16 * threadIdx.x + k);
+        b[k / 2][k % 2] = random_bf16_pair(16 * threadIdx.x + 8 + k);
+    }
+#pragma unroll 1
+    for (int i = 0; i < 16 * iterations; ++i)
+#pragma unroll
+        for (int k = 0; k < 32; ++k) {
+            float(&c)[4] = d[k % 8];
+            const u32(&x)[4] = a[k % 8 / 4];
+            const u32(&y)[2] = b[k % 4];
+            asm volatile(
+                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+        }
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 32; ++k)
+        sum += d[k / 4][k % 4];
+    if (sum == 12345.678f)
+        *sink = sum;
+}
+
+#endif

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from mcts.domain import Energy, Metric, SassFacts, Status
 from mcts.domain.expressions import Scalar
+from mcts.domain.profile import InstructionKind
 from profilers.recording import RecordedConfiguration
 
 TIME_UNITS_US: dict[str, float] = {
@@ -43,11 +44,15 @@ _MESSAGES: dict[str, str] = {
 }
 _SCALARS = ("host_us", "verification_rounds", "max_error", "worst_ratio")
 _ENERGY = ("energy_mj", "low_mj", "high_mj", "window_s")
-_TABLES = ("global_loads", "global_stores", "shared_loads", "shared_stores")
+_TABLES = ("global_loads", "global_stores", "shared_loads", "shared_stores", "mix")
+_NOT_RECORDED = frozenset({"loops", "lines"})
+"""SASS facts that are no numbers; whoever replays can have them by compiling the code again."""
+
 _SHORTEST_US, _LONGEST_US = 1e-6, 1e15  # a picosecond, thirty years
 _MOST_ROUNDS = 10**6
 _SASS = "sass."
 _OURS = "rooftree."
+_LAUNCHES = "rooftree.launches"
 
 
 class FieldError(Exception):
@@ -91,8 +96,12 @@ def _measurements(record: RecordedConfiguration) -> Iterator[dict[str, Any]]:
             whole = metric.value.is_integer()
             value = int(metric.value) if whole else metric.value
             yield entry(f"{name}@{kernel}", value, metric.unit)
+    for kernel, count in record.launches.items():
+        yield entry(f"{_LAUNCHES}@{kernel}", count)
     for kernel, facts in record.sass.items():
-        for name, value in facts.model_dump(exclude_defaults=True).items():
+        for name, value in facts.model_dump(
+            exclude_defaults=True, exclude=set(_NOT_RECORDED)
+        ).items():
             if isinstance(value, dict):
                 for width, count in value.items():
                     yield entry(f"{_SASS}{name}.{width}@{kernel}", count)
@@ -131,6 +140,7 @@ def record_from_json(
         energy=_energy(values),
         metrics=metrics,
         sass=sass,
+        launches=_launches(values),
         timestamp=str(result.get("timestamp") or ""),
         **_our_scalars(values),
     )
@@ -246,7 +256,7 @@ def _by_kernel(
             continue
         if base.startswith(_SASS):
             _add_fact(sass.setdefault(kernel, {}), base.removeprefix(_SASS), value)
-        elif (number := _finite(value)) is not None:
+        elif base != _LAUNCHES and (number := _finite(value)) is not None:
             metric = Metric.model_construct(value=number, unit=unit)
             metrics.setdefault(kernel, {})[base] = metric
     try:
@@ -257,11 +267,24 @@ def _by_kernel(
     return metrics, facts
 
 
+def _launches(values: _Values) -> dict[str, int]:
+    """How often each kernel runs per call, where it is told; what is no such number is left out."""
+    found = {}
+    for name, (value, _) in values.items():
+        base, at, kernel = name.rpartition("@")
+        number = _finite(value) if at and base == _LAUNCHES else None
+        if number is not None and number.is_integer() and number > 1:
+            found[kernel] = int(number)
+    return found
+
+
 def _add_fact(facts: dict[str, Any], name: str, value: Any) -> None:
     table, _, width = name.partition(".")
+    if table == "mix" and width not in get_args(InstructionKind):
+        return
     if table in _TABLES:
         facts.setdefault(table, {})[width] = value
-    elif table in SassFacts.model_fields:
+    elif table in SassFacts.model_fields and table not in _NOT_RECORDED:
         facts[table] = value
 
 

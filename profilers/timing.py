@@ -60,7 +60,7 @@ class Stopwatch:
         """Enqueue poison, flush and one timed call on case `index`, its events in `slot`."""
         session, call = self._session, contender.calls[index]
         session.poison(session.cases[index], contender.workspaces)
-        for _ in range(1 + call.launches // _LAUNCHES_PER_FLUSH):
+        for _ in range(1 + call.steps // _LAUNCHES_PER_FLUSH):
             session.flush()
         session.context.record(self._events[2 * slot])
         call.enqueue()

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 _TOOLKITS = ("/usr/local/cuda", "/opt/cuda")
+_NSIGHT = Path("/opt/nvidia")
+_INSIDE_NSIGHT = (
+    "", "bin", "target-linux-*", "host-linux-*", "host/target-linux-*", "host/linux-desktop-*",
+)  # fmt: skip
+_FOREIGN = {"x86_64": ("sbsa", "armv8", "aarch64", "ppc64"), "aarch64": ("x64", "ppc64")}
 
 
 @lru_cache(maxsize=32)
 def find_tool(name: str) -> Path | None:
-    """The executable called `name` ("ncu", "nsys", "cuobjdump", "nvdisasm"), or None.
+    """The executable called `name`, or None: "ncu", "nsys", "QdstrmImporter", "cuobjdump",
+    "nvdisasm", "cu++filt", "nvcc".
 
     PATH first, because a user who put one there means it; then the wheels' folders; then
-    CUDA_HOME and the usual places of a toolkit, where Nsight has its own subfolder.
+    CUDA_HOME and the usual places of a toolkit; then the Nsight tools, newest first, which have
+    subfolders of their own: Nsight Compute brings an nsys along, and nsys its importer.
     """
     if found := shutil.which(name):
         return Path(found)
@@ -39,13 +48,47 @@ def _wheel_folders() -> Iterator[Path]:
     """`bin` folders of the nvidia wheels: nvidia/cu13/bin, or nvidia/<component>/bin."""
     spec = importlib.util.find_spec("nvidia")
     for root in (spec.submodule_search_locations or ()) if spec else ():
-        for component in sorted(Path(root).glob("*"), reverse=True):
+        for component in _newest_first(Path(root), "*"):
             yield component / "bin"
 
 
 def _toolkit_folders() -> Iterator[Path]:
     named = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
-    for root in map(Path, (*named, *_TOOLKITS)):
+    roots = [Path(root) for root in (*named, *_TOOLKITS)]
+    for root in roots:
         yield root / "bin"
-        yield from sorted(root.glob("nsight-*"), reverse=True)
-    yield from sorted(Path("/opt/nvidia").glob("nsight-*/*"), reverse=True)
+    installed = [_NSIGHT, *roots]
+    if prefix := os.environ.get("CONDA_PREFIX"):
+        installed.append(Path(prefix))
+    # Nsight Systems before the nsys that comes with Nsight Compute: it has its importer with it.
+    for product in ("nsight-systems", "nsight-compute"):
+        for root in installed:
+            for release in (*_newest_first(root, f"{product}-*"), *_releases(root / product)):
+                yield from _inside_nsight(release)
+
+
+def _releases(root: Path) -> Iterator[Path]:
+    yield from _newest_first(root, "*")
+    yield root
+
+
+def _inside_nsight(release: Path) -> Iterator[Path]:
+    foreign = _FOREIGN.get(platform.machine(), ())
+    for pattern in _INSIDE_NSIGHT:
+        folders = _newest_first(release, pattern) if pattern else [release]
+        for folder in folders:
+            if not any(name in folder.name for name in foreign):
+                yield folder
+
+
+def _newest_first(root: Path, pattern: str) -> list[Path]:
+    """Folders in `root` by their version: 2025.10 before 2025.9."""
+    try:
+        found = [path for path in root.glob(pattern) if path.is_dir()]
+    except OSError:
+        return []
+    return sorted(found, key=_version, reverse=True)
+
+
+def _version(path: Path) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall(r"\d{1,9}", path.name)], path.name

@@ -7,14 +7,14 @@ from typing import Any
 
 from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
 from mcts.seeding import seed_from
-from profilers.ceilings import Rates
+from profilers.ceilings import Rates, math_rate
 from profilers.statistics import median_interval, speedup_paired
 
 _HOST_FACTOR = 1.25
 _HOST_OVERHEAD_US = 30.0
 _FLOOR_FACTOR = 0.9
 _CLOCK_SLACK = 1.001
-_MATH_RATES = {"fp32": "fp32_tflop_per_s"}
+_BOUNDED = ("fp32", "tf32", "bf16")  # fp16 may accumulate in fp16, on some boards twice as fast
 
 
 def verification(
@@ -107,11 +107,10 @@ def floor_us(task: KernelTask, rates: Rates, l2_bytes: int) -> float:
     shape = task.timed_workload.shape
     moved = max(0, evaluate_int(task.cost.bytes, shape) - l2_bytes)
     memory = moved / max(rates.copy_gb_per_s, rates.read_gb_per_s) / 1e3
-    rate = _MATH_RATES.get(task.cost.math)
+    rate = math_rate(rates, task.cost.math) if task.cost.math in _BOUNDED else None
     if rate is None:
         return memory
-    peak: float = getattr(rates, rate)
-    return max(memory, evaluate_int(task.cost.flops, shape) / peak / 1e6)
+    return max(memory, evaluate_int(task.cost.flops, shape) / rate / 1e6)
 
 
 def why_suspect(answer: Mapping[str, Any], time_us: float, least_us: float) -> str | None:

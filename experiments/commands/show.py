@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments import summary
+from experiments.ceilings import DeviceCeilings, device_ceilings
 from experiments.commands.tables import print_table, width
 from experiments.doctor import Check, as_json, examine
 from experiments.journal import read_events
+from experiments.machine import gpu_names
 from experiments.render import check_format, render
 from experiments.taskfiles import TaskSource, bundled, find_task
 from experiments.treeview import tree_source
@@ -108,13 +111,27 @@ def _shown(count: int | None) -> str:
 
 
 def doctor(*, as_json_object: bool) -> bool:
-    """Print every check; whether none is a problem."""
+    """Print every check, and what the GPUs reach; whether no check is a problem."""
     checks = examine()
+    ceilings = device_ceilings(gpu_names(), on_progress=_say)
+    checks += [
+        Check(f"GPU {found.device} ceilings", "note", f"not measured: {found.problem}")
+        for found in ceilings
+        if found.problem
+    ]
     if as_json_object:
-        print(json.dumps(as_json(checks), ensure_ascii=False))
+        print(json.dumps(as_json(checks, ceilings), ensure_ascii=False))
     else:
         _print_checks(checks)
+        for found in ceilings:
+            if not found.problem:
+                print()
+                _print_ceilings(found)
     return all(check.level != "problem" for check in checks)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _print_checks(checks: list[Check]) -> None:
@@ -126,3 +143,29 @@ def _print_checks(checks: list[Check]) -> None:
         mark = Text(check.level, style=_MARKS[check.level])
         table.add_row(mark, Text(check.name), Text(check.detail, overflow="fold"))
     print_table(table)
+
+
+def _print_ceilings(found: DeviceCeilings) -> None:
+    from rich.table import Table
+
+    when = "measured just now" if found.measured_now else "measured earlier"
+    print(f"What GPU {found.device}, {found.name}, reaches ({when}), beside its datasheet")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for title in ("measured", "datasheet", "ratio"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(
+            row.name,
+            _with_unit(row.measured, row.unit) or "no probe",
+            _with_unit(row.datasheet, row.unit),
+            f"{row.ratio:.0%}" if row.ratio is not None else "",
+        )
+    print_table(table)
+    print(f"datasheet: {found.source or 'none is known here for a GPU of this name'}")
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -128,6 +128,22 @@ def test_an_error_keeps_its_log_and_is_not_cached(compiler: Compiler, tmp_path: 
 
 
 @pytest.mark.nvrtc
+def test_the_log_names_the_source_as_its_author_does(compiler: Compiler) -> None:
+    with pytest.raises(CompileFailed) as caught:
+        compiler.compile(SOURCE)
+    assert caught.value.log.startswith("candidate.cu(1): error")
+    assert "rooftree" not in caught.value.log
+
+
+@pytest.mark.nvrtc
+def test_no_header_is_found_next_to_the_source(compiler: Compiler) -> None:
+    folder = Path(compiler._scratch.name)  # where the compiler runs
+    (folder / "secret.h").write_text("#define VALUE 1.0f\n")
+    with pytest.raises(CompileFailed, match=r"could not open source file.*secret"):
+        compiler.compile('#include "secret.h"\n' + SOURCE)
+
+
+@pytest.mark.nvrtc
 def test_a_compile_without_end_is_killed_and_the_next_one_works(tmp_path: Path) -> None:
     compiler = Compiler(cache_dir=tmp_path, processes=1, deadline_s=1.5)
     try:

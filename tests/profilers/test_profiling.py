@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcts.domain import Hardware, KernelTask, Metric
+from mcts.domain import Hardware, Metric
 from profilers import profiling
 from profilers.calls import Call, Step
 from profilers.ncu import NcuKernel, NcuReport
-from profilers.profiling import Counters, ProfilingRequest, assign
+from profilers.profiling import Counters, Data, ProfilingRequest, assign, target_spec
 
 
 def request(*kernels: str) -> ProfilingRequest:
-    steps = tuple(Step(kernel=name) for name in kernels)
-    return ProfilingRequest(Path("a.cubin"), Call(steps=steps), None)
+    steps = tuple(Step(kernel=name, grid=(place, 1, 1)) for place, name in enumerate(kernels, 1))
+    return ProfilingRequest(cubin=Path("a.cubin"), call=Call(steps=steps), data=())
 
 
 def report(*kernels: str) -> NcuReport:
@@ -61,22 +62,71 @@ def test_a_report_that_stops_early_leaves_gaps() -> None:
     assert "b" in found[0].missing["ncu"]
 
 
-def test_after_a_fatal_first_variant_the_others_are_profiled(
-    monkeypatch: pytest.MonkeyPatch, scale_task: KernelTask
-) -> None:
+def deadly(monkeypatch: pytest.MonkeyPatch, culprits: set[int]) -> list[list[int]]:
+    """A profiled process that ends at each of `culprits`; returns what each start was asked."""
     asked: list[list[int]] = []
 
-    def collect(_task: Any, requests: dict[int, Any], **_: Any) -> dict[int, Counters]:
+    def collect(requests: dict[int, Any], **_: Any) -> dict[int, Counters]:
         asked.append(list(requests))
-        if 0 in requests:
-            return {0: Counters(missing={"ncu": "not profiled: it faulted"})}
-        return {index: Counters(launches=[{}]) for index in requests}
+        seen: dict[int, Counters] = {}
+        for index in requests:
+            if index in culprits:
+                break
+            seen[index] = Counters(launches=[{}])
+        return seen
 
     monkeypatch.setattr(profiling, "_collect", collect)
     monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
-    profiles = profiling.profile_all(
-        scale_task, [request("a"), request("b")], hardware=Hardware(name="d"), device=0,
-        support=Path("s"),
-    )  # fmt: skip
-    assert asked == [[0, 1], [1]]
-    assert "faulted" in profiles[0].missing["ncu"] and "ncu" not in profiles[1].missing
+    return asked
+
+
+def profile_missing(count: int) -> list[dict[str, str]]:
+    profiled = profiling.profile_all(
+        [request("a")] * count, hardware=Hardware(name="d"), device=0, support=Path("s")
+    )
+    return [item.profile.missing for item in profiled]
+
+
+def test_a_kernel_that_ends_the_process_is_blamed_and_the_others_are_profiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = deadly(monkeypatch, {0, 2})
+    missing = profile_missing(4)
+    assert asked == [[0, 1, 2, 3], [1, 2, 3], [3]]
+    assert "while this kernel ran" in missing[0]["ncu"] and "ncu" in missing[2]
+    assert "ncu" not in missing[1] and "ncu" not in missing[3]
+
+
+def test_too_many_deadly_kernels_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = profiling.MOST_RESTARTS + 2
+    asked = deadly(monkeypatch, set(range(count)))
+    missing = profile_missing(count)
+    assert len(asked) == profiling.MOST_RESTARTS
+    assert "too many others" in missing[-1]["ncu"]
+
+
+def test_equal_launches_are_profiled_once_and_counted() -> None:
+    same, other = Step(kernel="a", grid=(4, 1, 1)), Step(kernel="a", grid=(8, 1, 1))
+    call = Call(steps=(same, Step(memset="x"), other, same, same))
+    assert call.distinct() == ((0, 3), (2, 1))
+
+
+def test_a_long_plan_says_what_was_not_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = request(*["a"] * (profiling.MOST_LAUNCHES + 3))
+    seen = {0: Counters(launches=[{}] * profiling.MOST_LAUNCHES)}
+    monkeypatch.setattr(profiling, "_collect", lambda *_, **__: seen)
+    monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
+    (found,) = profiling.profile_all(
+        [long], hardware=Hardware(name="d"), device=0, support=Path("s")
+    )
+    assert len(found.profile.kernels) == profiling.MOST_LAUNCHES
+    assert found.profile.missing["launches"].startswith("3 further launches")
+
+
+def test_variants_of_one_task_share_their_buffers() -> None:
+    data = (Data("x", 64, "float32", "normal"),)
+    one = ProfilingRequest(cubin=Path("a"), call=Call(steps=(Step(kernel="k"),)), data=data)
+    other = replace(one, data=())
+    spec = target_spec({3: one, 5: other, 6: one}, 0, Path("s"), Path("p"))
+    assert [variant["data"] for variant in spec["variants"]] == [0, 1, 0]
+    assert [len(group) for group in spec["data"]] == [1, 0]

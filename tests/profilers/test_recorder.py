@@ -24,10 +24,11 @@ from mcts.domain import (
 )
 from mcts.domain import metrics as m
 from mcts.errors import InputError, WorldError
-from profilers.recorder import Progress, record
+from profilers.recorder import Progress, record, with_profile
 from profilers.recording import RecordedConfiguration
 from profilers.replay import ReplayEvaluator
 from profilers.t4 import load_recording, write_recording
+from profilers.t4_result import record_from_json, record_to_json
 
 SPACE = TunableSpace(
     tunables={"A": Tunable(values=(1, 2, 3, 4), default=1), "B": Tunable(values=(0, 1), default=0)},
@@ -176,3 +177,17 @@ def test_a_failing_baseline_is_an_input_error() -> None:
     )
     with pytest.raises(InputError, match="baseline of task 't' failed: three"):
         record(broken, Memory(), space=SPACE)
+
+
+def test_how_often_a_kernel_runs_is_kept_through_a_file() -> None:
+    metric = {m.DURATION: Metric(value=2000.0, unit="ns")}
+    profile = Profile(
+        kernels=(
+            KernelProfile(name="step", launches=24, metrics=metric),
+            KernelProfile(name="last", metrics=metric),
+        )
+    )
+    bare = RecordedConfiguration(configuration={"N": 1}, status="measured", runtimes_us=(50.0,))
+    kept = record_from_json(record_to_json(with_profile(bare, profile)))
+    assert kept.launches == {"step": 24}
+    assert set(kept.metrics) == {"step", "last"} and set(kept.metrics["step"]) == {m.DURATION}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mcts.domain import KernelTask
-from profilers.ceilings import Rates, load_rates, store_rates
+from mcts.domain import Cost, KernelTask
+from profilers.ceilings import Rates
 from profilers.verdict import floor_us, timing, unravel, verification, why_suspect
 
 RATES = Rates(copy_gb_per_s=1000, read_gb_per_s=1100, fp32_tflop_per_s=50, launch_us=2)
@@ -92,13 +93,15 @@ def test_the_floor_is_the_tighter_of_memory_and_compute(scale_task: KernelTask) 
     assert floor_us(scale_task.model_copy(update={"cost": None}), RATES, 0) == 0
 
 
-def test_ceilings_are_kept_per_gpu_and_driver(tmp_path: Any) -> None:
-    from dataclasses import asdict
+def test_tensor_work_has_a_floor_where_its_rate_is_sure(scale_task: KernelTask) -> None:
+    rates = replace(RATES, bf16_tflop_per_s=800)
+    moved = 8 * (1 << 20)
 
-    assert load_rates("GPU-1", "580.1", cache_dir=tmp_path) is None
-    assert store_rates("GPU-1", "580.1", asdict(RATES), cache_dir=tmp_path) == RATES
-    assert load_rates("GPU-1", "580.1", cache_dir=tmp_path) == RATES
-    assert load_rates("GPU-1", "590.0", cache_dir=tmp_path) is None
-    assert load_rates("GPU-2", "580.1", cache_dir=tmp_path) is None
-    (tmp_path / "ceilings" / "GPU-1.json").write_text("{")
-    assert load_rates("GPU-1", "580.1", cache_dir=tmp_path) is None
+    def floor(unit: str, known: Rates = rates) -> float:
+        cost = Cost(bytes="8 * n", flops="n", math=unit)  # type: ignore[arg-type]
+        return floor_us(scale_task.model_copy(update={"cost": cost}), known, moved)
+
+    assert floor("bf16") == pytest.approx((1 << 20) / 800e12 * 1e6)
+    assert floor("tf32") == pytest.approx((1 << 20) / 400e12 * 1e6)
+    assert floor("fp16") == 0, "some boards take fp16 twice as fast with fp16 accumulation"
+    assert floor("bf16", RATES) == 0

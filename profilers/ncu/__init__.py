@@ -1,0 +1,150 @@
+"""Nsight Compute: run it over a command and read the counters of what it launches.
+
+Counters may be refused, the tool absent, a kernel too large to replay: these are normal states of
+the world. They end up as named gaps in the report, never as an exception and never as a zero.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcts.errors import InputError
+from profilers.metrics import COLLECTED
+from profilers.ncu.kernels import LAUNCHES, TOOL, NcuKernel, NcuReport, nothing
+from profilers.ncu.messages import nothing_profiled, refusal, unknown_metrics
+from profilers.ncu.pages import parse_csv, parse_stream
+from profilers.ncu.reports import read_report
+from profilers.processes import allow_listed
+from profilers.supervised import run_to_end
+from profilers.toolchain import find_tool
+
+__all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]
+
+LAUNCHES_OF_A_PROGRAM = 50
+"""Launches of a program of its own that are profiled unless told otherwise; each costs tens of
+passes, so that a program with thousands of launches would run for hours."""
+_MOST_RETRIES = 4
+_LISTING = 64 * 1024
+"""Characters of ncu's log in which it would list the kernels there are."""
+
+
+def collect(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout_s: float,
+    metrics: Sequence[str] = COLLECTED,
+    bracketed: bool = True,
+    kernels: Sequence[str] = (),
+    skip: int = 0,
+    launches: int | None = None,
+) -> NcuReport:
+    """Run `command` under ncu and read the counters of what it launches.
+
+    A `bracketed` command says what is to be profiled with cuProfilerStart and cuProfilerStop; of
+    any other all launches are, its child processes' too, up to `launches` or
+    `LAUNCHES_OF_A_PROGRAM`. `kernels` are names, or regular expressions of names, to which `skip`
+    and `launches` are counted; none means all. Of `env` only allow-listed variables reach the
+    command, with the locale set to C. Past `timeout_s` all that was started is killed. Metrics
+    that this ncu does not know are named missing and the run repeated without them. Raises
+    InputError for wrong arguments and never for what the tool, the driver or the command did: the
+    report says what is missing.
+    """
+    if launches is None and not bracketed:
+        launches = LAUNCHES_OF_A_PROGRAM
+    selection = _selection(bracketed=bracketed, kernels=kernels, skip=skip, launches=launches)
+    if not command:
+        raise InputError("there is no command to profile")
+    tool = find_tool(TOOL)
+    if tool is None:
+        return nothing("Nsight Compute (ncu) was not found on PATH or in a CUDA toolkit")
+    deadline = time.monotonic() + timeout_s
+    unknown: dict[str, str] = {}
+    for _ in range(1 + _MOST_RETRIES):
+        known = [name for name in metrics if name not in unknown]
+        attempt = _attempt(
+            [str(tool), *selection, "--metrics", ",".join(known)],
+            command, env=env, cwd=cwd, timeout_s=deadline - time.monotonic(), metrics=known,
+        )  # fmt: skip
+        unknown |= attempt.unknown
+        hopeless = len(unknown) == len(set(metrics)) or time.monotonic() >= deadline
+        if attempt.report.kernels or not attempt.unknown or hopeless:
+            break
+    missing = {**attempt.report.missing, **unknown}
+    if launches is not None and len(attempt.report.kernels) >= launches:
+        missing[LAUNCHES] = f"profiling stopped after {launches} launches; later ones are left out"
+    return NcuReport(attempt.report.kernels, missing)
+
+
+def _selection(
+    *, bracketed: bool, kernels: Sequence[str], skip: int, launches: int | None
+) -> list[str]:
+    """The options that say which launches are profiled."""
+    options = ["--profile-from-start", "off"] if bracketed else ["--target-processes", "all"]
+    if kernels:
+        options += ["--kernel-name", f"regex:^({'|'.join(map(_pattern, kernels))})$"]
+    if skip < 0 or (launches is not None and launches < 1):
+        raise InputError("skip cannot be negative, and launches must be at least 1")
+    if skip:
+        options += ["--launch-skip", str(skip)]
+    if launches is not None:
+        options += ["--launch-count", str(launches)]
+    return options
+
+
+def _pattern(kernel: str) -> str:
+    """The expression for one kernel; ncu compares names without their namespaces."""
+    try:
+        re.compile(kernel)
+    except re.error as error:
+        raise InputError(f"kernel {kernel!r}: not a regular expression: {error}") from None
+    if not kernel:
+        raise InputError("a kernel's name cannot be empty")
+    return kernel.rpartition("::")[2] if re.fullmatch(r"[\w:]+\w", kernel) else kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    report: NcuReport
+    unknown: dict[str, str]
+    """Metrics for which ncu refused the whole run, and its words."""
+
+
+def _attempt(
+    arguments: Sequence[str],
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout_s: float,
+    metrics: Sequence[str],
+) -> _Attempt:
+    with tempfile.TemporaryDirectory(prefix="rooftree-ncu-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        log = folder / "report.csv"
+        log.touch()
+        ended = run_to_end(
+            [
+                *arguments, "--clock-control", "none", "--csv", "--page", "raw",
+                "--print-units", "base", "--log-file", str(log), *command,
+            ],
+            env={**allow_listed(env), "LC_ALL": "C"}, cwd=cwd, folder=folder,
+            timeout_s=max(0.0, timeout_s),
+        )  # fmt: skip
+        with log.open(encoding="utf-8", errors="replace") as stream:
+            parsed = parse_stream(stream, wanted=metrics)
+        with log.open(encoding="utf-8", errors="replace") as stream:
+            start = stream.read(_LISTING)
+    said = [*parsed.messages, *ended.output.splitlines()]
+    problem = refusal(said) or (f"ncu {ended.problem}" if ended.problem else None)
+    if parsed.report.kernels:
+        gaps = {**parsed.report.missing, **({TOOL: problem} if problem else {})}
+        return _Attempt(NcuReport(parsed.report.kernels, gaps), {})
+    reason = problem or nothing_profiled(start) or parsed.report.missing[TOOL]
+    return _Attempt(nothing(reason), unknown_metrics(said, metrics))

@@ -1,0 +1,40 @@
+"""The process that ncu profiles: each variant's distinct launches once, on random inputs.
+
+Run as ``python -m profilers.ncu.target SPEC`` under ncu. Only what lies between the profiler's
+start and stop is collected, so that neither filling nor loading is.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from profilers import driver
+from profilers.programs import Prepared
+from profilers.session import Session
+from profilers.target import run_variants
+
+
+def launch_watched(session: Session, prepared: Prepared, variant: dict[str, Any]) -> dict[str, Any]:
+    """Run the call once, the watched launches under the profiler; says how many those were."""
+    watched = frozenset(variant["watched"])
+    launches = 0
+    for index in range(prepared.steps):
+        if index not in watched:
+            prepared.enqueue_step(index)
+            continue
+        session.context.synchronize()
+        driver.profiler_start()
+        try:
+            prepared.enqueue_step(index)
+            session.context.synchronize()
+            launches += 1
+        finally:
+            driver.profiler_stop()
+    session.context.synchronize()
+    return {"launches": launches}
+
+
+if __name__ == "__main__":
+    sys.exit(run_variants(Path(sys.argv[1]), launch_watched))

@@ -1,0 +1,62 @@
+"""The least time a call can take on this device: the cost side of the roofline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcts.domain import BoundClass, Ceilings, Work
+from profilers.ceilings import math_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a call must move and compute, in microseconds at the measured ceilings.
+
+    `ridge` is the intensity, in operations per byte, from which arithmetic takes longer than
+    traffic. None where the work, or the ceiling, is not known.
+    """
+
+    work: Work | None = None
+    memory_us: float | None = None
+    compute_us: float | None = None
+    ridge: float | None = None
+
+    @classmethod
+    def of(cls, work: Work | None, ceilings: Ceilings | None) -> Floor:
+        if work is None or ceilings is None:
+            return cls(work)
+        copy, rate = ceilings.copy_gb_per_s, math_rate(ceilings, work.math)
+        return cls(
+            work,
+            memory_us=work.bytes / (copy * 1e3),
+            compute_us=None if rate is None else work.flops / (rate * 1e6),
+            ridge=None if rate is None else rate * 1e3 / copy,
+        )
+
+    @property
+    def us(self) -> float | None:
+        """The greater of both times; None where nothing bounds the call."""
+        known = [time for time in (self.memory_us, self.compute_us) if time]
+        return max(known) if known else None
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte that the work needs."""
+        return self.work.intensity if self.work else None
+
+    @property
+    def vote(self) -> BoundClass:
+        """What would limit a perfect implementation."""
+        if self.intensity is None or self.ridge is None:
+            return "unknown"
+        return "compute" if self.intensity > self.ridge else "memory"
+
+
+def speed_of_light_us(work: Work | None, ceilings: Ceilings | None) -> float | None:
+    """Least time in microseconds any implementation can take; None where nothing bounds it.
+
+    The greater of the least bytes over the measured copy bandwidth and the least operations over
+    the measured rate of their unit (Williams, Waterman, Patterson 2009). Work that only reads may
+    come some percent below: reading alone is a little faster than copying.
+    """
+    return Floor.of(work, ceilings).us

@@ -1,0 +1,159 @@
+"""How busy a kernel kept each unit of the device: its counters, made comparable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcts.domain import Ceilings, Hardware, KernelProfile, MemoryLevel
+from mcts.domain import metrics as m
+
+EXPLAINED = 10.0
+"""Points by which the multiprocessors' throughput may exceed what is taken to explain it."""
+DRAM_SHARE = 0.7
+"""Share of L2's throughput from which DRAM's explains it: what streams from DRAM passes L2, whose
+figure reads up to that much higher."""
+SHARED_SHARE = 0.5
+"""Share of the L1 data path from which its traffic is called shared memory's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """Units of the whole device, each in % of what it sustains; None where not measured.
+
+    `compute` is the busiest arithmetic pipe, or the issue slots; `unit` names it. `other` is the
+    multiprocessors' own figure where neither arithmetic nor memory instructions explain it.
+    `levels` are the levels of memory that were measured, outermost first; `memory` is the busiest.
+    `occupied` is the share of multiprocessors that got a block.
+    """
+
+    compute: float | None = None
+    unit: str = ""
+    other: float | None = None
+    memory: float | None = None
+    levels: tuple[tuple[MemoryLevel, float], ...] = ()
+    occupied: float = 1.0
+
+    @property
+    def dram(self) -> float | None:
+        return dict(self.levels).get("DRAM")
+
+    @property
+    def top(self) -> float | None:
+        """The busiest of all."""
+        return most(self.compute, self.other, self.memory)
+
+    def __str__(self) -> str:
+        named = [] if self.compute is None else [(self.unit, self.compute)]
+        named += [] if self.other is None else [("SM", self.other)]
+        named += self.levels or ([] if self.memory is None else [("memory", self.memory)])
+        return ", ".join(f"{name} {busy:.1f} %" for name, busy in named) + " of peak"
+
+
+def utilisation(kernel: KernelProfile, hardware: Hardware | None) -> Utilisation:
+    """Read one kernel's counters.
+
+    Two of Nsight's figures need care. Pipes and issue slots are averages over the time an SM had
+    work, which say nothing of SMs without any, so the throughput of all SMs over all the time caps
+    them. The throughputs of L1 and L2 count internal traffic too, so that L2 reads higher than
+    anything it gives when a kernel streams from DRAM: Nsight's memory throughput, which leaves
+    that out, caps them.
+    """
+    compute, unit, other = _compute(kernel)
+    levels = _levels(kernel, hardware.ceilings if hardware else None)
+    blocks = kernel.value(m.GRID)
+    places = kernel.value(m.MULTIPROCESSORS) or (hardware.multiprocessors if hardware else None)
+    return Utilisation(
+        compute=compute,
+        unit=unit,
+        other=other,
+        memory=most(kernel.value(m.MEMORY), *(busy for _, busy in levels)),
+        levels=levels,
+        occupied=min(1.0, blocks / places) if blocks and places else 1.0,
+    )
+
+
+def _compute(kernel: KernelProfile) -> tuple[float | None, str, float | None]:
+    """`compute`, `unit` and `other` of a kernel.
+
+    The throughput of an SM counts its memory instructions and what they write back, so that it
+    reads high for a kernel bound by L1 or shared memory: only the pipes tell arithmetic apart.
+    """
+    issue = kernel.value(m.ISSUE)
+    found = {
+        "FMA pipe": kernel.value(m.FMA_PIPE),
+        "ALU pipe": kernel.value(m.ALU_PIPE),
+        "address unit": kernel.value(m.ADU_PIPE),
+        "FP64 pipe": kernel.value(m.FP64_PIPE),
+        "special function unit": kernel.value(m.XU_PIPE),
+        "tensor cores": kernel.value(m.TENSOR_PIPE),
+        "issue slots": None if issue is None else 100 * issue,
+    }
+    pipes = {unit: busy for unit, busy in found.items() if busy is not None}
+    sm, memory_instructions = kernel.value(m.SM), kernel.value(m.LSU_PIPE)
+    if not pipes:
+        return sm, "SM", None
+    unit = max(pipes, key=lambda name: pipes[name])
+    if sm is None or pipes[unit] >= sm - EXPLAINED:
+        return least(pipes[unit], sm), unit, None
+    if memory_instructions is None:  # nobody knows what keeps the SMs busy
+        return sm, "SM", None
+    explained = memory_instructions >= sm - EXPLAINED
+    return pipes[unit], unit, None if explained else sm
+
+
+def _levels(
+    kernel: KernelProfile, ceilings: Ceilings | None
+) -> tuple[tuple[MemoryLevel, float], ...]:
+    """How busy each measured level was. L1 counts the queue of memory instructions before it."""
+    cap, sm, dram = kernel.value(m.MEMORY), kernel.value(m.SM), kernel.value(m.DRAM)
+    l2 = least(kernel.value(m.L2), cap)
+    if cap is None and l2 is not None and dram is not None and dram >= DRAM_SHARE * l2:
+        l2 = dram
+    l2 = most(l2, kernel.value(m.L2_ATOMIC_UNIT), _share_of_l2(kernel, ceilings))
+    queue = None if sm is None else least(kernel.value(m.LSU_PIPE), sm)
+    l1 = most(least(kernel.value(m.L1), cap), queue)
+    dram = most(dram, _share_of_dram(kernel, ceilings))
+    named: dict[MemoryLevel, float | None] = {"DRAM": dram, "L2": l2, "L1": l1}
+    shared = kernel.value(m.SHARED)
+    if shared is not None and shared >= SHARED_SHARE * (l1 or 0.0):
+        named["shared"] = most(named.pop("L1"), shared)
+    return tuple((name, min(100.0, busy)) for name, busy in named.items() if busy is not None)
+
+
+def _share_of_l2(kernel: KernelProfile, ceilings: Ceilings | None) -> float | None:
+    """What L2 gave by itself (sectors that hit), in % of the bandwidth that a probe reads from it.
+
+    Its counters are relative to a peak that no pattern of accesses comes near.
+    """
+    ceiling = ceilings.l2_gb_per_s if ceilings else None
+    sectors, hit = kernel.value(m.L2_SECTORS), kernel.value(m.L2_HIT)
+    nanoseconds = kernel.value(m.DURATION)
+    if sectors is None or hit is None or not nanoseconds or not ceiling:
+        return None
+    return hit * sectors * m.SECTOR_BYTES / nanoseconds / ceiling
+
+
+def _share_of_dram(kernel: KernelProfile, ceilings: Ceilings | None) -> float | None:
+    """What DRAM gave, in % of the bandwidth that probes get from it at that share of writes.
+
+    Its counter is relative to the datasheet's peak, of which a copy reaches some 86 %.
+    """
+    moved = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)
+    nanoseconds = kernel.value(m.DURATION)
+    if ceilings is None or moved[0] is None or moved[1] is None or not nanoseconds:
+        return None
+    total = moved[0] + moved[1]
+    reads_only = ceilings.read_gb_per_s or ceilings.copy_gb_per_s
+    writes = min(1.0, 2 * moved[1] / total) if total else 0.0
+    ceiling = reads_only + writes * (ceilings.copy_gb_per_s - reads_only)
+    return 100 * total / nanoseconds / ceiling
+
+
+def most(*values: float | None) -> float | None:
+    """The greatest of what is known."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def least(value: float | None, cap: float | None) -> float | None:
+    """`value`, but not above `cap` where that is known."""
+    return value if value is None or cap is None else min(value, cap)

@@ -1,0 +1,164 @@
+"""The loops of a kernel's machine code, and what is in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mcts.domain import SassLoop
+from profilers.sass.flow import Flow, is_conditional
+from profilers.sass.induction import Definitions, LoopMotion
+from profilers.sass.nesting import Nesting, loop_nesting
+from profilers.sass.text import Instruction
+from profilers.sass.unrolling import LoopBody, unrolled
+
+_DEEPEST = 32
+_MOST_LOOPS = 128
+_LONGEST_WAIT = 24
+_IDLE_KINDS = frozenset({"control", "other", "integer", "memory"})
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop while it is put together. `own` are places in the code, inner loops' left out."""
+
+    header: int
+    parent: int | None
+    depth: int
+    own: list[int] = field(default_factory=list)
+    total: Counter[str] = field(default_factory=Counter)
+    copies: int = 1
+
+
+def find_loops(
+    code: Sequence[Instruction], flow: Flow, line_of: Callable[[Instruction], int | None]
+) -> tuple[SassLoop, ...]:
+    """The loops in `code` in its order.
+
+    Left out are loops that only wait: those that try a barrier until it is passed, or repeat an
+    atomic that the hardware lacks. Their instructions count as the loop's around them.
+    `instructions`, loads and barriers include inner loops', `mix` and `line` do not. Of more than
+    128 loops, the deepest and longest are given.
+    """
+    nesting = loop_nesting(flow)
+    kept = _kept_headers(code, flow, nesting)
+    depths = nesting.depths()
+    loops = {
+        header: _Loop(header, nesting.parents[header], depths[header])
+        for header, around in kept.items()
+        if header == around
+    }
+    around = [kept.get(header) if header is not None else None for header in nesting.header_of]
+    for block, header in enumerate(around):
+        if header is not None:
+            loops[header].own += _unpadded(code, flow, block)
+    _estimate_unrolling(code, flow, loops, around)
+    for loop in reversed(loops.values()):
+        loop.total.update(_totals(code[at] for at in loop.own))
+        if loop.parent is not None:
+            loops[loop.parent].total.update(loop.total)
+    ranked = sorted(loops.values(), key=lambda loop: (-loop.depth, -loop.total["instructions"]))
+    given = sorted(ranked[:_MOST_LOOPS], key=lambda loop: loop.header)
+    return tuple(
+        _noun(loop, [code[at] for at in loop.own], line_of)
+        for loop in given
+        if loop.total["instructions"]
+    )
+
+
+def _kept_headers(
+    code: Sequence[Instruction], flow: Flow, nesting: Nesting
+) -> dict[int, int | None]:
+    """Each header with the header its instructions count for: its own, or of a loop around it."""
+    own: dict[int, list[int]] = {header: [] for header in nesting.parents}
+    for block, header in enumerate(nesting.header_of):
+        if header is not None and len(own[header]) <= _LONGEST_WAIT:
+            own[header] += _unpadded(code, flow, block)
+    outer = set(nesting.parents.values())
+    depths = nesting.depths()
+    kept: dict[int, int | None] = {}
+    for header, parent in nesting.parents.items():
+        waits = header not in outer and _only_waits([code[at] for at in own[header]])
+        if waits or depths[header] > _DEEPEST:
+            kept[header] = None if parent is None else kept[parent]
+        else:
+            kept[header] = header
+    return kept
+
+
+def _unpadded(code: Sequence[Instruction], flow: Flow, block: int) -> list[int]:
+    span = range(flow.starts[block], flow.starts[block + 1])
+    return [at for at in span if code[at].opcode != "NOP"]
+
+
+def _only_waits(code: Sequence[Instruction]) -> bool:
+    return (
+        len(code) <= _LONGEST_WAIT
+        and any("TRYWAIT" in one.mnemonic or ".SPIN" in one.mnemonic for one in code)
+        and all(one.operation.kind in _IDLE_KINDS for one in code)
+    )
+
+
+def _estimate_unrolling(
+    code: Sequence[Instruction],
+    flow: Flow,
+    loops: dict[int, _Loop],
+    around: Sequence[int | None],
+) -> None:
+    siblings: dict[int | None, list[_Loop]] = {}
+    for loop in loops.values():
+        siblings.setdefault(loop.parent, []).append(loop)
+
+    def leaves(loop: _Loop, at: int) -> bool:
+        instruction = code[at]
+        if instruction.operation.kind != "control" or not is_conditional(instruction):
+            return False
+        following = flow.successors[flow.block_of(at)]
+        return instruction.opcode == "EXIT" or any(
+            not _is_inside(around[block], loop, loops) for block in following
+        )
+
+    surroundings = Definitions(code)
+    for group in siblings.values():
+        bodies = [
+            LoopBody(
+                LoopMotion([code[at] for at in loop.own], surroundings, flow.starts[loop.header]),
+                [place for place, at in enumerate(loop.own) if leaves(loop, at)],
+            )
+            for loop in group
+        ]
+        for loop, copies in zip(group, unrolled(bodies), strict=True):
+            loop.copies = copies
+
+
+def _is_inside(header: int | None, loop: _Loop, loops: dict[int, _Loop]) -> bool:
+    """Whether the loop at `header` is `loop` or lies in it."""
+    while header is not None and header != loop.header:
+        header = loops[header].parent
+    return header is not None
+
+
+def _totals(code: Iterable[Instruction]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for instruction in code:
+        counted["instructions"] += 1
+        counted[instruction.operation.field] += 1
+    return counted
+
+
+def _noun(
+    loop: _Loop, own: Sequence[Instruction], line_of: Callable[[Instruction], int | None]
+) -> SassLoop:
+    lines = Counter(line for line in map(line_of, own) if line is not None)
+    most = max(lines.values(), default=0)
+    return SassLoop(
+        depth=loop.depth,
+        instructions=loop.total["instructions"],
+        unrolled=loop.copies,
+        line=min((line for line, count in lines.items() if count == most), default=None),
+        mix=dict(Counter(instruction.operation.kind for instruction in own)),
+        global_loads=loop.total["global_loads"],
+        shared_loads=loop.total["shared_loads"],
+        barriers=loop.total["barriers"],
+    )

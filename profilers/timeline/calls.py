@@ -1,0 +1,185 @@
+"""Timelines of compiled variants: their calls, repeated in a process that is recorded.
+
+Recorded with nsys where there is one that works, else by CUPTI in the process itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profilers.processes import child_environment
+from profilers.profiling import ProfilingRequest, target_spec
+from profilers.supervised import last_lines, run_to_end
+from profilers.timeline import nsys
+from profilers.timeline.activities import TimelineReport
+from profilers.timeline.cupti import NO_CUPTI
+from profilers.timeline.windows import CallTimeline, between_marks, call_timeline
+
+__all__ = ["CallTimeline", "collect_calls"]
+
+_START_S = 60.0
+_PER_VARIANT_S = 10.0
+_RESTARTS = 4
+
+Requests = Mapping[int, ProfilingRequest]
+
+
+def collect_calls(
+    requests: Requests,
+    *,
+    device: int,
+    support: Path,
+    timeout_s: float | None = None,
+    env: Mapping[str, str] | None = None,
+) -> dict[int, CallTimeline | str]:
+    """The timeline of each request's call, or in one sentence why there is none.
+
+    All variants run in one process, which is killed past `timeout_s`; after a fault or a hang the
+    rest get another. Of `env` (default: ours) only allow-listed variables reach it.
+    """
+    run = _Run(device=device, support=support, env=child_environment(env), timeout_s=timeout_s)
+    found: dict[int, CallTimeline | str] = {}
+    reasons: list[str] = []
+    for recorded in (run.under_nsys, run.by_cupti):
+        reason = _exhaust(recorded, requests, found)
+        if reason is None:
+            break
+        reasons.append(reason)
+    return {index: found.get(index, "; ".join(reasons)) for index in requests}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one recorded process gave: timelines and faults by request, and what it did not.
+
+    `reason` says why the way of recording gives nothing more. Without one, the rest may be tried
+    again in a fresh process.
+    """
+
+    found: dict[int, CallTimeline | str] = field(default_factory=dict)
+    reason: str | None = None
+
+
+def _exhaust(
+    recorded: Callable[[Requests], Outcome],
+    requests: Requests,
+    found: dict[int, CallTimeline | str],
+) -> str | None:
+    """Run processes until all of `requests` are in `found`; else why some are not."""
+    for _ in range(_RESTARTS):
+        left = {index: item for index, item in requests.items() if index not in found}
+        if not left:
+            return None
+        outcome = recorded(left)
+        found.update(outcome.found)
+        if outcome.reason is not None:
+            return None if len(outcome.found) == len(left) else outcome.reason
+    return "too many variants ended the recorded process"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How recorded processes are started."""
+
+    device: int
+    support: Path
+    env: Mapping[str, str]
+    timeout_s: float | None
+
+    def under_nsys(self, requests: Requests) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="rooftree-timeline-") as name:
+            command, progress = self._target(Path(name), requests, "nsys")
+            report = nsys.profile_program(
+                command, env=self.env, cwd=Path(name), timeout_s=self._deadline(requests)
+            )
+            lines = read_lines(progress)
+        outcome = Outcome(found=_faults(lines))
+        if nsys.TOOL in report.missing:
+            outcome.reason = report.missing[nsys.TOOL]
+            return outcome
+        for line in lines:
+            if "mark" not in line:
+                continue
+            seen = _window(report, line, requests[line["variant"]])
+            if isinstance(seen, str):
+                outcome.reason = seen
+            else:
+                outcome.found[line["variant"]] = seen
+        if not outcome.found and outcome.reason is None:
+            ended = report.missing.get(nsys.PROGRAM, "recorded nothing")
+            outcome.reason = f"under nsys the recorded process {ended}"
+        return outcome
+
+    def by_cupti(self, requests: Requests) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="rooftree-timeline-") as name:
+            folder = Path(name).resolve()
+            command, progress = self._target(folder, requests, "cupti")
+            ended = run_to_end(
+                command, env=self.env, cwd=folder, folder=folder,
+                timeout_s=self._deadline(requests),
+            )  # fmt: skip
+            lines = read_lines(progress)
+        outcome = Outcome(found=_faults(lines))
+        for line in lines:
+            if "seen" in line:
+                outcome.found[line["variant"]] = CallTimeline.from_json(line["seen"])
+            elif "unavailable" in line:
+                outcome.reason = line["unavailable"]
+        if ended.problem is None or outcome.reason is not None:
+            return outcome
+        if not lines and not ended.stopped:
+            said = last_lines(ended.output, 1)
+            own = ended.code == NO_CUPTI and said
+            outcome.reason = said if own else f"the recorded process {ended.problem}"
+        elif not any("fatal" in line for line in lines):
+            # It hung or crashed in the variant that it was at.
+            at = next(index for index in requests if index not in outcome.found)
+            outcome.found[at] = f"not recorded: the process {ended.problem}"
+        return outcome
+
+    def _target(self, folder: Path, requests: Requests, way: str) -> tuple[list[str], Path]:
+        progress, spec = folder / "progress.jsonl", folder / "spec.json"
+        spec.write_text(json.dumps(target_spec(requests, self.device, self.support, progress)))
+        command = [sys.executable, "-m", "profilers.timeline.target", str(spec), way]
+        return command, progress
+
+    def _deadline(self, requests: Requests) -> float:
+        return self.timeout_s or _START_S + _PER_VARIANT_S * len(requests)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a progress file: its process may have been killed while it wrote."""
+    found = []
+    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
+
+
+def _window(
+    report: TimelineReport, line: Mapping[str, Any], request: ProfilingRequest
+) -> CallTimeline | str:
+    """The window of a variant in nsys's report, found by the marks around it."""
+    part = between_marks(report, line["mark"])
+    if part is None:
+        return "nsys lost what it recorded of some variants"
+    return call_timeline(
+        part,
+        kernels=[step.kernel or "" for step in request.call.launches],
+        repetitions=line["repetitions"],
+        time_us=line["time_us"],
+        source="nsys",
+    )
+
+
+def _faults(lines: list[dict[str, Any]]) -> dict[int, CallTimeline | str]:
+    """What went wrong with variants themselves: no other way of recording would mend it."""
+    return {line["variant"]: f"not recorded: {line['error']}" for line in lines if "error" in line}
