@@ -6,103 +6,38 @@ deterministic, and it never says anything about a quantity that was not measured
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from mcts.domain import (
-    BoundClass,
-    Evaluation,
-    Finding,
-    KernelProfile,
-    KernelTask,
-    Profile,
-    Roofline,
-    SassFacts,
-    evaluate_int,
-)
-from mcts.domain import metrics as m
+from mcts.domain import BoundClass, Evidence, Finding, Level
+from microtools.case import BUSY, DRAM_FULL, PIPE_FULL, REUSING, Case
 
-Level = Literal["kernel", "instruction"]
+__all__ = [
+    "ANY",
+    "BUSY",
+    "DRAM_FULL",
+    "PIPE_FULL",
+    "REUSING",
+    "RUNNING",
+    "WEAKEST",
+    "Case",
+    "MicroTool",
+    "Tool",
+    "capped",
+    "percent",
+    "strength",
+    "where",
+]
+
 ANY: frozenset[BoundClass] = frozenset(
     {"compute", "memory", "latency", "launch", "mixed", "unknown"}
 )
-DRAM_FULL = 80.0
-"""% of peak from which DRAM is as busy as real traffic gets it."""
-REUSING = 4.0
-"""Operations per least byte from which a task uses each value several times."""
+RUNNING: frozenset[BoundClass] = ANY - {"launch"}
+"""Every class in which the kernel itself, not its launch, takes the time."""
 WEAKEST = 0.25
 """Strength of a finding exactly at its threshold."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a tool may look at: the dominant kernel of a measured candidate, and its task."""
-
-    task: KernelTask
-    evaluation: Evaluation
-    profile: Profile
-    kernel: KernelProfile
-
-    @property
-    def roofline(self) -> Roofline | None:
-        return self.profile.roofline
-
-    @property
-    def bound(self) -> BoundClass:
-        return self.roofline.bound if self.roofline else "unknown"
-
-    @property
-    def sass(self) -> SassFacts | None:
-        return self.kernel.sass
-
-    def value(self, metric: str) -> float | None:
-        """The kernel's counter, or None where it was not measured."""
-        return self.kernel.value(metric)
-
-    def values(self, *metrics: str) -> tuple[float, ...] | None:
-        """All of `metrics`, or None where one of them was not measured."""
-        found = [self.kernel.value(metric) for metric in metrics]
-        known = tuple(value for value in found if value is not None)
-        return known if len(known) == len(metrics) else None
-
-    def stall_share(self, stall: str) -> float | None:
-        """Share of a warp's time between two instructions spent on `stall`, in [0, 1]."""
-        known = self.values(stall, m.WARP_LATENCY)
-        return known[0] / known[1] if known and known[1] > 0 else None
-
-    @property
-    def saturated(self) -> bool:
-        """Whether DRAM was measured to be the limit: waits elsewhere are then its symptoms."""
-        dram = self.value(m.DRAM)
-        return dram is not None and dram >= DRAM_FULL
-
-    @property
-    def staged(self) -> bool:
-        """Whether tiles go through registers into shared memory, to be used several times there.
-
-        A reduction's scratch is no tile: it gets fewer stores than there are loads to reduce, or
-        belongs to a task that uses each value once.
-        """
-        if self.sass is None or self.sass.async_copies or self.sass.bulk_copies:
-            return False
-        loads, stores = sum(self.sass.global_loads.values()), sum(self.sass.shared_stores.values())
-        reusing = self.intensity is None or self.intensity >= REUSING
-        return reusing and self.sass.barriers >= 2 and stores >= loads > 0
-
-    @cached_property
-    def least_bytes(self) -> int | None:
-        """Bytes any implementation must move on the timed workload; None where not declared."""
-        cost = self.task.cost
-        return None if cost is None else evaluate_int(cost.bytes, self.task.timed_workload.shape)
-
-    @cached_property
-    def intensity(self) -> float | None:
-        """The task's operations per least byte."""
-        if self.task.cost is None or not self.least_bytes:
-            return None
-        return evaluate_int(self.task.cost.flops, self.task.timed_workload.shape) / self.least_bytes
+FEW_LINES = 4
 
 
 @runtime_checkable
@@ -110,7 +45,8 @@ class MicroTool(Protocol):
     """The interface of the entry-point group `rooftree.microtools`.
 
     `affinity` names the roofline classes in which the tool runs; `level` whether it reads counters
-    or machine code.
+    (`kernel`), machine code (`instruction`) or the timeline (`system`). A tool may also have
+    `symptom_of`, the names of tools whose findings explain its own.
     """
 
     @property
@@ -129,18 +65,45 @@ class MicroTool(Protocol):
 
 @dataclass(frozen=True)
 class Tool:
-    """A micro-tool made of a function; what every built-in tool is."""
+    """A micro-tool made of a function; what every built-in tool is.
+
+    `symptom_of` names the tools whose findings explain this one's: what they leave unexplained of
+    it is what counts (see `microtools.ranking`).
+    """
 
     name: str
     level: Level
     affinity: frozenset[BoundClass]
     judge: Callable[[Case], Finding | None]
+    symptom_of: frozenset[str] = frozenset()
 
     def examine(self, case: Case) -> Finding | None:
-        return self.judge(case)
+        """The judge's finding, marked with the tool's level."""
+        finding = self.judge(case)
+        if isinstance(finding, Finding) and finding.level != self.level:
+            return finding.model_copy(update={"level": self.level})
+        return finding
 
 
 def strength(value: float, threshold: float, full: float) -> float:
     """How strongly `value` speaks: WEAKEST at `threshold`, 1 from `full` on (either direction)."""
     ramp = (value - threshold) / (full - threshold)
     return WEAKEST + (1 - WEAKEST) * min(1.0, max(0.0, ramp))
+
+
+def percent(metric: str, value: float, threshold: float) -> Evidence:
+    """Evidence of a counter in % of peak."""
+    return Evidence(metric=metric, value=value, threshold=threshold, unit="%")
+
+
+def capped(saved: float, cap: float) -> float:
+    """The speedup when a share `saved` of the time goes away (Amdahl), at most `cap`."""
+    return round(min(cap, 1 / max(1e-9, 1 - min(1.0, max(0.0, saved)))), 2)
+
+
+def where(lines: Sequence[int]) -> str:
+    """ " (line 17)" or " (lines 17, 21)" to put behind what the lines hold; "" for none or many."""
+    if not lines or len(lines) > FEW_LINES:
+        return ""
+    listed = ", ".join(str(line) for line in lines)
+    return f" ({'line' if len(lines) == 1 else 'lines'} {listed})"

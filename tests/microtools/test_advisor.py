@@ -2,48 +2,71 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from mcts.domain import (
-    AxisGap,
     BoundClass,
     Build,
     Candidate,
+    Cost,
     Evaluation,
     Evidence,
     Finding,
     KernelProfile,
     KernelTask,
+    Level,
     Profile,
-    Roofline,
+    SassFacts,
+    TimelineFacts,
     Timing,
     Verification,
+    Work,
     Workload,
 )
+from mcts.domain import metrics as m
 from mcts.ports import Advisor
-from microtools import registry
+from microtools import notes
 from microtools.advisor import RooflineAdvisor
 from microtools.tool import ANY, Case, Tool
+from tests.microtools.cases import kernel, roofline
 
 TASK = KernelTask(
     name="t",
     dialect="space",
     baseline=Candidate(),
-    workloads=(Workload(name="main", shape={}),),
+    workloads=(Workload(name="main", shape={"n": 10}),),
+    cost=Cost(bytes="8 * n", flops="2 * n"),
 )
+EVIDENCE = (Evidence(metric="x", value=1, threshold=0),)
 
 
-def _tool(name: str, strength: float, *affinity: BoundClass) -> Tool:
-    def judge(case: Case) -> Finding | None:
-        evidence = (Evidence(metric="x", value=1, threshold=0),)
-        return Finding(
-            tool=name, axis="memory", strength=strength, evidence=evidence, advice="do it"
-        )
+def found(name: str, strength: float, **more: Any) -> Finding:
+    content = {"axis": "memory", "evidence": EVIDENCE, "advice": "do it", **more}
+    return Finding(tool=name, strength=strength, **content)
 
-    return Tool(name=name, level="kernel", affinity=frozenset(affinity) or ANY, judge=judge)
+
+def a_tool(
+    name: str,
+    strength: float,
+    *affinity: BoundClass,
+    level: Level = "kernel",
+    symptom_of: frozenset[str] = frozenset(),
+    **more: Any,
+) -> Tool:
+    """A tool that always says the same."""
+    return Tool(
+        name=name,
+        level=level,
+        affinity=frozenset(affinity) or ANY,
+        judge=lambda case: found(name, strength, **more),
+        symptom_of=symptom_of,
+    )
+
+
+def answering(name: str, answer: object) -> Tool:
+    return Tool(name=name, level="kernel", affinity=ANY, judge=lambda case: answer)  # type: ignore
 
 
 def _break(case: Case) -> Finding | None:
@@ -54,22 +77,17 @@ BROKEN = Tool(name="broken", level="kernel", affinity=ANY, judge=_break)
 
 
 def _measured(bound: BoundClass | None = "memory", **profile: Any) -> Evaluation:
-    roofline = None
-    if bound is not None:
-        roofline = Roofline(
-            bound=bound,
-            confidence=0.9,
-            gap=AxisGap(compute=0.5, memory=0.5, latency=0.5),
-            near_peak=False,
-            method_budget={"compute": 1, "memory": 1, "latency": 1},
-        )
-    fields = {"kernels": (KernelProfile(name="k"),), "roofline": roofline, **profile}
+    fields = {
+        "kernels": (KernelProfile(name="k"),),
+        "roofline": roofline(bound) if bound else None,
+        **profile,
+    }
     return Evaluation(
         candidate_id="c",
         status="measured",
         verification=Verification(passed=True, rounds=1),
         timing=Timing(
-            median_us=1, low_us=1, high_us=1, baseline_us=1, speedup=1, speedup_low=1,
+            median_us=7, low_us=1, high_us=9, baseline_us=1, speedup=1, speedup_low=1,
             speedup_high=1, rounds=1,
         ),
         profile=Profile(**fields),
@@ -81,7 +99,7 @@ def test_is_an_advisor() -> None:
 
 
 def test_the_class_gates_the_tools() -> None:
-    tools = [_tool("a", 0.5, "memory"), _tool("b", 0.5, "compute"), _tool("c", 0.5)]
+    tools = [a_tool("a", 0.5, "memory"), a_tool("b", 0.5, "compute"), a_tool("c", 0.5)]
     advisor = RooflineAdvisor(tools)
     assert [f.tool for f in advisor.advise(TASK, _measured("memory")).findings] == ["a", "c"]
     assert [f.tool for f in advisor.advise(TASK, _measured("compute")).findings] == ["b", "c"]
@@ -89,20 +107,233 @@ def test_the_class_gates_the_tools() -> None:
 
 @pytest.mark.parametrize("bound", ["unknown", None])
 def test_without_a_class_every_tool_runs(bound: BoundClass | None) -> None:
-    tools = [_tool("a", 0.5, "memory"), _tool("b", 0.5, "compute")]
+    tools = [a_tool("a", 0.5, "memory"), a_tool("b", 0.5, "compute")]
     assert len(RooflineAdvisor(tools).advise(TASK, _measured(bound)).findings) == 2
 
 
 def test_findings_are_ranked_and_ties_keep_their_order() -> None:
-    tools = [_tool("a", 0.2), _tool("b", 0.9), _tool("c", 0.2)]
+    tools = [a_tool("a", 0.2), a_tool("b", 0.9), a_tool("c", 0.2)]
     guidance = RooflineAdvisor(tools).advise(TASK, _measured())
     assert [finding.tool for finding in guidance.findings] == ["b", "a", "c"]
 
 
+def test_weights_change_the_ranking_within_bounds() -> None:
+    tools = [a_tool("a", 0.5), a_tool("b", 0.6)]
+    guidance = RooflineAdvisor(tools, {"a": 1.5}).advise(TASK, _measured())
+    assert [finding.tool for finding in guidance.findings] == ["a", "b"]
+    assert guidance.findings[0].strength == 0.5
+    loud = [a_tool("a", 0.2), a_tool("b", 0.9)]
+    guidance = RooflineAdvisor(loud, {"a": 1e9, "b": float("nan")}).advise(TASK, _measured())
+    assert [finding.tool for finding in guidance.findings] == ["b", "a"]
+
+
+def test_a_tool_sees_the_work_the_time_and_the_kernel() -> None:
+    seen: list[Case] = []
+    watcher = Tool(name="w", level="kernel", affinity=ANY, judge=seen.append)  # type: ignore
+    RooflineAdvisor([watcher]).advise(TASK, _measured())
+    assert seen[0].work == Work(bytes=80, flops=20) and seen[0].time_us == 7
+    assert seen[0].kernel.name == "k" and seen[0].bound == "memory"
+
+
 def test_a_tool_that_raises_is_skipped_with_a_note() -> None:
-    guidance = RooflineAdvisor([BROKEN, _tool("a", 0.5)]).advise(TASK, _measured())
+    guidance = RooflineAdvisor([BROKEN, a_tool("a", 0.5)]).advise(TASK, _measured())
     assert [finding.tool for finding in guidance.findings] == ["a"]
     assert "micro-tool broken failed: ZeroDivisionError: division by zero" in guidance.notes
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("use more threads", "answered with a str, not a Finding"),
+        (["a", "list"], "answered with a list, not a Finding"),
+        (True, "answered with a bool, not a Finding"),
+        (found("coalescing", 0.5), "answered in the name of 'coalescing'"),
+        (Finding.model_construct(tool="odd", strength=7.0), "answered with a broken finding"),
+        (
+            found("odd", 0.5).model_copy(update={"strength": float("nan")}),
+            "answered with a broken finding (strength",
+        ),
+        (found("odd", 0.5).model_copy(update={"axis": "sideways"}), "broken finding (axis"),
+        (found("odd", 0.5).model_copy(update={"methods": 3}), "broken finding (methods"),
+    ],
+)
+def test_a_tool_that_answers_nonsense_is_skipped_with_a_note(answer: object, words: str) -> None:
+    advisor = RooflineAdvisor([answering("odd", answer), a_tool("a", 0.5)])
+    guidance = advisor.advise(TASK, _measured())
+    assert [finding.tool for finding in guidance.findings] == ["a"]
+    (note,) = [note for note in guidance.notes if "odd" in note]
+    assert words in note and note.endswith("skipped")
+
+
+def test_a_finding_carries_the_level_of_its_tool() -> None:
+    tools = [a_tool("a", 0.5, level="instruction"), a_tool("b", 0.4, level="system")]
+    guidance = RooflineAdvisor(tools).advise(TASK, _measured())
+    assert [finding.level for finding in guidance.findings] == ["instruction", "system"]
+
+
+def _kernels(**durations: float) -> tuple[KernelProfile, ...]:
+    return tuple(kernel({m.DURATION: ns}, name=name) for name, ns in durations.items())
+
+
+LEADING = _kernels(small=5e4, second=3e5, longest=6.5e5)
+
+
+def _at(name: str, **strengths: float) -> Tool:
+    """A tool whose strength depends on the kernel it looks at; silent about others."""
+
+    def judge(case: Case) -> Finding | None:
+        strength = strengths.get(case.kernel.name)
+        return None if strength is None else found(name, strength)
+
+    return Tool(name=name, level="kernel", affinity=ANY, judge=judge)
+
+
+def test_kernels_that_take_a_quarter_of_the_time_are_examined() -> None:
+    tools = [
+        _at("a", small=1.0, second=1.0, longest=0.5),
+        _at("b", small=1.0),
+        _at("c", second=0.9),
+    ]
+    guidance = RooflineAdvisor(tools).advise(TASK, _measured(kernels=LEADING))
+    assert [(f.tool, f.kernel) for f in guidance.findings] == [
+        ("a", "longest, second"),  # 0.5 of 65 % outranks 1.0 of 30 %
+        ("c", "second"),
+    ]
+    assert guidance.notes[0] == (
+        "3 kernels are profiled; examined: longest (65% of the time), second (30% of the time)"
+    )
+    assert guidance.notes[1] == "not about longest alone: a (longest, second), c (second)"
+
+
+def test_a_tool_that_speaks_twice_is_heard_once_at_its_strongest() -> None:
+    even = _kernels(one=5e5, two=5e5)
+    guidance = RooflineAdvisor([_at("a", one=0.3, two=0.8)]).advise(TASK, _measured(kernels=even))
+    (finding,) = guidance.findings
+    assert finding.strength == 0.8 and finding.kernel == "two, one"
+
+
+def test_a_gain_counts_for_its_kernels_share_of_the_time() -> None:
+    tool = a_tool("a", 0.5, expected_gain=2.0)
+    alone = RooflineAdvisor([tool]).advise(TASK, _measured())
+    assert alone.findings[0].expected_gain == 2.0 and alone.findings[0].kernel == ""
+    halves = RooflineAdvisor([tool]).advise(TASK, _measured(kernels=_kernels(a=5e5, b=5e5)))
+    assert halves.findings[0].expected_gain == 1.33
+
+
+def test_every_kernel_is_examined_where_none_was_timed() -> None:
+    kernels = tuple(kernel(name=name) for name in ("a", "b", "c"))
+    tool = _at("t", a=0.3, b=0.6, c=0.5)
+    guidance = RooflineAdvisor([tool]).advise(TASK, _measured(kernels=kernels))
+    assert guidance.findings[0].kernel == "b, c, a"
+
+
+def test_system_tools_run_once_per_profile() -> None:
+    guidance = RooflineAdvisor([a_tool("s", 0.5, level="system")]).advise(
+        TASK, _measured(kernels=LEADING)
+    )
+    (finding,) = guidance.findings
+    assert finding.kernel == ""
+
+
+def test_a_timeline_alone_is_enough_for_system_tools() -> None:
+    timeline = TimelineFacts(
+        source="nsys", span_us=1000, busy_us=100, gap_us=800, kernels=50, short_kernels=50
+    )
+    guidance = RooflineAdvisor().examine(
+        work=None, profile=Profile(timeline=timeline), time_us=None
+    )
+    assert [finding.tool for finding in guidance.findings] == ["launch_overhead"]
+
+
+def _program(busy_us: float, **facts: Any) -> TimelineFacts:
+    window = {"source": "nsys", "span_us": 1000, "kernels": 2, "busy_us": busy_us, **facts}
+    return TimelineFacts(**window)
+
+
+def test_kernels_of_a_program_that_keeps_the_device_waiting_are_not_examined() -> None:
+    tools = [a_tool("k", 0.9), a_tool("s", 0.3, level="system")]
+    idling = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(240)))
+    assert [finding.tool for finding in idling.findings] == ["s"]
+    (note,) = [note for note in idling.notes if "is not examined" in note]
+    assert note.startswith("Kernels run for 24.0% of the program's time on the device")
+    busy = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(250)))
+    assert {finding.tool for finding in busy.findings} == {"k", "s"}
+    assert not [note for note in busy.notes if "is not examined" in note]
+
+
+@pytest.mark.parametrize(
+    ("busy_us", "first"), [(1000.0, "k"), (600.0, "k"), (450.0, "s"), (300.0, "s")]
+)
+def test_what_kernels_do_counts_for_the_time_they_run(busy_us: float, first: str) -> None:
+    tools = [a_tool("k", 0.8), a_tool("s", 0.4, level="system")]
+    guidance = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(busy_us)))
+    assert guidance.findings[0].tool == first
+    assert {finding.tool: finding.strength for finding in guidance.findings} == {"k": 0.8, "s": 0.4}
+
+
+def test_repeated_calls_and_first_uses_are_no_idling() -> None:
+    tool = a_tool("k", 0.9)
+    for timeline in (
+        _program(100, calls=5),
+        _program(100, kernels=0),
+        _program(100, first_use_us=800),
+        _program(0, first_use_us=1000),
+    ):
+        guidance = RooflineAdvisor([tool]).advise(TASK, _measured(timeline=timeline))
+        assert [finding.tool for finding in guidance.findings] == ["k"] and not guidance.notes
+
+
+@pytest.mark.parametrize(
+    ("timeline", "share"),
+    [
+        (None, None),
+        (_program(300), 0.3),
+        (_program(300, first_use_us=400), 0.5),
+        (_program(2000), 1.0),
+        (_program(300, calls=2), None),
+        (_program(300, kernels=0), None),
+        (_program(300, first_use_us=1000), None),
+    ],
+)
+def test_the_share_of_a_programs_time_in_which_kernels_run(
+    timeline: TimelineFacts | None, share: float | None
+) -> None:
+    assert notes.running_share(timeline) == share
+
+
+def test_machine_code_alone_is_enough_for_instruction_tools() -> None:
+    code = SassFacts(instructions=100, local_loads=9, local_stores=9, global_loads={"32": 3})
+    profile = Profile(
+        kernels=(KernelProfile(name="k", sass=code),), missing={"ncu": "nothing was run"}
+    )
+    guidance = RooflineAdvisor().examine(work=None, profile=profile, time_us=None)
+    assert {finding.tool for finding in guidance.findings} == {"register_spills", "narrow_access"}
+    assert {finding.level for finding in guidance.findings} == {"instruction"}
+    assert "not measured: ncu (nothing was run)" in guidance.notes
+
+
+def test_a_symptom_is_left_out_as_far_as_its_cause_explains_it() -> None:
+    symptom = a_tool("symptom", 1.0, symptom_of=frozenset({"cause"}))
+    strong = RooflineAdvisor([symptom, a_tool("cause", 0.9)]).advise(TASK, _measured())
+    assert [finding.tool for finding in strong.findings] == ["cause"]
+    assert "left out as consequences: symptom (of cause)" in strong.notes
+    weak = RooflineAdvisor([symptom, a_tool("cause", 0.3)]).advise(TASK, _measured())
+    assert [finding.tool for finding in weak.findings] == ["symptom", "cause"]
+    middling = RooflineAdvisor([symptom, a_tool("cause", 0.6)]).advise(TASK, _measured())
+    assert [finding.tool for finding in middling.findings] == ["cause", "symptom"]
+
+
+def test_a_cause_in_one_kernel_explains_nothing_in_another() -> None:
+    symptom = Tool(
+        name="symptom",
+        level="kernel",
+        affinity=ANY,
+        judge=lambda case: found("symptom", 1.0) if case.kernel.name == "two" else None,
+        symptom_of=frozenset({"cause"}),
+    )
+    even = _measured(kernels=_kernels(one=5e5, two=5e5))
+    guidance = RooflineAdvisor([symptom, _at("cause", one=1.0)]).advise(TASK, even)
+    assert {finding.tool for finding in guidance.findings} == {"symptom", "cause"}
 
 
 def test_what_was_not_measured_is_said_once_per_reason() -> None:
@@ -146,22 +377,3 @@ def test_a_wrong_result_carries_the_mismatch() -> None:
 def test_a_fault_carries_its_message() -> None:
     failed = Evaluation(candidate_id="c", status="runtime_error", message="illegal address")
     assert "It failed when it ran: illegal address" in RooflineAdvisor().advise(TASK, failed).notes
-
-
-def test_foreign_tools_are_found_and_bad_ones_noted() -> None:
-    group = registry.GROUP
-    points = [
-        EntryPoint(name="async_copy", value="no.such.module:TOOL", group=group),
-        EntryPoint(name="foreign", value="microtools.issue:STARVED", group=group),
-        EntryPoint(name="gone", value="no.such.module:TOOL", group=group),
-        EntryPoint(name="mine", value=f"{registry.__name__}:_EXAMPLE", group=group),
-    ]
-    registry._EXAMPLE = _tool("mine", 0.5)  # type: ignore[attr-defined]
-    try:
-        tools, notes = registry.load(points)
-    finally:
-        del registry._EXAMPLE  # type: ignore[attr-defined]
-    assert [tool.name for tool in tools] == [*(t.name for t in registry.BUILTIN), "mine"]
-    assert len(notes) == 2
-    assert "'foreign'" in notes[0]
-    assert "'gone'" in notes[1]

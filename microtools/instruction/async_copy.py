@@ -1,0 +1,68 @@
+"""Tiles are staged through registers, and nothing is fetched while one is used."""
+
+from __future__ import annotations
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import Case, Tool, strength, where
+
+LEAST_STALL = 0.15
+
+
+def judge(case: Case) -> Finding | None:
+    """A tile staged by load, store, barrier, with no copy in the background.
+
+    Without counters, a loop that loads a tile between two barriers says it, at half the strength.
+    """
+    if not case.staged or case.saturated or case.computing:
+        return None
+    seen: tuple[Evidence, ...] = ()
+    share = case.stall_share(m.STALL_LONG_SCOREBOARD, m.STALL_BARRIER)
+    if share is None:
+        if not _loads_between_barriers(case):
+            return None
+        loud = 0.5
+    else:
+        if share < LEAST_STALL:
+            return None
+        loud = 0.8 * strength(share, LEAST_STALL, 0.6)
+        seen = (
+            Evidence(
+                metric="share of warp latency on global memory and barriers",
+                value=round(share, 3),
+                threshold=LEAST_STALL,
+            ),
+        )
+    lines = case.lines("shared_stores")
+    return Finding(
+        tool=TOOL.name,
+        axis="latency",
+        lines=lines,
+        strength=loud,
+        evidence=(
+            *seen,
+            Evidence(metric="asynchronous copies in the code", value=0, threshold=1),
+        ),
+        advice=(
+            "Each tile goes from global memory through registers into shared memory"
+            f"{where(lines)}, and everyone waits for it. Use two tile buffers and fetch the next "
+            "tile while this one is used: with cp.async (16 bytes per thread, __pipeline or "
+            "cp.async.wait_group), or by loading it into registers before the computation and "
+            "storing it after."
+        ),
+        methods=("latency.double_buffering", "memory.async_copy"),
+    )
+
+
+def _loads_between_barriers(case: Case) -> bool:
+    loops = case.sass.loops if case.sass else ()
+    return any(loop.global_loads and loop.barriers >= 2 for loop in loops)
+
+
+TOOL = Tool(
+    name="async_copy",
+    level="instruction",
+    affinity=frozenset({"memory", "latency", "compute", "mixed"}),
+    judge=judge,
+    symptom_of=frozenset({"bank_conflicts", "coalescing", "register_spills"}),
+)

@@ -1,0 +1,96 @@
+"""A hot loop is short and not unrolled: counters, branches and single loads take its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcts.domain import Evidence, Finding, InstructionKind, SassLoop
+from mcts.domain import metrics as m
+from microtools.tool import RUNNING, Case, Tool, strength, where
+
+LONGEST = 40
+"""Instructions up to which a trip is short."""
+OVERHEAD = 0.4
+"""Share of a trip's instructions that count, compare, move and branch."""
+LEAST_GAIN_ISSUE = 0.2
+MEMORY_FULL = 85.0
+_NO_WORK: tuple[InstructionKind, ...] = ("integer", "control", "other")
+
+
+def judge(case: Case) -> Finding | None:
+    """Silent where memory is full, or the loop is the rest of one that was unrolled."""
+    memory = max(case.known(m.MEMORY, m.DRAM).values(), default=0.0)
+    if case.saturated or case.computing or memory >= MEMORY_FULL:
+        return None
+    rolled = [loop for loop in _main_loops(case.hot_loops) if _is_short(loop)]
+    if not rolled:
+        return None
+    worst = max(rolled, key=_overhead)
+    share = _overhead(worst)
+    if share < OVERHEAD:
+        return None
+    lines = tuple(sorted({loop.line for loop in rolled if loop.line is not None}))
+    loads = " with a single load in flight" if worst.global_loads == 1 else ""
+    return Finding(
+        tool=TOOL.name,
+        axis="latency",
+        lines=lines,
+        strength=_weight(case) * strength(share, OVERHEAD, 0.75),
+        evidence=(
+            Evidence(
+                metric="share of a trip's instructions that index, count and branch",
+                value=round(share, 3),
+                threshold=OVERHEAD,
+            ),
+            Evidence(metric="instructions per trip", value=worst.instructions, threshold=LONGEST),
+        ),
+        advice=(
+            f"The hot loop is {worst.instructions} instructions long{where(lines)} and not "
+            f"unrolled: {share:.0%} of each trip indexes, counts and branches{loads}. Put "
+            "#pragma unroll 4 (or 8) in front of it, make the trip count a compile-time constant "
+            "where it can be, step pointers instead of recomputing addresses, and keep the body "
+            "free of calls and of early exits that stop the compiler from unrolling."
+        ),
+        methods=("compute.loop_unrolling", "latency.work_per_thread"),
+    )
+
+
+def _main_loops(loops: Iterable[SassLoop]) -> list[SassLoop]:
+    """Without the rest loops that an unrolled loop leaves behind for the last trips.
+
+    They stand on the lines of the unrolled one; without lines, one unrolled loop of that depth is
+    taken to explain all the others.
+    """
+    found = list(loops)
+    unrolled = {loop.line for loop in found if loop.unrolled > 1}
+    if None in unrolled:
+        return []
+    return [loop for loop in found if loop.unrolled == 1 and loop.line not in unrolled]
+
+
+def _is_short(loop: SassLoop) -> bool:
+    works = any(loop.mix.get(kind) for kind in ("memory", "fp32", "fp64", "half", "special"))
+    return loop.instructions <= LONGEST and works and not loop.barriers
+
+
+def _overhead(loop: SassLoop) -> float:
+    total = sum(loop.mix.values())
+    idle = sum(loop.mix.get(kind, 0) for kind in _NO_WORK)
+    return idle / total if total else 0.0
+
+
+def _weight(case: Case) -> float:
+    """Less where nobody counted, or where the schedulers are nearly idle for other reasons."""
+    issue = case.value(m.ISSUE)
+    if issue is None:
+        return 0.5
+    return 0.8 if issue >= LEAST_GAIN_ISSUE else 0.6
+
+
+TOOL = Tool(
+    name="rolled_loops",
+    level="instruction",
+    affinity=RUNNING,
+    judge=judge,
+    symptom_of=frozenset({"atomic_contention", "coalescing", "divergence", "small_grid"}),
+)

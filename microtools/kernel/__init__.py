@@ -1,0 +1,1 @@
+"""Tools that read hardware counters of one kernel."""

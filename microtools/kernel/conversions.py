@@ -1,0 +1,71 @@
+"""Conversions between types are a visible share of the work."""
+
+from __future__ import annotations
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import RUNNING, Case, Tool, percent, strength, where
+
+CODE_SHARE = 0.12
+UNIT_BUSY = 40.0
+ISSUING = 0.6
+DIVISION = 3
+"""Conversions per MUFU up to which they may belong to an integer division."""
+
+
+def judge(case: Case) -> Finding | None:
+    """Counts them in the hot code; silent where neither their unit nor the issue is in demand."""
+    unit, issue = case.value(m.XU_PIPE), case.value(m.ISSUE)
+    share = _share(case)
+    if share is None or share < CODE_SHARE or case.saturated or _belongs_to_divisions(case):
+        return None
+    busy = unit is not None and unit >= UNIT_BUSY
+    if not busy and (issue is None or issue < ISSUING):
+        return None
+    lines = case.lines("conversion_ops")
+    return Finding(
+        tool=TOOL.name,
+        axis="compute",
+        lines=lines,
+        strength=(0.2 + 0.8 * case.room) * strength(share, CODE_SHARE, 0.4),
+        evidence=(
+            Evidence(
+                metric="conversions as a share of the instructions in the hot code",
+                value=round(share, 3),
+                threshold=CODE_SHARE,
+            ),
+            *((percent(m.XU_PIPE, unit or 0.0, UNIT_BUSY),) if busy else ()),
+        ),
+        advice=(
+            f"{share:.0%} of the hot code converts between types{where(lines)}, much of it at a "
+            "quarter of the arithmetic rate or less. Convert each value once and keep it, stay in "
+            "one type between load and store, process half precision in pairs (half2, "
+            "__nv_bfloat162), keep loop counters out of floating point, and turn small integers "
+            "into floats by bit tricks or a table where many must be converted."
+        ),
+        methods=("compute.packed_math", "compute.strength_reduction", "memory.register_reuse"),
+    )
+
+
+def _share(case: Case) -> float | None:
+    mix = case.sass.hot_mix if case.sass else {}
+    total = sum(mix.values())
+    return mix.get("conversion", 0) / total if total else None
+
+
+def _belongs_to_divisions(case: Case) -> bool:
+    """Whether the conversions come two to a reciprocal among much integer work."""
+    sass = case.sass
+    if sass is None or not sass.special_ops:
+        return False
+    few = sass.conversion_ops <= DIVISION * sass.special_ops
+    return few and sass.hot_mix.get("integer", 0) >= sum(sass.hot_mix.values()) / 2
+
+
+TOOL = Tool(
+    name="conversions",
+    level="kernel",
+    affinity=RUNNING,
+    judge=judge,
+    symptom_of=frozenset({"stray_doubles"}),
+)

@@ -1,0 +1,49 @@
+"""Instructions are issued for far fewer than 32 lanes."""
+
+from __future__ import annotations
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import RUNNING, Case, Tool, capped, percent, strength, where
+
+DIVERGED = 24.0
+UNIFORM = 90.0
+MOST_GAIN = 3.0
+
+
+def judge(case: Case) -> Finding | None:
+    lanes = case.value(m.THREADS_PER_INSTRUCTION)
+    if lanes is None or not 0 < lanes < DIVERGED or case.saturated:
+        return None
+    issue = case.value(m.ISSUE)
+    gain = None if issue is None else capped((1 - lanes / 32) * issue, MOST_GAIN)
+    uniform = case.value(m.UNIFORM_BRANCHES)
+    torn = uniform is not None and 0 < uniform < UNIFORM  # code without branches shows 0
+    lines = case.lines("branches")
+    return Finding(
+        tool=TOOL.name,
+        axis="compute",
+        lines=lines,
+        strength=strength(lanes, DIVERGED, 8.0),
+        evidence=(
+            Evidence(metric=m.THREADS_PER_INSTRUCTION, value=lanes, threshold=DIVERGED),
+            *((percent(m.UNIFORM_BRANCHES, uniform or 0.0, UNIFORM),) if torn else ()),
+        ),
+        advice=(
+            f"An average instruction runs for {lanes:.1f} of 32 lanes{where(lines)}. Give whole "
+            "warps the same branch: sort or regroup the work by what it needs, let a warp share a "
+            "long item instead of each lane walking its own, replace a tree in which half the "
+            "threads drop out at each step by warp shuffles, and predicate short branches."
+        ),
+        methods=("compute.warp_primitives", "latency.work_per_thread"),
+        expected_gain=gain if gain and gain >= 1.05 else None,
+    )
+
+
+TOOL = Tool(
+    name="divergence",
+    level="kernel",
+    affinity=RUNNING,
+    judge=judge,
+    symptom_of=frozenset({"block_shape"}),
+)

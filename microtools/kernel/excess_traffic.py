@@ -1,0 +1,56 @@
+"""Device memory moves clearly more bytes than the task needs."""
+
+from __future__ import annotations
+
+from mcts.domain import BoundClass, Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import Case, Tool, strength
+
+EXCESS = 1.3
+DRAM_IDLE = 30.0
+MOST_GAIN = 10.0
+_AFFINITY: frozenset[BoundClass] = frozenset({"memory", "mixed", "latency"})
+
+
+def judge(case: Case) -> Finding | None:
+    """Silent where DRAM is idle anyway: what it moves is then not what takes the time.
+
+    Silent too for a call of several kernels, whose intermediates are `unfused_kernels`' matter.
+    """
+    moved = case.values(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES)
+    if moved is None or case.least_bytes is None or not case.only_kernel:
+        return None
+    ratio = sum(moved) / case.least_bytes
+    dram = case.value(m.DRAM)
+    if ratio < EXCESS or (dram is not None and dram < DRAM_IDLE):
+        return None
+    hits = case.values(m.L1_HIT, m.L2_HIT)
+    cached = f" (L1 and L2 hit {hits[0]:.0f} % and {hits[1]:.0f} %)" if hits else ""
+    return Finding(
+        tool=TOOL.name,
+        axis="memory",
+        strength=strength(ratio, EXCESS, 2.0),
+        evidence=(
+            Evidence(
+                metric="DRAM bytes over the task's least bytes",
+                value=round(ratio, 3),
+                threshold=EXCESS,
+            ),
+        ),
+        advice=(
+            f"Device memory moves {ratio:.2f} times the bytes the task needs{cached}. Read each "
+            "element once: keep it in registers or a shared tile between passes, merge passes "
+            "(an online algorithm), and order the blocks so that neighbours share what L2 holds."
+        ),
+        methods=("memory.register_reuse", "memory.fused_passes", "memory.shared_tiling"),
+        expected_gain=round(min(ratio, MOST_GAIN), 2) if case.saturated else None,
+    )
+
+
+TOOL = Tool(
+    name="excess_traffic",
+    level="kernel",
+    affinity=_AFFINITY,
+    judge=judge,
+    symptom_of=frozenset({"coalescing", "cache_thrash", "register_spills"}),
+)

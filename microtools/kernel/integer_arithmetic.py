@@ -1,0 +1,125 @@
+"""Index arithmetic, divisions and modulos take the issue slots that the task's work needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mcts.domain import Evidence, Finding, InstructionKind
+from mcts.domain import metrics as m
+from microtools.tool import Case, Tool, percent, strength, where
+
+ALU_BUSY = 50.0
+ISSUING = 0.5
+INTEGER_SHARE = 0.5
+LEAST_SHARE = 0.35
+"""Integer share of the hot code below which a busy ALU pipe has compares and minima to do."""
+USEFUL = 0.25
+"""Share of fp32 arithmetic in the issued instructions from which it is no side show."""
+_USEFUL_PIPES = (m.FMA_PIPE, m.XU_PIPE, m.FP64_PIPE, m.TENSOR_PIPE)
+
+
+def judge(case: Case) -> Finding | None:
+    """Silent on integer tasks (unless they divide), and where instructions are not the limit."""
+    divides = _divides(case)
+    if case.saturated or (_integers_are_meant(case) and not divides):
+        return None
+    if (_useful(case) or 0.0) >= USEFUL or (case.value(m.TENSOR_PIPE) or 0.0) >= USEFUL * 100:
+        return None
+    evidence = _evidence(case)
+    if not evidence:
+        return None
+    lines = case.hot_lines or case.lines("integer_ops")
+    share = _hot_share(case)
+    loud = [strength(item.value, item.threshold, full) for item, full in evidence]
+    division = (
+        "Divisions and modulos by run-time values become a dozen instructions or more: make the "
+        "divisor a compile-time constant or a power of two, or multiply by a reciprocal prepared "
+        "on the host. "
+        if divides
+        else ""
+    )
+    amount = f"{share:.0%} of the hot code is" if share is not None else "The hot code is mostly"
+    return Finding(
+        tool=TOOL.name,
+        axis="compute",
+        lines=lines,
+        strength=(1.0 if divides else 0.8) * max(loud),
+        evidence=tuple(item for item, _ in evidence),
+        advice=(
+            f"{amount} integer arithmetic{where(lines)}, and the issue slots are in demand. "
+            f"{division}Step pointers instead of recomputing indices, hoist what does not change "
+            "out of the loop, use 32-bit indices where they suffice, and let one index serve "
+            "several elements (wider accesses, an unrolled loop)."
+        ),
+        methods=("compute.strength_reduction", "compute.loop_unrolling", "latency.work_per_thread"),
+    )
+
+
+def _evidence(case: Case) -> list[tuple[Evidence, float]]:
+    """What speaks for it, with the value from which it speaks at full strength."""
+    alu, issue, share = case.value(m.ALU_PIPE), case.value(m.ISSUE), _hot_share(case)
+    found: list[tuple[Evidence, float]] = []
+    useful = max(case.known(*_USEFUL_PIPES).values(), default=0.0)
+    integer = share is None or share >= LEAST_SHARE
+    if alu is not None and alu >= ALU_BUSY and alu >= useful and integer:
+        found.append((percent(m.ALU_PIPE, alu, ALU_BUSY), 90.0))
+    if share is not None and share >= INTEGER_SHARE and issue is not None and issue >= ISSUING:
+        metric = "integer share of the instructions in the hot loops"
+        item = Evidence(metric=metric, value=round(share, 3), threshold=INTEGER_SHARE)
+        found.append((item, 0.85))
+    return found
+
+
+def _integers_are_meant(case: Case) -> bool:
+    """Whether integers are the task: declared so, or undeclared and no float in the code."""
+    if case.work is not None:
+        return case.work.math == "int32"
+    return case.sass is not None and _floating(case) == 0
+
+
+def _hot_share(case: Case) -> float | None:
+    """Integer instructions in the deepest loops, of all there that are no loads or stores.
+
+    Of all code where it divides: long divisions are subroutines outside the loops.
+    """
+    if case.sass is None:
+        return None
+    share = _share(case.sass.hot_mix)
+    if share is None or not _divides(case):
+        return share
+    return max(share, _share(case.sass.mix) or 0.0)
+
+
+def _share(mix: Mapping[InstructionKind, int]) -> float | None:
+    total = sum(count for kind, count in mix.items() if kind != "memory")
+    return mix.get("integer", 0) / total if total else None
+
+
+def _useful(case: Case) -> float | None:
+    counts, instructions = case.known(m.FFMA, m.FADD, m.FMUL), case.value(m.INSTRUCTIONS)
+    return sum(counts.values()) / 32 / instructions if counts and instructions else None
+
+
+def _divides(case: Case) -> bool:
+    """Whether the code holds the reciprocal and conversions that an integer division becomes."""
+    sass = case.sass
+    if sass is None or not sass.special_ops or sass.conversion_ops < 2:
+        return False
+    many = sass.integer_ops >= 10 * sass.special_ops
+    return many and _floating(case) <= sass.integer_ops / 4
+
+
+def _floating(case: Case) -> int:
+    sass = case.sass
+    if sass is None:
+        return 0
+    return sass.fma_ops + sass.fadd_ops + sass.fmul_ops + sass.half_ops + sass.double_ops
+
+
+TOOL = Tool(
+    name="integer_arithmetic",
+    level="kernel",
+    affinity=frozenset({"compute", "mixed", "unknown"}),
+    judge=judge,
+    symptom_of=frozenset({"conversions", "missing_reuse", "register_spills", "stray_doubles"}),
+)

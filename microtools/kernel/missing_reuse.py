@@ -1,0 +1,121 @@
+"""The caches do the work that registers or a shared tile should do."""
+
+from __future__ import annotations
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import REUSING, RUNNING, Case, Tool, percent, strength, where
+
+CACHE_BUSY, CLEARLY_BUSY = 60.0, 65.0
+MUCH_REUSE, UNTILED_BUSY = 64.0, 45.0
+"""Reuse from which code without any tile is at fault with caches that are only half busy."""
+DRAM_IDLE = 50.0
+READ_AGAIN = 4.0
+
+
+def judge(case: Case) -> Finding | None:
+    """High L1 or L2 with idle DRAM on a task that reuses data: the same values are loaded again.
+
+    Silent where arithmetic is busier than the caches: they then keep up.
+
+    Without a declared cost, loads that ask for several times what DRAM delivers show the reuse.
+    """
+    busy = _busiest_cache(case)
+    dram = case.value(m.DRAM)
+    tiled = case.sass is not None and sum(case.sass.shared_loads.values()) > 0
+    untiled = case.sass is not None and not tiled
+    reuse = _reuse(case)
+    least = UNTILED_BUSY if untiled and reuse >= MUCH_REUSE else CACHE_BUSY
+    if busy is None or dram is None or busy[1] < least or dram > DRAM_IDLE:
+        return None
+    if reuse < REUSING or busy[1] < _computing(case):
+        return None
+    level, percent_busy = busy
+    lines = case.lines("shared_loads" if tiled else "global_loads")
+    stage = "" if tiled else "stage a tile in shared memory, and "
+    return Finding(
+        tool=TOOL.name,
+        axis="memory",
+        lines=lines,
+        strength=max(
+            strength(percent_busy, CACHE_BUSY, 95.0),
+            0.95 * strength(reuse, REUSING, MUCH_REUSE) if untiled else 0.0,
+        ),
+        evidence=(
+            percent(level, percent_busy, least),
+            percent(m.DRAM, dram, DRAM_IDLE),
+            *_amplified(case),
+        ),
+        advice=(
+            f"The {'load/store path' if level == m.L1 else 'L2 cache'} is {percent_busy:.0f} % "
+            f"busy while device memory is {dram:.0f} % busy: the same values are loaded again and "
+            f"again{where(lines)}. Raise the arithmetic per load: {stage}let each thread compute a "
+            "larger block of outputs (8 x 8 and more for a matrix product) from values it holds in "
+            "registers, so that each loaded value is used as often as the block is wide."
+        ),
+        methods=(
+            "compute.register_tiling",
+            *(() if tiled else ("memory.shared_tiling",)),
+            "memory.register_reuse",
+            "memory.vectorized_loads",
+        ),
+    )
+
+
+def _busiest_cache(case: Case) -> tuple[str, float] | None:
+    """L1 where it is known, unless L2 is known to be busier."""
+    known = case.known(m.L1, m.L2)
+    return max(known.items(), key=lambda item: item[1], default=None)
+
+
+def _computing(case: Case) -> float:
+    """% of peak that keeps the caches from being the limit.
+
+    What the arithmetic pipes and the issue slots do; of the multiprocessor as a whole, which also
+    counts loads and addresses, no more than leaves a cache that is clearly busy to speak.
+    """
+    pipe = case.pipe[1] if case.pipe else 0.0
+    issuing = 100 * (case.value(m.ISSUE) or 0.0)
+    return max(pipe, issuing, min(case.value(m.SM) or 0.0, CLEARLY_BUSY))
+
+
+def _reuse(case: Case) -> float:
+    """How often a value is used: operations per least byte, else loads over what DRAM delivers."""
+    if case.intensity is not None:
+        return case.intensity
+    loads = case.values(m.LOAD_SECTORS, m.DRAM_READ_BYTES)
+    return loads[0] * m.SECTOR_BYTES / loads[1] if loads and loads[1] > 0 else 0.0
+
+
+def _amplified(case: Case) -> list[Evidence]:
+    sectors = case.value(m.L2_SECTORS)
+    if sectors is None or case.least_bytes is None:
+        return []
+    ratio = sectors * m.SECTOR_BYTES / case.least_bytes
+    if ratio < READ_AGAIN:
+        return []
+    return [
+        Evidence(
+            metric="bytes through L2 over the task's least bytes",
+            value=round(ratio, 1),
+            threshold=READ_AGAIN,
+        )
+    ]
+
+
+TOOL = Tool(
+    name="missing_reuse",
+    level="kernel",
+    affinity=RUNNING,
+    judge=judge,
+    symptom_of=frozenset(
+        {
+            "atomic_contention",
+            "bank_conflicts",
+            "coalescing",
+            "register_spills",
+            "shared_saturated",
+            "tensor_cores",
+        }
+    ),
+)

@@ -1,0 +1,41 @@
+"""The grid is less than one wave of blocks: multiprocessors stay empty."""
+
+from __future__ import annotations
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import ANY, Case, Tool, strength
+
+MOST_GAIN = 3.0
+ALL_AT_WORK = 0.5
+"""Weight where every multiprocessor has a block: more work per warp would then help as well."""
+
+
+def judge(case: Case) -> Finding | None:
+    """Silent where a unit is busy all the same, as under a persistent grid."""
+    waves = case.value(m.WAVES)
+    if waves is None or waves >= 1 or case.busy or case.specialised:
+        return None
+    counts = case.values(m.GRID, m.MULTIPROCESSORS)
+    counted, gain, weight = "", None, 1.0
+    if counts is not None and min(counts) > 0:
+        blocks, multiprocessors = counts
+        counted = f"{blocks:.0f} blocks on {multiprocessors:.0f} multiprocessors. "
+        gain = round(min(MOST_GAIN, multiprocessors / blocks), 2)
+        weight = 1.0 if blocks < multiprocessors else ALL_AT_WORK
+    return Finding(
+        tool=TOOL.name,
+        axis="latency",
+        strength=weight * strength(waves, 1.0, 0.25),
+        evidence=(Evidence(metric=m.WAVES, value=waves, threshold=1),),
+        advice=(
+            f"The grid fills only {waves:.0%} of one wave. {counted}Expose more parallelism: "
+            "smaller tiles or fewer elements per thread, or split the reduction dimension over "
+            "blocks and combine the parts."
+        ),
+        methods=("parallelism.split_k", "latency.block_size", "latency.work_per_thread"),
+        expected_gain=gain if gain and gain >= 1.05 else None,
+    )
+
+
+TOOL = Tool(name="small_grid", level="kernel", affinity=ANY, judge=judge)

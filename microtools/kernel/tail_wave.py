@@ -1,0 +1,47 @@
+"""The last wave of blocks is mostly empty, after few full ones."""
+
+from __future__ import annotations
+
+import math
+
+from mcts.domain import Evidence, Finding
+from mcts.domain import metrics as m
+from microtools.tool import RUNNING, Case, Tool, capped, strength
+
+TAIL_GAIN = 0.20
+MOST_GAIN = 2.0
+
+
+def judge(case: Case) -> Finding | None:
+    """What the tail leaves idle cannot be more than what is idle: a busy unit bounds it."""
+    waves = case.value(m.WAVES)
+    if waves is None or waves < 1:
+        return None
+    lost = 1 - waves / math.ceil(waves)
+    lost = min(lost, 1 - min(100.0, case.busiest or 0.0) / 100)
+    if lost < TAIL_GAIN:
+        return None
+    return Finding(
+        tool=TOOL.name,
+        axis="latency",
+        strength=strength(lost, TAIL_GAIN, 0.5),
+        evidence=(
+            Evidence(
+                metric="share of the time the tail wave leaves idle",
+                value=round(lost, 3),
+                threshold=TAIL_GAIN,
+            ),
+            Evidence(metric=m.WAVES, value=waves, threshold=math.ceil(waves)),
+        ),
+        advice=(
+            f"The grid is {waves:.2f} waves of blocks: the last wave leaves {lost:.0%} of the time "
+            "idle. Choose tile and block so that the grid is a whole number of waves, use smaller "
+            "blocks, or a persistent grid of exactly the resident blocks that loops over the work."
+        ),
+        methods=("latency.persistent_grid", "latency.block_size", "latency.work_per_thread"),
+        # A memory-bound wave that is not full runs faster: nothing can be promised there.
+        expected_gain=capped(lost, MOST_GAIN) if case.bound in ("compute", "latency") else None,
+    )
+
+
+TOOL = Tool(name="tail_wave", level="kernel", affinity=RUNNING, judge=judge)

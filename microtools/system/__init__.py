@@ -1,0 +1,1 @@
+"""Tools that read the timeline: launches, copies, waits."""

@@ -1,0 +1,114 @@
+"""Ailments of a whole program: launches, copies, waits, and kernels that belong together."""
+
+from __future__ import annotations
+
+from mcts.domain import KernelProfile
+from mcts.domain import metrics as m
+from microtools.tool import Case
+from tests.microtools.ailments import Ailment
+from tests.microtools.cases import STREAM, between, kernel, make_case
+
+TINY = {"kernels": 100, "short_kernels": 100, "median_kernel_us": 3.0, "launches": 100}
+COPIES = {"copies_to_device": 10, "copies_to_host": 10, "copied_bytes": 2_000_000}
+PAGEABLE = {"pageable_copies": 20, "pageable_bytes": 2_000_000}
+
+
+def _idle(share: float, **more: float) -> Case:
+    return make_case(timeline={**TINY, "gap_us": 1000 * share, **more})
+
+
+def _step(name: str, moved: float, dram: float = 90.0) -> KernelProfile:
+    """A kernel that reads and writes `moved` bytes."""
+    counters = {m.DRAM_READ_BYTES: moved, m.DRAM_WRITE_BYTES: moved, m.DRAM: dram, m.DURATION: 1e5}
+    return kernel(counters, name=name)
+
+
+def _chain(*moved: float, dram: float = 90.0) -> Case:
+    first = {m.DRAM_READ_BYTES: moved[0], m.DRAM_WRITE_BYTES: moved[0], m.DRAM: dram}
+    others = tuple(_step(f"step{i}", value, dram) for i, value in enumerate(moved[1:]))
+    return make_case({**first, m.DURATION: 1e5}, others=others, work=STREAM)
+
+
+HALF = STREAM.bytes / 2
+
+AILMENTS: dict[str, Ailment] = {
+    "launch_overhead": Ailment(
+        ill=lambda part: _idle(between(0.22, 0.9, part)),
+        healthy=[
+            _idle(0.05),
+            _idle(0.6, graph_launches=1),
+            make_case(timeline={"kernels": 10, "gap_us": 600.0, "short_kernels": 0}),
+            make_case(),  # two microseconds of a hundred
+            make_case(time_us=None),
+            make_case(hardware=None, time_us=3.0),
+        ],
+    ),
+    "host_synchronisation": Ailment(
+        ill=lambda part: _idle(between(0.12, 0.8, part), sync_calls=100, sync_us=400.0),
+        healthy=[
+            _idle(0.6, sync_calls=1, sync_us=900.0),  # waits once, for the result
+            _idle(0.02, sync_calls=100, sync_us=900.0),
+        ],
+    ),
+    "small_copies": Ailment(
+        ill=lambda part: make_case(
+            timeline={**COPIES, "small_copies": round(between(11, 20, part)), "copy_us": 200.0}
+        ),
+        healthy=[
+            make_case(timeline={**COPIES, "small_copies": 2, "copy_us": 200.0}),
+            make_case(timeline={**COPIES, "small_copies": 20, "copy_us": 10.0}),
+            make_case(timeline={**COPIES, "small_copies": 5, "copy_us": 800.0}),
+        ],
+    ),
+    "pageable_copies": Ailment(
+        ill=lambda part: make_case(
+            timeline={**COPIES, **PAGEABLE, "copy_us": between(110, 900, part)}
+        ),
+        healthy=[
+            make_case(timeline={**COPIES, "pageable_copies": 0, "copy_us": 900.0}),
+            make_case(timeline={**COPIES, **PAGEABLE, "copy_us": 20.0}),
+            make_case(  # many, but of a few bytes each
+                timeline={**COPIES, **PAGEABLE, "pageable_bytes": 200_000, "copy_us": 900.0}
+            ),
+        ],
+    ),
+    "transfer_bound": Ailment(
+        ill=lambda part: make_case(
+            timeline={**COPIES, "busy_us": 300.0, "copy_us": between(410, 990, part)}
+        ),
+        healthy=[
+            make_case(timeline={**COPIES, "busy_us": 700.0, "copy_us": 500.0}),
+            make_case(timeline={**COPIES, "busy_us": 100.0, "copy_us": 100.0}),
+        ],
+    ),
+    "stream_serialisation": Ailment(
+        ill=lambda part: make_case(
+            timeline={"streams": 4, "kernels": 40, "overlapped_us": between(45, 0, part)}
+        ),
+        healthy=[
+            make_case(timeline={"streams": 4, "kernels": 40, "overlapped_us": 300.0}),
+            make_case(timeline={"streams": 1, "kernels": 40}),
+            make_case({m.WAVES: 20}, timeline={"streams": 4, "kernels": 40}),
+        ],
+    ),
+    "allocations_in_loop": Ailment(
+        ill=lambda part: make_case(
+            timeline={**TINY, "allocations": 200, "allocation_us": between(55, 800, part)}
+        ),
+        healthy=[
+            make_case(timeline={**TINY, "allocations": 0}),
+            make_case(timeline={**TINY, "allocations": 200, "allocation_us": 10.0}),
+            make_case(timeline={**TINY, "allocations": 2, "allocation_us": 300.0}),
+        ],
+    ),
+    "unfused_kernels": Ailment(
+        ill=lambda part: _chain(HALF, between(0.5, 3, part) * HALF),
+        healthy=[
+            _chain(HALF),
+            _chain(HALF, HALF / 50),  # a reduction and its small second pass
+            _chain(HALF, HALF, HALF, dram=3.0),
+            make_case(others=(kernel(name="other"),), work=STREAM),
+        ],
+        needs=(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES),
+    ),
+}

@@ -1,0 +1,91 @@
+"""The guide's example works as printed, and its tables are what the tools say of themselves."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mcts.domain import KernelProfile, Metric, Profile
+from mcts.domain import metrics as m
+from microtools import catalogue, registry
+from microtools.advisor import RooflineAdvisor
+from microtools.tool import MicroTool
+
+GUIDE = Path(__file__).parents[2] / "docs" / "microtools.md"
+TEXT = GUIDE.read_text()
+MODULE = "my_tools.cold_l2"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.fixture
+def example() -> Iterator[dict[str, Any]]:
+    """The first block as the module that the guide says to put it into."""
+    module, package = ModuleType(MODULE), ModuleType("my_tools")
+    exec(compile(blocks("python")[0], str(GUIDE), "exec"), module.__dict__)
+    sys.modules.update({MODULE: module, "my_tools": package})
+    yield module.__dict__
+    del sys.modules[MODULE], sys.modules["my_tools"]
+
+
+def test_the_example_keeps_its_promise_of_twenty_lines() -> None:
+    lines = [line for line in blocks("python")[0].splitlines() if line.strip()]
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_example_speaks_on_a_profile(example: dict[str, Any]) -> None:
+    tool = example["TOOL"]
+    assert isinstance(tool, MicroTool)
+    metrics = {m.L2_HIT: Metric(value=20), m.DRAM: Metric(value=92)}
+    profile = Profile(kernels=(KernelProfile(name="k", metrics=metrics),))
+    advisor = RooflineAdvisor([*registry.BUILTIN, tool])
+    guidance = advisor.examine(work=None, profile=profile, time_us=None)
+    assert "cold_l2" in [finding.tool for finding in guidance.findings]
+    assert "let neighbours share tiles" in guidance.render()
+    assert not [note for note in guidance.notes if "cold_l2" in note]
+
+
+def test_the_guides_tests_pass(example: dict[str, Any]) -> None:
+    namespace: dict[str, Any] = {}
+    exec(compile(blocks("python")[1], str(GUIDE), "exec"), namespace)
+    tests = [value for name, value in namespace.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+
+
+def test_the_registration_names_our_group_and_the_example(example: dict[str, Any]) -> None:
+    table = tomllib.loads(blocks("toml")[0])["project"]["entry-points"]
+    assert table == {registry.GROUP: {"cold_l2": f"{MODULE}:TOOL"}}
+
+
+def test_what_the_guide_says_a_case_has_is_there() -> None:
+    from microtools.tool import Case
+
+    rows = re.search(r"\| of the case \|.*?\n\n", TEXT, re.DOTALL)
+    assert rows is not None
+    names = re.findall(r"`(\w+)", "\n".join(re.findall(r"^\| (.*?) \|", rows[0], re.MULTILINE)))
+    assert len(names) > 15
+    fields = set(dir(Case)) | set(Case.__dataclass_fields__)
+    assert set(names) <= fields
+
+
+def test_the_tables_are_up_to_date() -> None:
+    """Mend with `python -m microtools.catalogue`: its output is the end of the guide."""
+    assert TEXT.endswith(catalogue.markdown() + "\n")
+
+
+def test_every_tool_has_a_row() -> None:
+    tables = TEXT.partition("## The tools there are")[2]
+    rows = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
+    assert sorted(rows) == sorted(tool.name for tool in registry.BUILTIN)
