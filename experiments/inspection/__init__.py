@@ -1,0 +1,1 @@
+"""What `rooftree inspect` sees of a file, and how it shows it."""

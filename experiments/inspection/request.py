@@ -1,0 +1,55 @@
+"""What `rooftree inspect` was asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcts.errors import InputError
+
+DEFAULT_ARCH = "sm_90"
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectRequest:
+    """The options of the command line, as they were given.
+
+    `values` are ``NAME=VALUE`` texts; `arch` is None where it was left to us; `args` go to a
+    program.
+    """
+
+    file: Path
+    plan: Path | None = None
+    task: str | None = None
+    values: tuple[str, ...] = ()
+    device: int = 0
+    replay: Path | None = None
+    save: Path | None = None
+    out: Path | None = None
+    limit: int = 5
+    arch: str | None = None
+    timeout_s: float = 60.0
+    as_json: bool = False
+    args: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise InputError for what could only fail later, after the work."""
+        if self.arch is not None and not _ARCH.fullmatch(self.arch):
+            raise InputError(f"--arch {self.arch!r}: write it as {DEFAULT_ARCH}")
+        if self.out is not None:
+            if self.out.suffix.lower() != ".svg":
+                raise InputError(f"--out {self.out}: the picture is an SVG, name it so")
+            _check_place(self.out)
+        if self.save is not None:
+            if self.replay is not None:
+                raise InputError("--save keeps what is measured: leave --replay out")
+            _check_place(self.save)
+
+
+def _check_place(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} is not a folder: make it first")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file")

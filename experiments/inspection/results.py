@@ -1,0 +1,101 @@
+"""What an inspection found: profiles, and what the roofline and the tools make of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from mcts.domain import Guidance, Hardware, KernelProfile, Profile, Work
+from mcts.domain import metrics as m
+
+Origin = Literal["live", "replayed", "static", "report"]
+"""`static`: nothing was run, only machine code was read. `report`: made elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One profile under the roofline, with the tools' guidance.
+
+    `time_us` is per call of the plan, or of one launch where there is no plan.
+    """
+
+    profile: Profile
+    guidance: Guidance
+    work: Work | None = None
+    time_us: float | None = None
+
+    @property
+    def kernel(self) -> KernelProfile | None:
+        """The kernel that takes longest, which most of the guidance is about."""
+        return self.profile.dominant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """Everything there is to show about a file; the part that takes longest stands first."""
+
+    file: Path
+    origin: Origin
+    parts: tuple[Part, ...]
+    source: str | None = None
+    recorded_on: str | None = None
+
+    @property
+    def hardware(self) -> Hardware | None:
+        """What was measured on, with the recording's date where it is a replay."""
+        found = next((p.profile.hardware for p in self.parts if p.profile.hardware), None)
+        if found is None or self.recorded_on is None:
+            return found
+        return found.model_copy(update={"recorded_on": self.recorded_on})
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """What is not known of any part, and why."""
+        return {k: v for part in reversed(self.parts) for k, v in part.profile.missing.items()}
+
+
+def whole(profile: Profile, *, work: Work | None, time_us: float | None) -> tuple[Part, ...]:
+    """What ran together as one part: its kernels share a task, or a timeline."""
+    return tuple(_examined([Part(profile=profile, guidance=_NONE, work=work, time_us=time_us)]))
+
+
+def by_kernel(profile: Profile, *, work: Work | None = None) -> tuple[Part, ...]:
+    """A part per kernel, longest first; the timeline goes with the first of them.
+
+    `work` is that of the first, which takes longest.
+    """
+    ordered = sorted(profile.kernels, key=lambda kernel: -(kernel.total_us or 0.0))
+    parts = []
+    for place, kernel in enumerate(ordered):
+        first = place == 0
+        own = profile.model_copy(
+            update={
+                "kernels": (kernel,),
+                "timeline": profile.timeline if first else None,
+                "roofline": None,
+            }
+        )
+        duration = kernel.value(m.DURATION)
+        time_us = duration / 1e3 if duration else None
+        part = Part(profile=own, guidance=_NONE, work=work if first else None, time_us=time_us)
+        parts.append(part)
+    return tuple(_examined(parts or [Part(profile=profile, guidance=_NONE)]))
+
+
+_NONE = Guidance()
+
+
+def _examined(parts: Iterable[Part]) -> Iterable[Part]:
+    from microtools.advisor import RooflineAdvisor
+    from profilers.roofline import classify
+
+    advisor = RooflineAdvisor()
+    for part in parts:
+        profile, work, time_us = part.profile, part.work, part.time_us
+        if profile.roofline is None:
+            position = classify(work=work, profile=profile, time_us=time_us)
+            profile = profile.model_copy(update={"roofline": position})
+        guidance = advisor.examine(work=work, profile=profile, time_us=time_us)
+        yield replace(part, profile=profile, guidance=guidance)
