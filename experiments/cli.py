@@ -127,6 +127,10 @@ def optimize(
     search: Annotated[
         list[str] | None, typer.Option(help="A constant of the search, as NAME=NUMBER; repeatable.")
     ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="Learn from and teach this file; default: yours, replays none."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run folder; default: the next free runs/TASK-N.")
     ] = None,
@@ -150,6 +154,7 @@ def optimize(
             parallel=parallel,
             device=device,
             search_settings=parse_settings(search or []),
+            memory=memory,
             out=out,
             as_json=json,
         )
@@ -201,6 +206,67 @@ def evaluate(
         as_json=json,
     )
     raise typer.Exit(0 if measured else 1)
+
+
+@app.command()
+def inspect(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A .cu, an executable, or a report of ncu or nsys.", metavar="FILE"),
+    ],
+    args: Annotated[
+        list[str] | None, typer.Argument(help="Arguments of a program, after --.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="The launch plan, where the source has none in it.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task a kernel belongs to: its buffers and least work.")
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A tunable's or macro's value, as NAME=VALUE; repeatable."),
+    ] = None,
+    device: Device = 0,
+    replay: Annotated[
+        Path | None, typer.Option(help="Recorded profiles to answer from, instead of a GPU.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep what was measured in this file, for --replay.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Draw the roofline to FILE.svg.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Findings to show, of each kernel.")] = 5,
+    arch: Annotated[
+        str | None, typer.Option(help="Compile for this, as sm_90; default: the GPU's own.")
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option(min=1, max=86400, help="Seconds a program may take.")
+    ] = 60.0,
+    json: Json = False,
+) -> None:
+    """Say what is slow in a kernel or a program, and what to do about it."""
+    from experiments.commands.inspect import inspect as look
+    from experiments.inspection.request import InspectRequest
+
+    look(
+        InspectRequest(
+            file=file,
+            plan=plan,
+            task=task,
+            values=tuple(set or ()),
+            device=device,
+            replay=replay,
+            save=save,
+            out=out,
+            limit=limit,
+            arch=arch,
+            timeout_s=timeout_s,
+            as_json=json,
+            args=tuple(args or ()),
+        )
+    )
 
 
 @app.command()
@@ -272,6 +338,56 @@ def doctor(json: Json = False) -> None:
     from experiments.commands.show import doctor as examine
 
     raise typer.Exit(0 if examine(as_json_object=json) else 1)
+
+
+@app.command()
+def clinic(
+    half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
+    recording: Annotated[
+        Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Profile on this GPU instead.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Profile on this GPU and keep the profiles here.")
+    ] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="List every kernel too.")] = False,
+    device: Device = 0,
+    json: Json = False,
+) -> None:
+    """Measure the tools: precision and recall on kernels with known bottlenecks."""
+    from experiments.commands.clinic import clinic as examine
+
+    examine(
+        half=half,
+        recording=recording,
+        live=live,
+        record=record,
+        device=device,
+        cases=cases,
+        as_json=json,
+    )
+
+
+memory_app = typer.Typer(
+    name="memory",
+    no_args_is_help=True,
+    help="What was learned over all runs.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(memory_app)
+
+
+@memory_app.command("tools")
+def memory_tools(
+    memory: Annotated[Path | None, typer.Option(help="The memory; default: yours.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Only this GPU, by its full name.")] = None,
+    proposer: Annotated[str | None, typer.Option(help="Only this proposer.")] = None,
+    json: Json = False,
+) -> None:
+    """Show what each micro-tool's advice was worth: how often followed, and with what gain."""
+    from experiments.commands.memory import tools
+
+    tools(memory=memory, gpu=gpu, proposer=proposer, as_json=json)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +46,9 @@ class RunConfig(Noun):
     """Every choice of a run, with `auto` already resolved.
 
     `task` is what the user gave; the task's own files lie in the run folder unless the task is a
-    recording. `search_settings` overrides single constants of the search.
+    recording. `search_settings` overrides single constants of the search. `memory` is the file the
+    run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
+    tools when the run began, kept here so that a resumed run ranks their advice the same way.
     """
 
     format: int = CONFIG_FORMAT
@@ -62,7 +65,10 @@ class RunConfig(Noun):
     seed: int = 0
     parallel: int = Field(default=1, ge=1)
     device: int = Field(default=0, ge=0)
+    run_id: str = ""
+    memory: str | None = None
     search_settings: dict[str, int | float] = {}
+    tool_weights: dict[str, float] = {}
     recording: RecordingReference | None = None
 
 
@@ -101,12 +107,17 @@ def to_toml(table: Mapping[str, Any]) -> str:
     for name, inner in table.items():
         if _is_table(inner) and inner:
             lines += ["", f"[{name}]"]
-            lines += [f"{key} = {_value(item)}" for key, item in inner.items()]
+            lines += [f"{_key(key)} = {_value(item)}" for key, item in inner.items()]
     return "\n".join(lines) + "\n"
 
 
 def _is_table(value: object) -> bool:
     return isinstance(value, Mapping)
+
+
+def _key(key: str) -> str:
+    """A bare key where it can be one: plug-ins may choose their names freely."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
 
 
 def _value(value: object) -> str:

@@ -27,6 +27,7 @@ class RunRequest:
     parallel: int = 1
     device: int = 0
     search_settings: dict[str, int | float] = field(default_factory=dict)
+    memory: Path | None = None
     out: Path | None = None
     as_json: bool = False
 

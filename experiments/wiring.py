@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import uuid
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from experiments import names
+from experiments.calibration import firings, follow_ups
 from experiments.config import RecordingReference, RunConfig
 from experiments.machine import gpu_problem
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
 from experiments.request import AUTO, RunRequest
 from experiments.taskfiles import TaskSource
+from experiments.toolmemory import ToolMemory, default_path
 from mcts.domain import Hardware
 from mcts.errors import InputError
 from mcts.optimize import Budget, Optimizer, Progress
 from mcts.ports import Advisor, Evaluator, Journal, Proposer
+from mcts.record import Result
 from mcts.settings import SearchSettings
 
 REPLAY, GPU = "replay", "gpu"
@@ -89,6 +93,51 @@ def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> Searc
     return settings
 
 
+def resolve_memory(evaluator: str, wanted: Path | None) -> str | None:
+    """The memory a run learns from: the one given, else the user's for live measurements.
+
+    A replay uses none unless told to: played a hundred times, one recording would drown what was
+    measured, and what a memory says would change what the same seed finds.
+    """
+    if wanted is not None:
+        return str(wanted.absolute())
+    return None if evaluator == REPLAY else str(default_path())
+
+
+def remember(config: RunConfig, *, gpu: str) -> RunConfig:
+    """`config` with what its memory says of the tools on `gpu`. InputError for a bad memory."""
+    if config.memory is None:
+        return config
+    from microtools.ranking import ToolRecord, calibrated_weights
+
+    with ToolMemory(Path(config.memory)) as memory:
+        rows = memory.statistics(gpu=gpu, proposer=proposer_label(config))
+    records = [
+        ToolRecord(row.tool, row.followed, row.improved, row.failed, row.mean_log_gain)
+        for row in rows
+    ]
+    return config.model_copy(update={"tool_weights": calibrated_weights(records)})
+
+
+def learn(config: RunConfig, result: Result, *, gpu: str) -> None:
+    """Teach the run's memory what each tool's advice came to. WorldError where it cannot."""
+    if config.memory is None:
+        return
+    with ToolMemory(Path(config.memory)) as memory:
+        memory.learn(
+            config.run_id,
+            gpu=gpu,
+            proposer=proposer_label(config),
+            fired=firings(result),
+            followed=follow_ups(result),
+        )
+
+
+def proposer_label(config: RunConfig) -> str:
+    """Who proposes, with the model where there is one."""
+    return f"{config.proposer} ({config.model})" if config.model else config.proposer
+
+
 def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     """A run's configuration with every `auto` decided and every name known to exist."""
     evaluator = resolve_evaluator(
@@ -112,6 +161,8 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         device=request.device,
         search_settings=request.search_settings,
         recording=RecordingReference.of(tape) if tape else None,
+        run_id=uuid.uuid4().hex,
+        memory=resolve_memory(evaluator, request.memory),
     )
     resolve_settings(config.search, config.search_settings)
     return config
@@ -157,10 +208,10 @@ def build_proposer(source: TaskSource, config: RunConfig, *, hardware: Hardware)
     return proposer
 
 
-def build_advisor() -> Advisor:
+def build_advisor(config: RunConfig) -> Advisor:
     from microtools.advisor import RooflineAdvisor
 
-    return RooflineAdvisor()
+    return RooflineAdvisor(weights=config.tool_weights)
 
 
 def evaluator_of(
@@ -190,7 +241,7 @@ def build_optimizer(
         task=source.task,
         proposer=build_proposer(source, config, hardware=evaluator.hardware),
         evaluator=evaluator,
-        advisor=build_advisor(),
+        advisor=build_advisor(config),
         journal=journal,
         search_settings=resolve_settings(config.search, config.search_settings),
         budget=Budget(evaluations=config.evaluations, minutes=config.minutes),

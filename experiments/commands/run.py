@@ -42,6 +42,7 @@ def optimize(request: RunRequest) -> None:
     if config.evaluator != wiring.REPLAY:
         _say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
     with closing(wiring.evaluator_of(source, config, on_progress=_say)) as evaluator:
+        config = wiring.remember(config, gpu=evaluator.hardware.name)
         folder = rundir.create(source, config, out=request.out)
         with SqliteJournal(folder.journal) as journal:
             _run(folder, source, config, evaluator, journal, as_json=request.as_json)
@@ -79,6 +80,7 @@ def _run(
         with progress_display(title=title, minutes=config.minutes) as show:
             result = _search(folder, source, config, evaluator, journal, show)
         facts = summary.facts_of(journal.events())
+        _learn(config, result, gpu=evaluator.hardware.name)
         outputs = _write_outputs(folder.path, facts, result)
     if as_json:
         print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
@@ -107,6 +109,14 @@ def _search(
         if any(event.kind == "told" for event in journal.events()):
             raise InputError(f"{error}; mend that, then resume with: {again}") from error
         raise
+
+
+def _learn(config: RunConfig, result: Result, *, gpu: str) -> None:
+    """A memory that cannot be written must not cost the run its result."""
+    try:
+        wiring.learn(config, result, gpu=gpu)
+    except (InputError, WorldError) as error:
+        _say(f"nothing was remembered: {error}")
 
 
 def _write_outputs(run_dir: Path, facts: summary.RunFacts, result: Result) -> summary.Outputs:
