@@ -96,7 +96,7 @@ def test_every_method_that_is_spoken_of_stands_in_the_playbook() -> None:
             assert set(choice.methods) <= known, f"{name}: {tunable}"
     spoken = {
         method
-        for file in (ROOT / "microtools").glob("*.py")
+        for file in (ROOT / "microtools").rglob("*.py")
         for method in METHOD_ID.findall(file.read_text())
     }
     assert spoken and spoken <= known

@@ -1,0 +1,127 @@
+"""The exhibits and their ground truth: which tool must name each, which class is right."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from mcts.domain import BoundClass, KernelSheet, Noun, Scalar, first_problem, parse_kernel_sheet
+from mcts.errors import InputError
+
+FOLDER = Path(__file__).parent
+TRUTH = FOLDER / "truth.toml"
+KERNELS = FOLDER / "kernels"
+RECORDINGS = KERNELS / "recordings"
+SWITCH = "REPAIRED"
+Half = Literal["tuning", "held_out"]
+HALVES: tuple[Half, ...] = ("tuning", "held_out")
+_MAIN = re.compile(r"^\s*int\s+main\s*\(", re.MULTILINE)
+
+
+class Exhibit(Noun):
+    """One file with an ill kernel and its repaired twin, as the truth table declares it.
+
+    `expects` must fire on the ill one and be silent on the repaired one. `also` is true of the ill
+    one too, `also_repaired` of the repaired one: those may fire there. Any other finding is a false
+    alarm. `bound` lists the right roofline classes of the ill one, the first meant foremost.
+    """
+
+    file: str
+    half: Half
+    ailment: str
+    expects: tuple[str, ...] = Field(min_length=1)
+    also: tuple[str, ...] = ()
+    also_repaired: tuple[str, ...] = ()
+    bound: tuple[BoundClass, ...] = Field(alias="class", min_length=1)
+    bound_repaired: tuple[BoundClass, ...] = Field(alias="class_repaired", min_length=1)
+    why: str
+
+    @model_validator(mode="after")
+    def _planted_is_gone(self) -> Exhibit:
+        if both := set(self.expects) & set(self.also_repaired):
+            raise ValueError(f"{min(both)} is planted, so it cannot be true of the repaired twin")
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.file.removesuffix(".cu")
+
+    @property
+    def path(self) -> Path:
+        return KERNELS / self.file
+
+    @cached_property
+    def source(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a whole program rather than device code with a plan."""
+        return _MAIN.search(self.source) is not None
+
+    @cached_property
+    def sheet(self) -> KernelSheet:
+        return parse_kernel_sheet(self.source)
+
+    def tunables(self, *, repaired: bool) -> dict[str, Scalar]:
+        """The values that choose a twin, as `inspect` would be given them."""
+        if self.is_program:
+            return {SWITCH: 1} if repaired else {}
+        return {**self.sheet.space.default(), SWITCH: int(repaired)}
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """An exhibit as it is examined: the ill kernel or its repaired twin."""
+
+    exhibit: Exhibit
+    repaired: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.exhibit.name}{' (repaired)' if self.repaired else ''}"
+
+    @property
+    def planted(self) -> frozenset[str]:
+        """Tools that must fire."""
+        return frozenset() if self.repaired else frozenset(self.exhibit.expects)
+
+    @property
+    def true(self) -> frozenset[str]:
+        """Tools that may fire."""
+        if self.repaired:
+            return frozenset(self.exhibit.also_repaired)
+        return frozenset((*self.exhibit.expects, *self.exhibit.also))
+
+    @property
+    def bound(self) -> tuple[BoundClass, ...]:
+        """Right roofline classes."""
+        return self.exhibit.bound_repaired if self.repaired else self.exhibit.bound
+
+    @property
+    def tunables(self) -> dict[str, Scalar]:
+        return self.exhibit.tunables(repaired=self.repaired)
+
+
+def exhibits(path: Path = TRUTH) -> tuple[Exhibit, ...]:
+    """The truth table. InputError where it is not one."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise InputError(f"{path} is no truth table: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+
+
+def patients(all_exhibits: tuple[Exhibit, ...]) -> tuple[Patient, ...]:
+    """Both twins of every exhibit."""
+    return tuple(
+        Patient(exhibit, repaired) for exhibit in all_exhibits for repaired in (False, True)
+    )

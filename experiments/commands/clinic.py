@@ -1,0 +1,164 @@
+"""`clinic`: how often tools and classifier are right, on kernels known to be ill."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.clinic import study
+from experiments.clinic.exhibits import HALVES, exhibits, patients
+from experiments.clinic.scores import CLASSES, Examined, Scores, score
+from experiments.commands.tables import print_table
+from mcts.errors import InputError
+
+_SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
+
+
+def clinic(
+    *,
+    half: str,
+    recording: Path | None,
+    live: bool,
+    record: Path | None,
+    device: int,
+    cases: bool,
+    as_json: bool,
+) -> None:
+    """Print precision and recall per tool, the classifier's accuracy and its confusions."""
+    if half not in _SETS:
+        raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
+    chosen = patients(tuple(one for one in exhibits() if one.half in _SETS[half]))
+    if live or record is not None:
+        inspected = study.measured(chosen, device=device, on_progress=_say)
+        where = str(inspected[0][1].profile.hardware)
+        if record is not None:
+            study.record(inspected, record)
+            _say(f"recorded {len(inspected)} profiles in {record}")
+    else:
+        tape = recording or study.default_recording()
+        inspected = study.replayed(chosen, tape)
+        where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
+    examined = study.examine(inspected)
+    scores = score(examined)
+    if as_json:
+        print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
+        return
+    print(f"{len(examined) // 2} exhibits, ill and repaired, half: {half}; {where}")
+    _print_tools(scores)
+    _print_summary(scores)
+    _print_confusion(scores)
+    if cases:
+        _print_cases(examined)
+
+
+def _print_tools(scores: Scores) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("tool")
+    for title in ("planted", "found", "recall", "in first 5", "on twin", "fired", "precision"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in scores.tools:
+        planted = one.planted > 0
+        table.add_row(
+            one.tool,
+            str(one.planted) if planted else "",
+            str(one.found) if planted else "",
+            _share(one.recall),
+            str(one.shown) if planted else "",
+            str(one.relapsed) if planted else "",
+            str(one.fired),
+            _share(one.precision),
+        )
+    print_table(table)
+
+
+def _print_summary(scores: Scores) -> None:
+    print()
+    print(f"macro recall {_share(scores.macro_recall)}, macro precision "
+          f"{_share(scores.macro_precision)} (micro {_share(scores.micro_recall)}, "
+          f"{_share(scores.micro_precision)})")  # fmt: skip
+    print(f"planted bottlenecks among the first five findings: {_share(scores.shown)}")
+    print(f"planted tools that fired on the repaired twin: {scores.relapsed}")
+    print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.patients}")
+
+
+def _print_confusion(scores: Scores) -> None:
+    from rich.table import Table
+
+    present = [name for name in CLASSES if any(name in cell for cell in scores.confusion)]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("right class \\ given")
+    for name in present:
+        table.add_column(name, justify="right")
+    for right in present:
+        cells = (scores.confusion.get((right, given), 0) for given in present)
+        table.add_row(right, *(str(count) if count else "" for count in cells))
+    print()
+    print_table(table)
+
+
+def _print_cases(examined: Sequence[Examined]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("case", "class", "missed", "false alarms", "findings by rank"):
+        table.add_column(title, overflow="fold")
+    for one in examined:
+        right = "" if one.class_is_right else f" (should be {' or '.join(one.patient.bound)})"
+        table.add_row(
+            one.patient.name,
+            one.bound + right,
+            ", ".join(one.missed),
+            ", ".join(one.false_alarms),
+            ", ".join(one.fired),
+        )
+    print()
+    print_table(table)
+
+
+def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]) -> dict[str, Any]:
+    return {
+        "half": half,
+        "hardware": where,
+        "patients": scores.patients,
+        "macro_recall": scores.macro_recall,
+        "macro_precision": scores.macro_precision,
+        "micro_recall": scores.micro_recall,
+        "micro_precision": scores.micro_precision,
+        "in_first_five": scores.shown,
+        "fired_on_twin": scores.relapsed,
+        "class_accuracy": scores.class_accuracy,
+        "tools": [
+            {**asdict(one), "recall": one.recall, "precision": one.precision}
+            for one in scores.tools
+        ],
+        "confusion": [
+            {"right": right, "given": given, "count": count}
+            for (right, given), count in sorted(scores.confusion.items())
+        ],
+        "cases": [
+            {
+                "case": one.patient.exhibit.name,
+                "repaired": one.patient.repaired,
+                "class": one.bound,
+                "right_classes": one.patient.bound,
+                "fired": one.fired,
+                "missed": one.missed,
+                "false_alarms": one.false_alarms,
+            }
+            for one in examined
+        ],
+    }
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,176 @@
+"""The clinic: its truth table holds together, its scores count right, its recording is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.clinic import study
+from experiments.clinic.exhibits import HALVES, KERNELS, Exhibit, Patient, exhibits, patients
+from experiments.clinic.scores import Examined, score
+from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
+from mcts.errors import InputError
+from microtools import registry
+
+ALL = exhibits()
+TOOLS = {tool.name for tool in registry.BUILTIN}
+nvrtc = pytest.mark.skipif(
+    importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]"
+)
+
+
+def exhibit(**changes: object) -> Exhibit:
+    fields: dict[str, object] = {
+        "file": "x.cu", "half": "tuning", "ailment": "strided", "expects": ["coalescing"],
+        "also": ["global_latency"], "also_repaired": ["dram_saturated"], "class": ["memory"],
+        "class_repaired": ["memory", "mixed"], "why": "because",
+    }  # fmt: skip
+    return Exhibit.model_validate({**fields, **changes})
+
+
+def examined(
+    *tools: str, repaired: bool = False, bound: BoundClass = "memory", **changes: object
+) -> Examined:
+    findings = tuple(
+        Finding(tool=tool, axis="memory", strength=0.5, evidence=(), advice="") for tool in tools
+    )
+    roofline = Roofline(
+        bound=bound, confidence=1.0, gap=AxisGap(compute=0, memory=0, latency=0), near_peak=False,
+        method_budget={},
+    )  # fmt: skip
+    patient = Patient(exhibit(**changes), repaired)
+    return Examined(patient, Guidance(roofline=roofline, findings=findings))
+
+
+def test_every_kernel_has_its_truth_and_every_truth_its_kernel() -> None:
+    assert {one.file for one in ALL} == {path.name for path in KERNELS.glob("*.cu")}
+    assert len({one.file for one in ALL}) == len(ALL)
+
+
+def test_every_tool_named_exists_and_every_ailment_is_in_both_halves() -> None:
+    for one in ALL:
+        assert set(one.expects) | set(one.also) | set(one.also_repaired) <= TOOLS, one.file
+    ailments = [{one.ailment for one in ALL if one.half == half} for half in HALVES]
+    assert ailments[0] == ailments[1] and len(ailments[0]) >= 24
+
+
+def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
+    with pytest.raises(ValueError, match="planted"):
+        exhibit(also_repaired=["coalescing"])
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+def test_a_sheet_can_be_run_as_it_is(one: Exhibit) -> None:
+    assert "REPAIRED" in one.source
+    if not one.is_program:
+        one.sheet.check()
+        for repaired in (False, True):
+            values = one.tunables(repaired=repaired)
+            one.sheet.space.check(values)
+            work = one.sheet.work(dict(values))
+            assert work is not None and work.bytes > 0
+
+
+def test_scores_count_what_the_table_says() -> None:
+    scores = score(
+        [
+            examined("coalescing", "global_latency", "tail_wave"),
+            examined("dram_saturated", repaired=True, bound="mixed"),
+            examined(bound="latency"),
+            examined("coalescing", repaired=True, bound="compute"),
+        ]
+    )
+    by_name = {one.tool: one for one in scores.tools}
+    coalescing = by_name["coalescing"]
+    assert (coalescing.planted, coalescing.found, coalescing.fired) == (2, 1, 2)
+    assert (coalescing.true, coalescing.relapsed) == (1, 1)
+    assert by_name["tail_wave"].precision == 0.0 and by_name["global_latency"].precision == 1.0
+    assert scores.macro_recall == 0.5
+    assert scores.macro_precision == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+    assert scores.class_accuracy == 0.5
+    assert scores.confusion == {
+        ("memory", "memory"): 1, ("mixed", "mixed"): 1, ("memory", "latency"): 1,
+        ("memory", "compute"): 1,
+    }  # fmt: skip
+
+
+def test_a_planted_finding_below_the_fifth_is_found_but_not_shown() -> None:
+    others = ("a", "b", "c", "d", "e")
+    scores = score([examined(*others, "coalescing")])
+    assert (scores.macro_recall, scores.shown) == (1.0, 0.0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(sorted(TOOLS)), unique=True, max_size=6), st.booleans())
+    )
+)
+def test_shares_stay_shares(said: list[tuple[list[str], bool]]) -> None:
+    scores = score([examined(*tools, repaired=repaired) for tools, repaired in said])
+    shares = [scores.macro_recall, scores.macro_precision, scores.micro_precision, scores.shown]
+    assert all(share is None or 0 <= share <= 1 for share in shares)
+    assert sum(scores.confusion.values()) == len(said)
+    assert sum(one.fired for one in scores.tools) == sum(len(tools) for tools, _ in said)
+
+
+def test_the_recording_holds_every_twin() -> None:
+    found = study.replayed(patients(ALL), study.default_recording())
+    assert len(found) == 2 * len(ALL)
+    for patient, seen in found:
+        assert seen.time_us is not None and seen.time_us > 0, patient.name
+        assert seen.profile.kernels, patient.name
+
+
+def test_a_kernel_that_changed_since_is_refused(tmp_path: Path) -> None:
+    changed = exhibit(file=ALL[0].file)
+    changed.__dict__["source"] = ALL[0].source + "\n// changed"
+    with pytest.raises(InputError, match="as it is now"):
+        study.replayed([Patient(changed, False)], study.default_recording())
+
+
+def test_the_command_prints_table_and_json() -> None:
+    shown = CliRunner().invoke(app, ["clinic", "--half", "all", "--cases"])
+    assert shown.exit_code == 0, shown.output
+    assert "macro recall" in shown.stdout and ALL[0].name in shown.stdout
+    found = json.loads(CliRunner().invoke(app, ["clinic", "--json"]).stdout)
+    held_out = [one for one in ALL if one.half == "held_out"]
+    assert found["patients"] == 2 * len(held_out) == len(found["cases"])
+    assert CliRunner().invoke(app, ["clinic", "--half", "other"]).exit_code == 2
+
+
+def test_the_tools_read_right_on_the_half_nobody_tuned_on() -> None:
+    """The aims of the study, held so that a change of a threshold cannot lose them unseen."""
+    held_out = patients(tuple(one for one in ALL if one.half == "held_out"))
+    scores = score(study.examine(study.replayed(held_out, study.default_recording())))
+    assert scores.macro_recall is not None and scores.macro_recall >= 0.9
+    assert scores.macro_precision is not None and scores.macro_precision >= 0.8
+    assert scores.class_accuracy is not None and scores.class_accuracy >= 0.9
+
+
+@nvrtc
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    "one", [one for one in ALL if not one.is_program], ids=lambda one: one.name
+)
+def test_both_twins_compile_and_differ(one: Exhibit) -> None:
+    from profilers.inspecting import static_profile
+    from profilers.lowering import lower_plan
+
+    codes, calls = [], []
+    for repaired in (False, True):
+        values = one.tunables(repaired=repaired)
+        profile = static_profile(one.source, values)
+        codes.append({item.name: item.sass.code_hash for item in profile.kernels if item.sass})
+        buffers = frozenset(item.name for item in one.sheet.buffer)
+        calls.append(
+            lower_plan(one.sheet, values, shape=one.sheet.shape, buffers=buffers, place="plan")
+        )
+    assert codes[0] and codes[1]
+    assert codes[0] != codes[1] or calls[0] != calls[1]
