@@ -84,7 +84,12 @@ class Scores:
 
     @property
     def macro_precision(self) -> float | None:
-        """Mean precision over the tools that fired."""
+        """Mean precision over the tools that were planted and fired."""
+        return _mean(score.precision for score in self.tools if score.planted)
+
+    @property
+    def macro_precision_of_all(self) -> float | None:
+        """Mean precision over all tools that fired, planted or not."""
         return _mean(score.precision for score in self.tools)
 
     @property

@@ -79,9 +79,16 @@ def _print_tools(scores: Scores) -> None:
 
 def _print_summary(scores: Scores) -> None:
     print()
-    print(f"macro recall {_share(scores.macro_recall)}, macro precision "
-          f"{_share(scores.macro_precision)} (micro {_share(scores.micro_recall)}, "
-          f"{_share(scores.micro_precision)})")  # fmt: skip
+    planted = sum(one.planted > 0 for one in scores.tools)
+    print(
+        f"over the {planted} planted tools: macro recall {_share(scores.macro_recall)}, "
+        f"macro precision {_share(scores.macro_precision)}"
+    )
+    print(
+        f"over all {len(scores.tools)} tools: macro precision "
+        f"{_share(scores.macro_precision_of_all)}, micro precision "
+        f"{_share(scores.micro_precision)}, micro recall {_share(scores.micro_recall)}"
+    )
     print(f"planted bottlenecks among the first five findings: {_share(scores.shown)}")
     print(f"planted tools that fired on the repaired twin: {scores.relapsed}")
     print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.patients}")
@@ -128,6 +135,7 @@ def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]
         "patients": scores.patients,
         "macro_recall": scores.macro_recall,
         "macro_precision": scores.macro_precision,
+        "macro_precision_of_all": scores.macro_precision_of_all,
         "micro_recall": scores.micro_recall,
         "micro_precision": scores.micro_precision,
         "in_first_five": scores.shown,

@@ -154,7 +154,8 @@ def test_memory_tools_prints_what_a_replay_taught(tmp_path: Path) -> None:
     tools = json.loads(shown.stdout)["tools"]
     assert tools and all(row["fired"] > 0 for row in tools)
     assert any(row["followed"] > 0 and row["mean_gain"] > 0 for row in tools)
-    table = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory)])
+    wide = {"COLUMNS": "200"}
+    table = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory)], env=wide)
     assert tools[0]["tool"] in table.stdout and "followed" in table.stdout
     # What the run began with is in its configuration, so that a resumed one ranks alike.
     config = (out / "config.toml").read_text()

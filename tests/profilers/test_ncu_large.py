@@ -17,7 +17,7 @@ SECONDS = 60.0
 """Far more than it takes, for machines that are busy with other things."""
 MEGABYTES = 250.0
 _READ = """
-import json, resource, sys, time
+import re, sys, time
 from pathlib import Path
 from mcts.errors import InputError
 from profilers.ncu import read_report
@@ -27,7 +27,9 @@ try:
     print(len(report.kernels), report.missing)
 except InputError as error:
     print("error", error)
-print(time.monotonic() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not getrusage: what a process reports there begins with what its parent held when it forked.
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
+print(time.monotonic() - start, int(peak[1]) / 1024)
 """
 HEAD, UNITS, ROW = [
     line for line in (DATA / "three_kernels.csv").read_text().splitlines() if line[:1] == '"'
