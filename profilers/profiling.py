@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ TIMELINE, SASS = "timeline", "sass"
 """Keys in `Profile.missing` for a level of profiling that is not there as a whole."""
 MOST_LAUNCHES = 16
 """Distinct launches of one call that are put under the counters; a launch costs tens of passes."""
-_START_S = 60.0
+_START_S = 30.0
 _PER_LAUNCH_S = 10.0
 MOST_RESTARTS = 8
 """Starts of the profiler for one batch: each but the first follows a kernel that ended it."""
@@ -80,6 +81,8 @@ class Counters:
 
     launches: list[dict[str, Metric]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+    deadly: bool = False
+    """It ended the profiled process, or did not end itself: it is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,8 @@ def profile_all(
     """
     todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
     counters = _counters(todo, device=device, support=support)
-    timelines = _timelines(todo, device=device, support=support)
+    alive = {index: item for index, item in todo.items() if not counters[index].deadly}
+    timelines = _timelines(alive, device=device, support=support)
     profiled = []
     for index, item in enumerate(requests):
         if isinstance(item, str):
@@ -123,10 +127,6 @@ def _counters(
         if not left:
             break
         found |= _collect(left, device=device, support=support)
-        culprit = next((index for index in left if index not in found), None)
-        if culprit is not None:
-            ended = "the profiled process ended while this kernel ran"
-            found[culprit] = Counters(missing={ncu.TOOL: ended})
     given_up = Counters(missing={ncu.TOOL: "not profiled: too many others ended the process"})
     return {index: found.get(index, given_up) for index in requests}
 
@@ -134,23 +134,38 @@ def _counters(
 def _collect(
     requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
 ) -> dict[int, Counters]:
-    """Run the profiler once; counters by request for the variants it got to."""
+    """Run the profiler once; counters by request for the variants it got to, and for the one
+    that ended it. What ncu collected before it had to be stopped is lost."""
     launches = sum(len(item.watched) for item in requests.values())
     with tempfile.TemporaryDirectory(prefix="rooftree-profile-") as name:
         folder = Path(name)
         progress = folder / "progress.jsonl"
         spec = folder / "spec.json"
         spec.write_text(json.dumps(target_spec(requests, device, support, progress)))
+        limit_s = _START_S + _PER_LAUNCH_S * launches
+        begin = time.monotonic()
         report = ncu.collect(
             [sys.executable, "-m", "profilers.ncu.target", str(spec)],
             env=child_environment(),
             cwd=folder,
-            timeout_s=_START_S + _PER_LAUNCH_S * launches,
+            timeout_s=limit_s,
         )
-        lines = _read_progress(progress)
-    if not report.kernels and not any("fatal" in line for line in lines):
+        stopped = time.monotonic() - begin >= limit_s
+        started, lines = progress.is_file(), _read_progress(progress)
+    if not started:  # the profiler itself did not get that far
         return {index: Counters(missing=dict(report.missing)) for index in requests}
-    return assign(report, lines, requests)
+    told = {line["variant"] for line in lines}
+    culprit = next((index for index in requests if index not in told), None)
+    if stopped and culprit is not None:
+        return {culprit: _deadly(f"not ended after {limit_s:.0f} s, and was stopped")}
+    found = assign(report, lines, requests)
+    if culprit is not None:
+        found[culprit] = _deadly("the profiled process ended while this kernel ran")
+    return found
+
+
+def _deadly(reason: str) -> Counters:
+    return Counters(missing={ncu.TOOL: reason}, deadly=True)
 
 
 def assign(
@@ -170,6 +185,7 @@ def assign(
         counters = found[line["variant"]] = Counters(missing=dict(report.missing))
         if "error" in line:
             counters.missing[ncu.TOOL] = f"not profiled: {line['error']}"
+            counters.deadly = bool(line.get("fatal"))
         for place, _ in request.watched[: line["launches"]]:
             name = request.call.steps[place].kernel
             kernel = next((item for item in stream if item.name == name), None)
@@ -216,6 +232,8 @@ def _profile(
     time_us = request.time_us
     if isinstance(timeline, str):
         missing[TIMELINE] = timeline
+    elif counters.deadly:
+        missing[TIMELINE] = "not run again after it ended the profiler"
     elif timeline is not None:
         seen = timeline.facts
         time_us = time_us if time_us is not None else timeline.time_us

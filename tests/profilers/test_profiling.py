@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +65,28 @@ def test_a_report_that_stops_early_leaves_gaps() -> None:
     assert "b" in found[0].missing["ncu"]
 
 
-def deadly(monkeypatch: pytest.MonkeyPatch, culprits: set[int]) -> list[list[int]]:
-    """A profiled process that ends at each of `culprits`; returns what each start was asked."""
+def deadly(
+    monkeypatch: pytest.MonkeyPatch, culprits: set[int], *, hang: bool = False
+) -> list[list[int]]:
+    """A profiled process that ends, or hangs, at each of `culprits`; what each start was asked."""
     asked: list[list[int]] = []
+    clock = [0.0]
 
-    def collect(requests: dict[int, Any], **_: Any) -> dict[int, Counters]:
-        asked.append(list(requests))
-        seen: dict[int, Counters] = {}
-        for index in requests:
-            if index in culprits:
-                break
-            seen[index] = Counters(launches=[{}])
-        return seen
+    def collect(command: Sequence[str], *, timeout_s: float, **_: Any) -> NcuReport:
+        spec = json.loads(Path(command[-1]).read_text())
+        wanted = [variant["index"] for variant in spec["variants"]]
+        asked.append(wanted)
+        done = list(takewhile(lambda index: index not in culprits, wanted))
+        Path(spec["progress"]).write_text(
+            "".join(json.dumps({"variant": index, "launches": 1}) + "\n" for index in done)
+        )
+        if hang and len(done) < len(wanted):
+            clock[0] += timeout_s
+            return NcuReport((), {"ncu": "was stopped"})
+        return report(*["a"] * len(done)) if done else NcuReport((), {"ncu": "nothing"})
 
-    monkeypatch.setattr(profiling, "_collect", collect)
+    monkeypatch.setattr(profiling.ncu, "collect", collect)
+    monkeypatch.setattr(profiling.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
     return asked
 
@@ -95,6 +106,29 @@ def test_a_kernel_that_ends_the_process_is_blamed_and_the_others_are_profiled(
     assert asked == [[0, 1, 2, 3], [1, 2, 3], [3]]
     assert "while this kernel ran" in missing[0]["ncu"] and "ncu" in missing[2]
     assert "ncu" not in missing[1] and "ncu" not in missing[3]
+
+
+def test_a_kernel_that_never_ends_costs_the_others_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = deadly(monkeypatch, {1}, hang=True)
+    missing = profile_missing(3)
+    assert asked == [[0, 1, 2], [0, 2]]
+    assert "not ended after" in missing[1]["ncu"] and "ncu" not in missing[0] | missing[2]
+
+
+def test_a_deadly_kernel_is_not_run_again_for_a_timeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadly(monkeypatch, {0})
+    wanted: list[list[int]] = []
+    monkeypatch.setattr(
+        profiling, "_timelines", lambda requests, **_: wanted.append(list(requests)) or {}
+    )
+    requests = [replace(request("a"), timeline=True)] * 2
+    first, second = profiling.profile_all(
+        requests, hardware=Hardware(name="d"), device=0, support=Path("s")
+    )
+    assert wanted == [[1]] and "not run again" in first.profile.missing["timeline"]
+    assert "timeline" not in second.profile.missing
 
 
 def test_too_many_deadly_kernels_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
