@@ -43,8 +43,8 @@ def judge(case: Case) -> Finding | None:
         ),
         advice=(
             f"Kernels run in {seen.streams} streams, but there are {what} for only {overlap:.0%} "
-            "of the time. Look for what serialises them: launches in the default stream (create the "
-            "others with cudaStreamNonBlocking), cudaMalloc, cudaFree or copies from pageable "
+            "of the time. Look for what serialises them: launches in the default stream (create "
+            "the others with cudaStreamNonBlocking), cudaMalloc, cudaFree or copies from pageable "
             "memory between them, or a wait of the host after each. Small kernels that belong "
             "together may as well become one grid."
         ),
