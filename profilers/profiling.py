@@ -81,8 +81,8 @@ class Counters:
 
     launches: list[dict[str, Metric]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    deadly: bool = False
-    """It ended the profiled process, or did not end itself: it is not run again."""
+    endless: bool = False
+    """It did not end and was stopped: it is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def profile_all(
     """
     todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
     counters = _counters(todo, device=device, support=support)
-    alive = {index: item for index, item in todo.items() if not counters[index].deadly}
+    alive = {index: item for index, item in todo.items() if not counters[index].endless}
     timelines = _timelines(alive, device=device, support=support)
     profiled = []
     for index, item in enumerate(requests):
@@ -157,15 +157,13 @@ def _collect(
     told = {line["variant"] for line in lines}
     culprit = next((index for index in requests if index not in told), None)
     if stopped and culprit is not None:
-        return {culprit: _deadly(f"not ended after {limit_s:.0f} s, and was stopped")}
+        late = f"the kernel had not ended after {limit_s:.0f} s and was stopped"
+        return {culprit: Counters(missing={ncu.TOOL: late}, endless=True)}
     found = assign(report, lines, requests)
     if culprit is not None:
-        found[culprit] = _deadly("the profiled process ended while this kernel ran")
+        ended = "the profiled process ended while this kernel ran"
+        found[culprit] = Counters(missing={ncu.TOOL: ended})
     return found
-
-
-def _deadly(reason: str) -> Counters:
-    return Counters(missing={ncu.TOOL: reason}, deadly=True)
 
 
 def assign(
@@ -185,7 +183,6 @@ def assign(
         counters = found[line["variant"]] = Counters(missing=dict(report.missing))
         if "error" in line:
             counters.missing[ncu.TOOL] = f"not profiled: {line['error']}"
-            counters.deadly = bool(line.get("fatal"))
         for place, _ in request.watched[: line["launches"]]:
             name = request.call.steps[place].kernel
             kernel = next((item for item in stream if item.name == name), None)
@@ -232,8 +229,8 @@ def _profile(
     time_us = request.time_us
     if isinstance(timeline, str):
         missing[TIMELINE] = timeline
-    elif counters.deadly:
-        missing[TIMELINE] = "not run again after it ended the profiler"
+    elif counters.endless:
+        missing[TIMELINE] = "not run again, because it does not end"
     elif timeline is not None:
         seen = timeline.facts
         time_us = time_us if time_us is not None else timeline.time_us
