@@ -17,6 +17,7 @@ _WHAT_FAILED = {
     "runtime_error": "It failed when it ran",
     "timed_out": "It ran out of time",
     "suspect": "Its measurement cannot be believed",
+    "refused": "It does not do the task's work",
 }
 
 

@@ -88,8 +88,9 @@ class ReplayEvaluator:
         timed = record.measured
         return Evaluation(
             candidate_id=candidate.id,
-            # A recording keeps no times of a suspect variant, which Evaluation would require.
-            status="wrong_result" if record.status == "suspect" else record.status,
+            # A recording keeps neither the times of a suspect variant nor a refusal's evidence,
+            # which Evaluation would require.
+            status="wrong_result" if record.status in _DOUBTED else record.status,
             message=record.message,
             build=build,
             verification=_verification(record) if record.status in _COMPARED else None,
@@ -166,7 +167,8 @@ class ReplayEvaluator:
         return tuple(generator.choices(record.runtimes_us, k=len(record.runtimes_us)))
 
 
-_COMPARED = frozenset({"measured", "wrong_result", "suspect"})
+_DOUBTED = frozenset({"suspect", "refused"})
+_COMPARED = frozenset({"measured", "wrong_result"}) | _DOUBTED
 
 
 def _build(record: RecordedConfiguration) -> Build:

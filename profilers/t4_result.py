@@ -34,6 +34,7 @@ _INVALIDITY_OF: dict[Status, str] = {
     "timed_out": "timeout",
     "wrong_result": "correctness",
     "suspect": "correctness",
+    "refused": "correctness",
 }
 _MESSAGES: dict[str, str] = {
     "compile": "recorded as failing to compile",

@@ -5,8 +5,10 @@ from mcts.domain.candidate import Candidate
 from mcts.domain.evaluation import (
     FAILED,
     Build,
+    CheatClass,
     Energy,
     Evaluation,
+    Refusal,
     Status,
     Timing,
     Verification,
@@ -15,6 +17,7 @@ from mcts.domain.expressions import Scalar, evaluate, evaluate_int
 from mcts.domain.guidance import Evidence, Finding, Guidance, Level
 from mcts.domain.hardware import Ceilings, Hardware
 from mcts.domain.identity import canonical_json, tagged_hash
+from mcts.domain.isolation import Isolation, IsolationLevel
 from mcts.domain.kernel_sheet import KernelSheet, parse_kernel_sheet
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
@@ -43,7 +46,16 @@ from mcts.domain.profile import (
     SassLoop,
     TimelineFacts,
 )
-from mcts.domain.task import Buffer, Cost, Dialect, KernelTask, MathUnit, Tolerance, Workload
+from mcts.domain.task import (
+    Buffer,
+    Cost,
+    Dialect,
+    KernelTask,
+    MathUnit,
+    Policy,
+    Tolerance,
+    Workload,
+)
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
 from mcts.domain.work import Work
 
@@ -59,6 +71,7 @@ __all__ = [
     "Build",
     "Candidate",
     "Ceilings",
+    "CheatClass",
     "Configuration",
     "Cost",
     "Dialect",
@@ -69,6 +82,8 @@ __all__ = [
     "Guidance",
     "Hardware",
     "InstructionKind",
+    "Isolation",
+    "IsolationLevel",
     "KernelProfile",
     "KernelSheet",
     "KernelTask",
@@ -80,7 +95,9 @@ __all__ = [
     "MemoryLevel",
     "Metric",
     "Noun",
+    "Policy",
     "Profile",
+    "Refusal",
     "Roofline",
     "SassFacts",
     "SassLoop",

@@ -7,14 +7,52 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mcts.domain.base import Noun
+from mcts.domain.isolation import Isolation
 from mcts.domain.profile import Profile
 
 Status = Literal[
-    "compile_failed", "wrong_result", "runtime_error", "timed_out", "suspect", "measured"
+    "compile_failed",
+    "wrong_result",
+    "runtime_error",
+    "timed_out",
+    "suspect",
+    "refused",
+    "measured",
 ]
 FAILED: frozenset[Status] = frozenset(
-    {"compile_failed", "wrong_result", "runtime_error", "timed_out", "suspect"}
+    {"compile_failed", "wrong_result", "runtime_error", "timed_out", "suspect", "refused"}
 )
+CheatClass = Literal[
+    "side_stream",
+    "background_work",
+    "lazy_output",
+    "batched_calls",
+    "pointer_cache",
+    "content_cache",
+    "cached_weights",
+    "stale_memory",
+    "reads_reference",
+    "poisons_reference",
+    "patched_timer",
+    "patched_harness",
+    "forged_result",
+    "edited_grader",
+    "phase_detection",
+    "sabotaged_sampling",
+    "input_mutation",
+    "shrunk_task",
+    "fallback",
+    "wraps_reference",
+    "precision_downgrade",
+    "degenerate_task",
+    "skipped_work",
+    "hard_coded",
+    "tolerance_abuse",
+    "cache_persistence",
+    "garbage",
+    "leak",
+]
+"""How a candidate can score without doing the task's work, one name for each class."""
 
 
 class Build(Noun):
@@ -29,11 +67,19 @@ class Build(Noun):
     cubin_sha256: str | None = None
 
 
+class Refusal(Noun):
+    """Evidence that a candidate scores without doing the task's work: its class, what was seen."""
+
+    cheat: CheatClass
+    evidence: str
+
+
 class Verification(Noun):
     """Comparison with the reference over `rounds` fresh inputs.
 
     `max_error` is the greatest |out - ref|; `worst_ratio` the greatest |out - ref| over what the
-    tolerance allows there, so that a passing result has a ratio of at most 1.
+    tolerance allows there, so that a passing result has a ratio of at most 1. `error_ratio` is the
+    root mean square error over that of an honest implementation in the task's own precision.
     `detail` says where and how much, for a repair.
     """
 
@@ -41,6 +87,7 @@ class Verification(Noun):
     rounds: int = Field(ge=0)
     max_error: float | None = None
     worst_ratio: float | None = None
+    error_ratio: float | None = None
     detail: str = ""
 
 
@@ -49,6 +96,8 @@ class Timing(Noun):
 
     `speedup_low` and `speedup_high` bound a 95 % bootstrap interval. `host_us` is the wall clock
     per call over a batch, an independent check on the events. `samples_us` are the single calls.
+    `detectable` is the least relative difference that so many rounds can tell from none;
+    `baseline` says what the speedup is over.
     """
 
     median_us: float = Field(gt=0, allow_inf_nan=False)
@@ -60,6 +109,8 @@ class Timing(Noun):
     speedup_high: float = Field(gt=0, allow_inf_nan=False)
     rounds: int = Field(gt=0)
     host_us: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    detectable: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    baseline: str = "baseline"
     samples_us: tuple[float, ...] = ()
     baseline_samples_us: tuple[float, ...] = ()
 
@@ -73,12 +124,21 @@ class Timing(Noun):
 
 
 class Energy(Noun):
-    """Energy per call in millijoules over a window of `window_s` seconds, with its interval."""
+    """Energy per call in millijoules over a window of `window_s` seconds, with its interval.
+
+    `idle_w` is the power of the idle device, already taken off where it is given; `baseline_mj`
+    the baseline's energy per call, measured in the same way beside it; `limits` says what the
+    sensor could not resolve.
+    """
 
     energy_mj: float = Field(gt=0)
     low_mj: float = Field(gt=0)
     high_mj: float = Field(gt=0)
     window_s: float = Field(gt=0)
+    idle_w: float | None = Field(default=None, ge=0)
+    baseline_mj: float | None = Field(default=None, gt=0)
+    windows: int | None = Field(default=None, gt=0)
+    limits: str = ""
 
 
 class Evaluation(Noun):
@@ -88,7 +148,11 @@ class Evaluation(Noun):
     wrong_result: built and compared, and the comparison did not pass; no timing.
     runtime_error, timed_out: may have been built; no timing, no profile.
     suspect: has a timing that cannot be believed, with the reason in `message`; never a result.
+    refused: there is evidence that it does not do the task's work; its claims are no result.
     measured: built (unless replayed from a recording without build facts), passed, timed.
+
+    `isolation` is what held the candidate while it ran; `notes` say what a reader of the numbers
+    should know besides.
     """
 
     candidate_id: str
@@ -99,6 +163,9 @@ class Evaluation(Noun):
     timing: Timing | None = None
     profile: Profile | None = None
     energy: Energy | None = None
+    refusal: Refusal | None = None
+    isolation: Isolation | None = None
+    notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _status_decides(self) -> Evaluation:
@@ -108,14 +175,17 @@ class Evaluation(Noun):
             "runtime_error": {"build", "verification"},
             "timed_out": {"build", "verification"},
             "suspect": {"build", "verification", "timing"},
+            "refused": {"build", "verification", "timing", "refusal"},
             "measured": {"build", "verification", "timing", "profile", "energy"},
         }
         required: dict[Status, set[str]] = {
             "wrong_result": {"verification"},
             "suspect": {"timing"},
+            "refused": {"refusal"},
             "measured": {"verification", "timing"},
         }
-        present = {name for name in allowed["measured"] if getattr(self, name) is not None}
+        parts = set().union(*allowed.values())
+        present = {name for name in parts if getattr(self, name) is not None}
         if extra := present - allowed[self.status]:
             raise ValueError(f"an evaluation with status {self.status} has no {min(extra)}")
         if absent := required.get(self.status, set()) - present:

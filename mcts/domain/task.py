@@ -70,11 +70,29 @@ class Cost(Noun):
     math: MathUnit = "fp32"
 
 
+class Policy(Noun):
+    """What a candidate of a `kernelbench` task may do.
+
+    precision: `task` bounds its error by that of the problem's own model as PyTorch runs it by
+    default, `tf32` by that of the model with TF32 matrix products and convolutions.
+    weights: `mutable` weights change between calls, so that nothing derived from them may be kept
+    unless it notices; `frozen` ones do not.
+    libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
+    hidden_shapes: also verified on another batch size; a candidate may refuse it, not get it wrong.
+    """
+
+    precision: Literal["task", "tf32"] = "task"
+    weights: Literal["mutable", "frozen"] = "mutable"
+    libraries: Literal["allowed", "forbidden"] = "allowed"
+    hidden_shapes: bool = True
+
+
 class KernelTask(Noun):
     """A task: what is computed, and the baseline that speedups are measured against.
 
-    `reference` is Python source defining ``reference(**inputs)`` over float64 numpy arrays.
-    A `space` task has neither source nor reference.
+    `reference` is Python source: for `cuda` it defines ``reference(**inputs)`` over float64 numpy
+    arrays, for `kernelbench` it is the problem file itself, whose ``Model`` and ``get_inputs`` say
+    all there is to know of buffers. A `space` task has neither source nor reference.
     """
 
     name: str
@@ -87,6 +105,7 @@ class KernelTask(Noun):
     cost: Cost | None = None
     tolerance: Tolerance = Tolerance()
     space: TunableSpace = TunableSpace()
+    policy: Policy = Policy()
 
     @model_validator(mode="after")
     def _consistent(self) -> KernelTask:
@@ -96,7 +115,7 @@ class KernelTask(Noun):
             if self.reference is None:
                 raise ValueError("a task with source needs a reference")
             roles = {buffer.role for buffer in self.buffers}
-            if "output" not in roles:
+            if "output" not in roles and self.dialect != "kernelbench":
                 raise ValueError("no buffer has the role output")
         variables = {frozenset(workload.shape) for workload in self.workloads}
         if len(variables) > 1:
