@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mcts.errors import WorldError
-from profilers.protocol import DeadlineError, FrameError, read_frame, write_frame
+from profilers.channel import Channel, ChildGone, make_ends
+from profilers.sandbox import Jail
+from profilers.sandbox.launch import launch_command
+from profilers.sandbox.probe import read_report
+from profilers.supervised import kill_carrying
+
+__all__ = ["Child", "ChildGone", "allow_listed", "child_environment", "describe_ending"]
 
 _ALLOWED = frozenset(
     {"PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV",
@@ -26,7 +30,10 @@ _ALLOWED = frozenset(
 _ALLOWED_PREFIXES = ("LC_", "CUDA_")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"://[^/@\s]+@")
-_OUTPUT_CAP = 8192
+_MARK = "ROOFTREE_CHILD"
+"""Names, in its environment, the child that a process descends from."""
+
+_GUARDIAN_S = 5.0
 
 
 def allow_listed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -52,61 +59,69 @@ def child_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     return environment
 
 
-class ChildGone(Exception):
-    """The child crashed, hung or broke the protocol. It has been killed.
+class Child(Channel):
+    """A process of its own, in its own session, held by a jail where one is given.
 
-    `hung` tells a deadline from a crash; `output` is the end of what it printed.
-    """
-
-    def __init__(self, reason: str, *, hung: bool, output: str) -> None:
-        super().__init__(reason)
-        self.hung = hung
-        self.output = output
-
-
-class Child:
-    """A child in its own session that answers one request at a time over dedicated pipes.
-
-    Its stdin stays open as a lifeline: it reads end-of-file there when the parent dies. What it
-    prints is kept up to a cap. Not thread-safe.
+    Its stdin stays open as a lifeline: it reads end-of-file there when the parent dies.
     """
 
     def __init__(
-        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str] | None = None,
+        jail: Jail | None = None,
+        descriptors: bool = False,
     ) -> None:
         """Start `argv` with ``--requests FD --replies FD`` appended.
 
+        With `descriptors` also ``--descriptors FD``, a socket for `descriptors.Descriptors`. A jail
+        must let its process see `argv`, in `readable` where that is no installed program.
         Raises WorldError where the process cannot be started.
         """
-        theirs_in, self._requests = os.pipe()
-        self._replies, theirs_out = os.pipe()
+        ours, theirs = make_ends(report=jail is not None, descriptors=descriptors)
+        command = [*argv, "--requests", str(theirs.requests), "--replies", str(theirs.replies)]
+        if descriptors:
+            command += ["--descriptors", str(theirs.descriptors)]
+        if jail is not None:
+            command = launch_command(jail, command, report=theirs.report)
+        name, value = _MARK, secrets.token_hex(8)
+        self._mark = f"{name}={value}"
+        variables = child_environment() if environment is None else environment
         try:
             self._process = subprocess.Popen(
-                [*argv, "--requests", str(theirs_in), "--replies", str(theirs_out)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                command,
+                stdin=theirs.lifeline,
+                stdout=theirs.output,
                 stderr=subprocess.STDOUT,
-                pass_fds=(theirs_in, theirs_out),
+                pass_fds=[fd for fd in theirs.open() if fd not in (theirs.lifeline, theirs.output)],
                 cwd=cwd,
-                env=dict(child_environment() if environment is None else environment),
+                env={**variables, name: value},
                 start_new_session=True,
             )
         except OSError as error:
-            self._close_pipes()
+            ours.close()
             raise WorldError(f"cannot start {argv[0]}: {error}") from error
         finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-        os.set_blocking(self._requests, False)
-        os.set_blocking(self._replies, False)
-        self._output = b""
-        self._reader = threading.Thread(target=self._drain, daemon=True)
-        self._reader.start()
+            theirs.close()
+        self._guarded = jail is not None
+        super().__init__(ours)
 
     @classmethod
-    def module(cls, name: str, *, cwd: Path, arguments: Sequence[str] = ()) -> Child:
-        """Start ``python -m name``."""
-        return cls([sys.executable, "-m", name, *arguments], cwd=cwd)
+    def module(
+        cls,
+        name: str,
+        *,
+        cwd: Path,
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        jail: Jail | None = None,
+        descriptors: bool = False,
+    ) -> Child:
+        """Start ``python -m name``; nothing is ever imported from `cwd`."""
+        command = [sys.executable, "-P", "-m", name, *arguments]
+        return cls(command, cwd=cwd, environment=environment, jail=jail, descriptors=descriptors)
 
     @property
     def pid(self) -> int:
@@ -116,59 +131,42 @@ class Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def request(self, message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """Send a request and return the reply; ChildGone, and the child killed, without one."""
-        deadline = time.monotonic() + timeout_s
-        try:
-            write_frame(self._requests, message, deadline=deadline)
-            reply = read_frame(self._replies, deadline=deadline)
-        except DeadlineError:
-            raise self._gone(f"no answer within {timeout_s:.3g} s", hung=True) from None
-        except (FrameError, OSError) as error:
-            raise self._gone(str(error), hung=False) from None
-        except BaseException:  # interrupted: a late reply would be taken for the next one's
-            self.kill()
-            raise
-        if reply is None:
-            raise self._gone("it ended", hung=False)
-        return reply
-
     def kill(self) -> None:
-        """SIGKILL the whole process group and reap the child; idempotent."""
+        """SIGKILL all that it started, wherever that went, and bury it; idempotent."""
+        if self._ends.requests < 0:
+            return
+        if self._guarded and self._has_entered():
+            # Its guardian ends all that is in the jail, and only then itself.
+            self._cut_lifeline()
+            self._wait(_GUARDIAN_S)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
+        self._wait(30)
+        self._close()
+        if self._held is None or not self._held.has("pid"):
+            kill_carrying(self._mark)
+
+    def _has_entered(self) -> bool:
+        if self._held is None:
+            with contextlib.suppress(WorldError, OSError, ValueError):
+                self._held = read_report(self._ends.report, timeout_s=0)
+        return self._held is not None
+
+    def _ending(self, *, timeout_s: float) -> str | None:
+        self._wait(timeout_s)
+        code = self._process.poll()
+        return describe_ending(code) if code else None
+
+    def _wait(self, timeout_s: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=30)
-        self._close_pipes()
+            self._process.wait(timeout=timeout_s)
 
-    def _gone(self, reason: str, *, hung: bool) -> ChildGone:
-        if not hung:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=1)
-            code = self._process.poll()
-            if code is not None and code < 0:
-                reason = f"killed by {signal.Signals(-code).name}"
-            elif code:
-                reason = f"ended with exit code {code}"
-        self.kill()
-        self._reader.join(timeout=1)
-        return ChildGone(reason, hung=hung, output=self._output.decode(errors="replace").strip())
 
-    def _drain(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        with contextlib.suppress(OSError, ValueError), stream:
-            while part := os.read(stream.fileno(), 65536):
-                self._output = (self._output + part)[-_OUTPUT_CAP:]
-
-    def _close_pipes(self) -> None:
-        for name in ("_requests", "_replies"):
-            fd = getattr(self, name, -1)
-            if fd >= 0:
-                os.close(fd)
-                setattr(self, name, -1)
-        process: subprocess.Popen[bytes] | None = getattr(self, "_process", None)
-        if process is not None and process.stdin is not None:
-            with contextlib.suppress(OSError):
-                process.stdin.close()
+def describe_ending(code: int) -> str:
+    """What an exit code says; negative for a signal."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"killed by {signal.Signals(-code).name}"
+    return f"killed by signal {-code}"

@@ -29,9 +29,13 @@ class DeadlineError(Exception):
 def write_frame(fd: int, message: Mapping[str, Any], *, deadline: float | None = None) -> None:
     """Send `message`; `deadline` is a `time.monotonic` instant (needs a non-blocking `fd`).
 
-    Raises FrameError for a message over the cap, DeadlineError, BrokenPipeError.
+    Raises FrameError for a message over the cap or that JSON cannot hold (NaN is none of its
+    numbers), DeadlineError, BrokenPipeError.
     """
-    body = json.dumps(message, separators=(",", ":")).encode()
+    try:
+        body = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FrameError(f"a message is no JSON: {error}") from None
     if len(body) > MAX_FRAME_BYTES:
         raise FrameError(f"a frame of {len(body)} bytes is over the cap of {MAX_FRAME_BYTES}")
     data = memoryview(_PREFIX.pack(len(body)) + body)
@@ -60,12 +64,24 @@ def read_frame(fd: int, *, deadline: float | None = None) -> dict[str, Any] | No
     if len(body) < size:
         raise FrameError(f"the channel closed after {len(body)} of {size} bytes of a frame")
     try:
-        message = json.loads(body)
-    except ValueError:
+        message = json.loads(body, parse_constant=_refuse, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         raise FrameError("a frame holds no JSON") from None
     if not isinstance(message, dict):
         raise FrameError(f"a frame holds a JSON {type(message).__name__}, not an object")
     return message
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two equal ones, readers may take either."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key appears twice")
+    return made
 
 
 def _read(fd: int, size: int, deadline: float | None) -> bytes:

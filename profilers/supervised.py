@@ -9,14 +9,22 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _OUTPUT_CAP = 32 * 1024
+_CHUNK = 65536
+_FREE_BYTES = 4 * 2**20
+_FLOOD_PAUSE_S = 0.002
+_LAST_READS = 16
+_SWEEPS = 50
+_SWEEP_PAUSE_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +54,25 @@ def run_to_end(
 
     `folder` must be private to this run: what outlives the command is found by it.
     """
+    printed, theirs = os.pipe()
     try:
         process = subprocess.Popen(
             list(command), env={**env, "TMPDIR": str(folder)}, cwd=cwd, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            stdout=theirs, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
+        os.close(printed)
         return Ended("", f"could not be started: {error.strerror or error}")
-    printed = _Tail(process)
+    finally:
+        os.close(theirs)
+    tail = Tail(printed, _OUTPUT_CAP)
     code: int | None = None
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(timeout=timeout_s)
     finally:
         _kill(process, folder)
-    output = printed.text()
+        output = tail.finish(timeout_s=2)
     if code is None:
         return Ended(output, f"was stopped after {timeout_s:.3g} s", stopped=True)
     return Ended(output, _how(code, output), code)
@@ -87,24 +99,71 @@ def _how(code: int, output: str) -> str | None:
     return f"{describe_status(code)}: {said}" if said else describe_status(code)
 
 
-class _Tail:
-    """Keeps the end of what a process prints, so that a flood costs no memory."""
+class Tail:
+    """Keeps the end of what processes print into a pipe, so that a flood costs no memory.
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        self._stream = process.stdout
+    Past the first megabytes it reads slowly: who prints without end waits, instead of taking a
+    core of the judge's.
+    """
+
+    def __init__(self, fd: int, cap: int) -> None:
+        """Take over `fd`, the pipe's read end; keep the last `cap` bytes."""
+        self._fd = fd
+        self._cap = cap
         self._kept = b""
+        self._wake, self._waker = os.pipe()
+        os.set_blocking(fd, False)
         self._reader = threading.Thread(target=self._drain, daemon=True)
         self._reader.start()
 
     def text(self) -> str:
-        self._reader.join(timeout=2)
+        """What was kept until now."""
         return self._kept.decode(errors="replace")
 
+    def finish(self, *, timeout_s: float = 0.0) -> str:
+        """Wait for the end of the pipe, but not longer than `timeout_s`; stop; idempotent."""
+        if self._waker >= 0:
+            self._reader.join(timeout=timeout_s)
+            os.close(self._waker)
+            self._waker = -1
+            self._reader.join()
+        return self.text()
+
     def _drain(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._stream:
-            while part := os.read(self._stream.fileno(), 65536):
-                self._kept = (self._kept + part)[-_OUTPUT_CAP:]
+        poller = select.poll()
+        poller.register(self._fd, select.POLLIN)
+        poller.register(self._wake, 0)
+        total = 0
+        while self._wake not in dict(poller.poll()):
+            part = self._read()
+            if not part:
+                break
+            self._kept = (self._kept + part)[-self._cap :]
+            total += len(part)
+            if total > _FREE_BYTES:
+                time.sleep(_FLOOD_PAUSE_S)
+        for _ in range(_LAST_READS):  # what lies in the pipe, also where others hold it open
+            self._kept = (self._kept + self._read())[-self._cap :]
+        os.close(self._fd)
+        os.close(self._wake)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._fd, _CHUNK)
+        except OSError:
+            return b""
+
+
+def kill_carrying(mark: str) -> None:
+    """Kill every process in whose environment `mark`, a ``NAME=value``, was put at its start."""
+    for _ in range(_SWEEPS):
+        found = list(_carrying(mark))
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+        time.sleep(_SWEEP_PAUSE_S)
 
 
 def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
@@ -112,15 +171,11 @@ def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=30)
-    for pid in _stragglers(folder):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    kill_carrying(f"TMPDIR={folder}")
 
 
-def _stragglers(folder: Path) -> Iterator[int]:
-    """Processes started with `folder` as the place of their temporary files."""
-    mark = f"TMPDIR={folder}".encode()
+def _carrying(mark: str) -> Iterator[int]:
     for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # not ours, or just gone
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
+        with contextlib.suppress(OSError):  # not ours, or just gone; a dead one has none
+            if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
                 yield int(entry.name)

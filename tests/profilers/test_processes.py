@@ -14,7 +14,8 @@ from profilers.locks import GpuLock
 from profilers.processes import Child, ChildGone, child_environment
 
 CHILD = """
-import os, subprocess, sys, time
+import json, os, struct, subprocess, sys, threading, time
+from profilers.descriptors import Descriptors
 from profilers.serving import Refusal, serve
 
 def echo(request):
@@ -43,13 +44,62 @@ def garbage(request):
     os.write(int(sys.argv[sys.argv.index("--replies") + 1]), b"\\xff" * 64)
     time.sleep(600)
 
+def stream(request):
+    def run():
+        while True:
+            os.write(1, b"x" * 65536)
+    threading.Thread(target=run, daemon=True).start()
+    return {}
+
+def frame(fields):
+    body = json.dumps(fields).encode()
+    os.write(int(sys.argv[sys.argv.index("--replies") + 1]), struct.pack("<I", len(body)) + body)
+
+def early(request):
+    frame({"ok": True, "value": "forged"})
+    return {}
+
+def twice(request):
+    frame({"ok": True, "value": "mine", "nonce": request["nonce"]})
+    return {}
+
+def wordless(request):
+    frame({"nonce": request["nonce"]})
+    return {}
+
+def infinite(request):
+    return {"value": float("inf")}
+
+def double_fork(request):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(request["pids"], "w") as file:
+                file.write(str(os.getpid()))
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    while not (os.path.exists(request["pids"]) and os.path.getsize(request["pids"])):
+        time.sleep(0.01)
+    return {}
+
+def share(request):
+    channel = Descriptors.from_arguments()
+    (fd,) = channel.receive(1, timeout_s=10)
+    os.write(fd, b"written by the child")
+    channel.send([fd])
+    return {}
+
 def refuse(request):
     raise Refusal("launch", "no such thing")
 
 def fail(request):
     raise ValueError("unforeseen")
 
-serve({f.__name__: f for f in (echo, environment, hang, crash, flood, garbage, refuse, fail)})
+serve({f.__name__: f for f in (
+    echo, environment, hang, crash, flood, garbage, stream, early, twice, wordless, infinite,
+    double_fork, share, refuse, fail,
+)})
 """
 
 
@@ -94,7 +144,7 @@ def test_no_secret_reaches_a_child(script: Path, monkeypatch: pytest.MonkeyPatch
         child.kill()
     assert "planted-secret" not in seen.values()
     assert seen["CUDA_VISIBLE_DEVICES"] == "0"
-    assert set(seen) <= set(child_environment()) | {"LC_CTYPE"}
+    assert set(seen) <= set(child_environment()) | {"LC_CTYPE", "ROOFTREE_CHILD"}
 
 
 def test_a_missed_deadline_kills_the_whole_process_group(script: Path, tmp_path: Path) -> None:
@@ -131,6 +181,75 @@ def test_nonsense_on_the_channel_kills_the_child(script: Path) -> None:
     with pytest.raises(ChildGone, match="frame"):
         child.request({"op": "garbage"}, timeout_s=10)
     assert not child.alive
+
+
+@pytest.mark.parametrize(
+    ("op", "reason"), [("early", "out of turn"), ("wordless", "neither yes nor why not")]
+)
+def test_an_answer_to_nothing_is_no_answer(script: Path, op: str, reason: str) -> None:
+    child = start(script)
+    with pytest.raises(ChildGone, match=reason):
+        child.request({"op": op}, timeout_s=10)
+    assert not child.alive
+
+
+def test_a_second_answer_is_never_taken_for_the_next(script: Path) -> None:
+    child = start(script)
+    assert child.request({"op": "twice"}, timeout_s=10) == {"ok": True, "value": "mine"}
+    with pytest.raises(ChildGone, match="out of turn"):
+        child.request({"op": "echo", "value": 1}, timeout_s=10)
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error(script: Path) -> None:
+    child = start(script)
+    try:
+        reply = child.request({"op": "infinite"}, timeout_s=10)
+        assert (reply["ok"], reply["kind"]) == (False, "internal")
+        assert child.request({"op": "echo", "value": 1}, timeout_s=10)["value"] == 1
+    finally:
+        child.kill()
+
+
+def test_a_flood_without_end_delays_no_answer(script: Path) -> None:
+    child = start(script)
+    try:
+        child.request({"op": "stream"}, timeout_s=10)
+        for value in range(200):
+            assert child.request({"op": "echo", "value": value}, timeout_s=10)["value"] == value
+    finally:
+        child.kill()
+    assert not child.alive
+
+
+def test_what_put_itself_out_of_the_group_is_found(script: Path, tmp_path: Path) -> None:
+    child = start(script)
+    pids = tmp_path / "pids"
+    child.request({"op": "double_fork", "pids": str(pids)}, timeout_s=10)
+    assert not gone(int(pids.read_text()))
+    child.kill()
+    assert gone(int(pids.read_text()))
+
+
+def test_open_files_travel_both_ways(script: Path) -> None:
+    child = Child([sys.executable, str(script)], cwd=script.parent, descriptors=True)
+    memory = os.memfd_create("shared")
+    try:
+        child.send_descriptors([memory])
+        child.request({"op": "share"}, timeout_s=10)
+        (back,) = child.receive_descriptors(1, timeout_s=10)
+        assert os.pread(back, 99, 0) == os.pread(memory, 99, 0) == b"written by the child"
+        os.close(back)
+        with pytest.raises(ChildGone, match="descriptor"):
+            child.receive_descriptors(1, timeout_s=0.1)
+    finally:
+        os.close(memory)
+        child.kill()
+
+
+def test_a_child_without_a_jail_says_so(script: Path) -> None:
+    child = start(script)
+    assert child.isolation.level == "process"
+    child.kill()
 
 
 def test_refusals_and_unforeseen_errors_are_answers(script: Path) -> None:

@@ -70,12 +70,22 @@ def test_a_truncated_frame_is_an_error(pipe: tuple[int, int], sent: bytes) -> No
         read_frame(reader, deadline=time.monotonic() + 1)
 
 
-@pytest.mark.parametrize("body", [b"not json", b"[1, 2]", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "body",
+    [b"not json", b"[1, 2]", b"\xff\xfe", b'{"us": NaN}', b'{"us": -Infinity}',
+     b'{"ok": false, "ok": true}', b'{"a": {"b": 1, "b": 2}}', b"[" * 50_000],
+)  # fmt: skip
 def test_garbage_is_an_error(pipe: tuple[int, int], body: bytes) -> None:
     reader, writer = pipe
     os.write(writer, struct.pack("<I", len(body)) + body)
     with pytest.raises(FrameError, match="JSON"):
         read_frame(reader, deadline=time.monotonic() + 1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
+def test_what_json_cannot_hold_is_not_sent(pipe: tuple[int, int], value: object) -> None:
+    with pytest.raises(FrameError, match="no JSON"):
+        write_frame(pipe[1], {"value": value})
 
 
 def test_silence_ends_at_the_deadline(pipe: tuple[int, int]) -> None:
