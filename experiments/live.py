@@ -46,7 +46,7 @@ def progress_display(
 
 
 class PlainLines:
-    """A line per improvement, and one every few seconds, for logs."""
+    """A line per improvement and per finalist, and one every few seconds, for logs."""
 
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
@@ -58,8 +58,10 @@ class PlainLines:
             self._best = max(self._best, progress.best_speedup or 0.0)
             return
         best, now = progress.best_speedup or 0.0, self._clock()
-        improved = best > self._best
-        if not improved and now - self._last_line_at < PLAIN_INTERVAL_S:
+        confirming = progress.phase == "confirming"
+        improved = best > self._best and not confirming
+        due = now - self._last_line_at >= PLAIN_INTERVAL_S
+        if not (improved or confirming or due):
             return
         self._best, self._last_line_at = max(best, self._best), now
         shown = f"best {best:.2f}x" if best else "no result yet"
@@ -128,7 +130,12 @@ class Panel:
             f"{now.in_flight} in flight, tree of {now.nodes}",
         )
         elapsed_s = now.elapsed_s + self._clock() - self._taken_at
-        facts.add_row("time", f"{clock(elapsed_s)} gone, {self._left(now, elapsed_s)}")
+        left = (
+            "measuring the finalists again"
+            if now.phase == "confirming"
+            else self._left(now, elapsed_s)
+        )
+        facts.add_row("time", f"{clock(elapsed_s)} gone, {left}")
         facts.add_row("latest", Text(now.last, overflow="ellipsis", no_wrap=True))
         return Frame(facts, title=Text(self._title), title_align="left", border_style="green")
 

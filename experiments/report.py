@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from importlib.resources import files
 
 from experiments.changes import changes, source_diff
 from experiments.findings import finding_words, findings_html
-from mcts.domain import Timing
+from mcts.domain import Evaluation, Timing
+from mcts.progress import status_words
 from mcts.record import NodeRecord, Result
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
@@ -22,14 +23,14 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-ur
 def report_html(*, facts: Mapping[str, str], result: Result, svg: bytes | None) -> str:
     """The page. `facts` are shown as they are; `svg` is the tree's picture, where there is one."""
     best = result.best
-    assert best.evaluation is not None and best.evaluation.timing is not None
-    title = f"{facts['Task']}: {best.evaluation.timing.speedup:.2f}×"
+    assert best.verdict is not None and best.verdict.timing is not None
+    title = f"{facts['Task']}: {best.verdict.timing.speedup:.2f}×"
     body = "\n".join(
         [
             f"<h1>{_e(facts['Task'])}</h1>",
             f'<p class="lead">Measured by {_e(facts["Evaluator"])} on {_e(facts["Hardware"])}, '
             f"proposed by {_e(facts['Proposer'])}.</p>",
-            f'<div class="top">{_best(result, best.evaluation.timing)}{_facts(facts)}</div>',
+            f'<div class="top">{_best(result, best.verdict)}{_facts(facts)}</div>',
             _tree(svg),
             _guidance(result),
             _diff(result),
@@ -50,7 +51,9 @@ def _style() -> str:
     return (files("experiments") / "report.css").read_text(encoding="utf-8")
 
 
-def _best(result: Result, timing: Timing) -> str:
+def _best(result: Result, verdict: Evaluation) -> str:
+    timing = verdict.timing
+    assert timing is not None, "the best is measured"
     share = 100 * min(1.0, timing.median_us / timing.baseline_us)
     before, after = result.baseline.candidate, result.best.candidate
     words = changes(before, after).words() if before and after else ()
@@ -60,12 +63,37 @@ def _best(result: Result, timing: Timing) -> str:
         f'<div class="big">{timing.speedup:.2f}×</div>'
         f'<div class="soft">95 % interval {timing.speedup_low:.2f} to {timing.speedup_high:.2f}, '
         f"{timing.rounds} rounds, node {result.best.id}</div>"
+        f"{_proof(result, verdict, timing)}"
         f'<div class="bar-note">baseline {timing.baseline_us:.2f} µs'
         '<div class="bar" style="width:100%"></div></div>'
         f'<div class="bar-note">best {timing.median_us:.2f} µs'
         f'<div class="bar best" style="width:{share:.1f}%"></div></div>'
         f"<h3>Changed against the baseline</h3>{chips or 'nothing'}",
     )
+
+
+def _proof(result: Result, verdict: Evaluation, timing: Timing) -> str:
+    """How well the best is known: its second measurement, resolution, energy, and notes."""
+    lines = []
+    if result.best.confirmed is not None:
+        searched = result.best.speedup or 0.0
+        lines.append(f"confirmed by a second measurement; {searched:.2f}× while searching")
+    elif result.confirmed:
+        lines.append("no finalist is faster than the baseline when measured again")
+    if timing.detectable is not None:
+        lines.append(f"differences from {timing.detectable:.2%} can be told from none")
+    if verdict.energy is not None:
+        lines.append(_energy(verdict, unit=" mJ per call"))
+        lines += [verdict.energy.limits] if verdict.energy.limits else []
+    lines += verdict.notes
+    return "".join(f'<div class="soft">{_e(line)}</div>' for line in lines)
+
+
+def _energy(evaluation: Evaluation | None, *, unit: str = "") -> str:
+    energy = evaluation.energy if evaluation else None
+    if energy is None:
+        return ""
+    return f"{energy.energy_mj:.4g}{unit} ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
 
 
 def _facts(facts: Mapping[str, str]) -> str:
@@ -114,40 +142,61 @@ def _source(best: NodeRecord) -> str:
 def _nodes(result: Result) -> str:
     path = {node.id for node in result.path_to(result.best)}
     by_id = {node.id: node for node in result.nodes}
-    head = (
-        '<tr><th class="num">node</th><th class="num">parent</th><th class="num">speedup</th>'
-        '<th class="num">interval</th><th class="num">time, µs</th><th class="num">visits</th>'
-        "<th>changed</th><th>outcome</th><th>the tools said</th></tr>"
+    rows = [_cells(node, by_id) for node in result.nodes]
+    # A column that no node has anything for is left out.
+    shown = [name for name in rows[0] if any(row[name][1] for row in rows)]
+    head = "".join(
+        f'<th class="{"num" if rows[0][name][0] == "num" else ""}">{_e(name)}</th>'
+        for name in shown
     )
-    rows = "".join(_row(node, by_id, path) for node in result.nodes)
-    return _section("All nodes", f'<div class="scroll"><table>{head}{rows}</table></div>')
+    body = ""
+    for node, row in zip(result.nodes, rows, strict=True):
+        style = f"{node.kind} path" if node.id in path else node.kind
+        cells = "".join(f'<td class="{row[name][0]}">{_e(row[name][1])}</td>' for name in shown)
+        body += f'<tr class="{style}">{cells}</tr>'
+    table = f"<table><tr>{head}</tr>{body}</table>"
+    return _section("All nodes", f'<div class="scroll">{table}</div>')
 
 
-def _row(node: NodeRecord, by_id: Mapping[int, NodeRecord], path: Set[int]) -> str:
+def _cells(node: NodeRecord, by_id: Mapping[int, NodeRecord]) -> dict[str, tuple[str, str]]:
+    """A node's row: by column, the cell's class and text."""
     timing = node.evaluation.timing if node.evaluation and node.evaluation.measured else None
     parent = by_id[node.parent].candidate if node.parent is not None else None
     words = changes(parent, node.candidate).words() if parent and node.candidate else ()
-    outcome = {
-        "measured": "measured",
-        "duplicate": f"same as node {node.duplicate_of}",
-        "rejected": f"no candidate: {node.reason}",
-        "failed": f"{node.evaluation.status if node.evaluation else 'failed'}: {node.reason}",
-    }[node.kind]
+    outcome = _outcome(node)
     interval = f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else ""
-    cells = [
-        ("num", str(node.id)),
-        ("num", "" if node.parent is None else str(node.parent)),
-        ("num", f"{timing.speedup:.2f}×" if timing else ""),
-        ("num", interval),
-        ("num", f"{timing.median_us:.2f}" if timing else ""),
-        ("num", str(node.visits)),
-        ("", ", ".join(words)),
-        ("wide" if len(outcome) > 60 else "", _shorten(outcome)),
-        ("wide" if node.guidance else "", finding_words(node.guidance)),
-    ]
-    style = f"{node.kind} path" if node.id in path else node.kind
-    filled = "".join(f'<td class="{kind}">{_e(text)}</td>' for kind, text in cells)
-    return f'<tr class="{style}">{filled}</tr>'
+    return {
+        "node": ("num", str(node.id)),
+        "parent": ("num", "" if node.parent is None else str(node.parent)),
+        "speedup": ("num", f"{timing.speedup:.2f}×" if timing else ""),
+        "interval": ("num", interval),
+        "confirmed": ("num", _confirmed(node.confirmed)),
+        "time, µs": ("num", f"{timing.median_us:.2f}" if timing else ""),
+        "energy, mJ": ("num", _energy(node.verdict)),
+        "visits": ("num", str(node.visits)),
+        "changed": ("", ", ".join(words)),
+        "outcome": ("wide" if len(outcome) > 60 else "", _shorten(outcome)),
+        "the tools said": ("wide" if node.guidance else "", finding_words(node.guidance)),
+    }
+
+
+def _outcome(node: NodeRecord) -> str:
+    if node.kind == "duplicate":
+        return f"same as node {node.duplicate_of}"
+    if node.kind == "rejected" or node.evaluation is None:
+        return f"no candidate: {node.reason}"
+    if node.kind == "failed":
+        return f"{status_words(node.evaluation)}: {node.reason}"
+    if node.confirmed is not None and not node.confirmed.measured:
+        return f"not confirmed, {status_words(node.confirmed)}: {node.confirmed.message}"
+    return "measured"
+
+
+def _confirmed(again: Evaluation | None) -> str:
+    timing = again.timing if again is not None and again.measured else None
+    if timing is None:
+        return "" if again is None else "no"
+    return f"{timing.speedup:.2f}× ({timing.speedup_low:.2f} to {timing.speedup_high:.2f})"
 
 
 def _shorten(text: str, limit: int = 240) -> str:

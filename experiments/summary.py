@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from experiments.changes import changes
 from experiments.render import render
 from experiments.report import report_html
 from experiments.treeview import tree_source
-from mcts.domain import Timing, kernel_macros
+from mcts.domain import Energy, Evaluation, Timing, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
+from mcts.finalists import confirmation_words
 from mcts.ports import Event
 from mcts.record import NodeRecord, Result, read_result
 
@@ -76,8 +78,13 @@ def result_of(events: Iterable[Event]) -> Result:
 
 
 def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
-    """The object `--json` prints; times in microseconds."""
-    timing = timing_of(result.best)
+    """The object `--json` prints: times in microseconds, energy in millijoules per call.
+
+    The speedup is the confirmed one where `confirmed` is true; `searched_speedup` is what the
+    search saw of the same kernel.
+    """
+    verdict, timing = verdict_of(result.best), timing_of(result.best)
+    energy = verdict.energy
     return {
         "task": facts.task,
         "evaluator": facts.evaluator,
@@ -88,6 +95,17 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
         "speedup": timing.speedup,
         "speedup_low": timing.speedup_low,
         "speedup_high": timing.speedup_high,
+        "confirmed": result.best.confirmed is not None,
+        "searched_speedup": result.best.speedup,
+        "detectable": timing.detectable,
+        "objective": result.objective,
+        "energy_mj": energy.energy_mj if energy else None,
+        "energy_low_mj": energy.low_mj if energy else None,
+        "energy_high_mj": energy.high_mj if energy else None,
+        "baseline_energy_mj": energy.baseline_mj if energy else None,
+        "isolation": str(verdict.isolation) if verdict.isolation else None,
+        "notes": list(verdict.notes),
+        "refused": refusals(result),
         "evaluations": result.evaluations,
         "unique": result.unique,
         "failed": result.failed,
@@ -98,10 +116,27 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
     }
 
 
+def verdict_of(node: NodeRecord) -> Evaluation:
+    """The evaluation that counts of a node that has one."""
+    assert node.verdict is not None
+    return node.verdict
+
+
 def timing_of(node: NodeRecord) -> Timing:
-    """The timing of a measured node."""
-    assert node.evaluation is not None and node.evaluation.timing is not None
-    return node.evaluation.timing
+    """The timing that counts of a measured node: the confirmed one where there is one."""
+    timing = verdict_of(node).timing
+    assert timing is not None
+    return timing
+
+
+def refusals(result: Result) -> dict[str, int]:
+    """Distinct candidates that were refused, finalists included, by the class of what was seen."""
+    seen = {
+        verdict.candidate_id: verdict.refusal.cheat
+        for node in result.nodes
+        if (verdict := node.verdict) is not None and verdict.refusal is not None
+    }
+    return dict(sorted(Counter(seen.values()).items()))
 
 
 def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
@@ -123,7 +158,7 @@ def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
 
 
 def _rows(facts: RunFacts, result: Result) -> Mapping[str, str]:
-    return {
+    rows = {
         "Task": facts.task,
         "Evaluator": facts.evaluator,
         "Proposer": facts.proposer,
@@ -134,6 +169,18 @@ def _rows(facts: RunFacts, result: Result) -> Mapping[str, str]:
         "Wall clock": f"{result.seconds:.1f} s",
         "Tree digest": result.tree_digest,
     }
+    if result.objective != "time":
+        rows["Objective"] = result.objective
+    if (isolation := verdict_of(result.best).isolation) is not None:
+        rows["Isolation"] = str(isolation)
+    if refused := refusals(result):
+        rows["Refused"] = _counted(refused)
+    return rows
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """``2 side_stream, 1 stale_memory``"""
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def _draw(source: str, run_dir: Path) -> tuple[Path, str | None]:
@@ -160,6 +207,8 @@ def _write_best(folder: Path, result: Result) -> tuple[Path | None, Path]:
         "rationale": best.candidate.rationale,
         "evaluation": best.evaluation.model_dump(mode="json", exclude={"profile"}),
     }
+    if best.confirmed is not None:
+        payload["confirmed"] = best.confirmed.model_dump(mode="json")
     record.write_text(json.dumps(payload, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if not best.candidate.source:
         return None, record
@@ -175,6 +224,7 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
         f"best kernel   {timing.median_us:.2f} us, {timing.speedup:.2f}x over the baseline's "
         f"{timing.baseline_us:.2f} us (95 % interval {timing.speedup_low:.2f} to "
         f"{timing.speedup_high:.2f}), node {best.id}",
+        *_proof(result),
         f"changed       {_changed(result)}",
         f"trials        {result.evaluations} ({result.unique} unique, {result.failed} failed) in "
         f"{result.seconds:.1f} s; stopped: {result.stop_reason}",
@@ -188,6 +238,44 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
     if outputs.tree_problem:
         lines.append(f"note          {outputs.tree_problem}")
     return lines
+
+
+def _proof(result: Result) -> list[str]:
+    """How well the best is known: lines for what there is to say of it."""
+    best, verdict, lines = result.best, verdict_of(result.best), []
+    timing = timing_of(best)
+    if result.confirmed:
+        lines.append(f"confirmed     {_confirmed(result)}")
+    if timing.detectable is not None:
+        lines.append(
+            f"resolution    differences from {timing.detectable:.2%} can be told from none"
+        )
+    if verdict.energy is not None:
+        lines.append(f"energy        {energy_words(verdict.energy)}")
+    if verdict.isolation is not None:
+        lines.append(f"isolation     {verdict.isolation}")
+    if refused := refusals(result):
+        lines.append(f"refused       {_counted(refused)}")
+    return lines + [f"note          {note}" for note in verdict.notes]
+
+
+def _confirmed(result: Result) -> str:
+    """What the winner's second measurement said, and how many of the finalists' bore out."""
+    best, finalists = result.best, len(result.confirmed)
+    held = sum(again.measured for again in result.confirmed.values())
+    count = f"{held} of {finalists} finalist{'' if finalists == 1 else 's'} held"
+    if best.confirmed is None or best.evaluation is None:
+        return f"none is faster than the baseline when measured again; {count}"
+    return f"{confirmation_words(best.evaluation, best.confirmed)}; {count}"
+
+
+def energy_words(energy: Energy) -> str:
+    """``12.3 mJ per call (12.1 to 12.5), the baseline's 20.1 mJ, 0.61 of it``."""
+    words = f"{energy.energy_mj:.4g} mJ per call ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
+    if energy.baseline_mj is None:
+        return words
+    share = energy.energy_mj / energy.baseline_mj
+    return f"{words}, the baseline's {energy.baseline_mj:.4g} mJ, {share:.2f} of it"
 
 
 def _kernel(outputs: Outputs, best: NodeRecord) -> str:

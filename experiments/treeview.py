@@ -15,6 +15,7 @@ from experiments.changes import changes
 if TYPE_CHECKING:
     import graphviz
 
+    from mcts.domain import Evaluation
     from mcts.record import NodeRecord, Result
 
 MAX_NODES = 300
@@ -42,7 +43,7 @@ def tree_source(result: Result, *, title: str, max_nodes: int = MAX_NODES) -> gr
     folded = fold(result, max_nodes)
     by_id = {node.id: node for node in result.nodes}
     path = {node.id for node in result.path_to(result.best)}
-    top = math.log(max(result.best.speedup or 1.0, 1.02))
+    top = math.log(max(_speedup(result.best) or 1.0, 1.02))
     for node in folded.shown:
         graph.node(str(node.id), **_draw(node, by_id, path, result.best.id, top))
         if node.parent is not None:
@@ -107,10 +108,15 @@ def _draw(
     return {**style, "label": _label(node, by_id, best), "tooltip": _tooltip(node)}
 
 
+def _speedup(node: NodeRecord) -> float | None:
+    """The speedup that counts: the confirmed one where there is one."""
+    return node.verdict.speedup if node.verdict else None
+
+
 def _style(node: NodeRecord, top: float) -> dict[str, str]:
     match node.kind:
-        case "measured":
-            fill = _colour(node.speedup or 1.0, top)
+        case "measured" if (speedup := _speedup(node)) is not None:
+            fill = _colour(speedup, top)
             return {"fillcolor": fill, "fontcolor": "white" if fill == _RAMP[-1] else _INK}
         case "duplicate":
             return {
@@ -139,6 +145,7 @@ def _label(node: NodeRecord, by_id: Mapping[int, NodeRecord], best: int) -> str:
         return f"<{small}{html.escape(words)} = #{node.duplicate_of}</font>>"
     lines = [f"<b>{html.escape(_headline(node, best))}</b>"]
     lines += [f"{small}{html.escape(word)}</font>" for word in _moves(node, by_id)]
+    lines += [f"{small}{html.escape(word)}</font>" for word in _seen_before(node)]
     lines.append(f'<font point-size="7">#{node.id}, {_visits(node.visits)}</font>')
     return f"<{'<br/>'.join(lines)}>"
 
@@ -148,9 +155,25 @@ def _headline(node: NodeRecord, best: int) -> str:
         return "baseline" if node.id != best else "baseline, still the best"
     if node.kind == "rejected":
         return "no candidate"
-    if node.kind == "failed":
-        return node.evaluation.status.replace("_", " ") if node.evaluation else "failed"
-    return f"{'★ ' if node.id == best else ''}{node.speedup:.2f}×"
+    speedup = _speedup(node)
+    if speedup is None:
+        return _failure(node.verdict)
+    return f"{'★ ' if node.id == best else ''}{speedup:.2f}×"
+
+
+def _failure(verdict: Evaluation | None) -> str:
+    """The status, and of a refusal the class of what was seen."""
+    if verdict is None:
+        return "failed"
+    named = [verdict.status, *([verdict.refusal.cheat] if verdict.refusal else [])]
+    return ": ".join(named).replace("_", " ")
+
+
+def _seen_before(node: NodeRecord) -> list[str]:
+    """What the search saw of a finalist that was measured again."""
+    if node.confirmed is None or node.speedup is None:
+        return []
+    return [f"{node.speedup:.2f}× while searching"]
 
 
 def _moves(node: NodeRecord, by_id: Mapping[int, NodeRecord]) -> list[str]:
@@ -173,6 +196,8 @@ def _visits(count: int) -> str:
 
 def _tooltip(node: NodeRecord) -> str:
     text = node.reason or (node.candidate.rationale if node.candidate else "")
+    if node.confirmed is not None and not node.confirmed.measured:
+        text = f"not confirmed: {node.confirmed.message}"
     return " ".join(text.split())[:300] or f"node {node.id}"
 
 
@@ -184,7 +209,7 @@ def _edge(node: NodeRecord, path: set[int]) -> dict[str, str]:
 
 def _title(result: Result, title: str) -> str:
     """Heading and legend as one HTML-like table."""
-    best = result.best.speedup or 1.0
+    best = _speedup(result.best) or 1.0
     counts = f"{result.evaluations} trials, {result.unique} unique, {result.failed} failed"
     keys = "".join(
         f'<td bgcolor="{fill}"> <font color="{ink}" point-size="9">{text}</font> </td>'

@@ -23,6 +23,10 @@ class WorldError(RooftreeError):
     """
 
 
+class EnergyUnavailable(WorldError):
+    """Energy cannot be measured here; the text says why (no counter, MIG, nothing above idle)."""
+
+
 class JournalError(WorldError):
     """The run's journal cannot be read or written."""
 

@@ -6,15 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.domain import Candidate, Evaluation, Guidance
+from mcts.objective import Ranking, standing
 from mcts.record import NodeKind
 from mcts.trial import Outcome
 from mcts.world import Answer
 
 
 class Ledger:
-    """Candidates, evaluations and guidance by node id; node 0 is the baseline."""
+    """Candidates, evaluations and guidance by node id; node 0 is the baseline.
 
-    def __init__(self) -> None:
+    `measured` holds the evaluations that are results, `best_speedup` is the greatest of theirs.
+    `confirmed` is what finalists came to when they were measured again, by candidate.
+    """
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self.confirmed: dict[str, Evaluation] = {}
+        self.measured: dict[int, Evaluation] = {}
+        self.best_speedup = 0.0
         self.candidates: dict[int, Candidate] = {}
         self.evaluations: dict[int, Evaluation | None] = {}
         self.guidance: dict[int, Guidance] = {}
@@ -46,6 +55,9 @@ class Ledger:
         candidate = answer.proposal.candidate if answer.proposal else None
         evaluation = answer.evaluation
         self.evaluations[node] = evaluation
+        if evaluation is not None and evaluation.speedup is not None:
+            self.measured[node] = evaluation
+            self.best_speedup = max(self.best_speedup, evaluation.speedup)
         self.failed += outcome.kind == "failed"
         if candidate is not None:
             self.candidates[node] = candidate
@@ -65,14 +77,16 @@ class Ledger:
             "reason": str(answer.error or (evaluation.message if evaluation else "")),
         }
 
+    def verdict(self, node: int) -> Evaluation | None:
+        """The evaluation that counts: the confirmation where there is one."""
+        evaluation = self.evaluations[node]
+        if evaluation is None:
+            return None
+        return self.confirmed.get(evaluation.candidate_id, evaluation)
+
     def best(self) -> int:
-        """The measured node with the greatest speedup, the earliest among equals."""
-        measured = {
-            node: evaluation.speedup
-            for node, evaluation in self.evaluations.items()
-            if evaluation is not None and evaluation.speedup is not None
-        }
-        return max(measured, key=lambda node: (measured[node], -node))
+        """The node to hand back, by the objective; the baseline where nothing else stands."""
+        return self.ranking.best(standing(self.measured, self.confirmed)) or 0
 
 
 def kind_of(evaluation: Evaluation | None, *, duplicate: bool) -> NodeKind:

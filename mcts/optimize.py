@@ -11,10 +11,20 @@ from typing import Any
 
 from mcts.domain import Evaluation, Guidance, KernelTask
 from mcts.errors import InputError, JournalError, NoMoves, WorldError
+from mcts.finalists import confirm_finalists
 from mcts.ledger import Ledger
 from mcts.memory import RunMemory, state_of
-from mcts.ports import Advisor, Evaluator, Journal, Proposal, ProposalRequest, Proposer
-from mcts.progress import Budget, Progress, describe, progress_of
+from mcts.objective import OBJECTIVES, Objective, Ranking
+from mcts.ports import (
+    Advisor,
+    EnergyMeter,
+    Evaluator,
+    Journal,
+    Proposal,
+    ProposalRequest,
+    Proposer,
+)
+from mcts.progress import Budget, Phase, Progress, describe, progress_of
 from mcts.record import Result, read_result
 from mcts.reward import RewardScale
 from mcts.runlog import RunLog
@@ -35,6 +45,10 @@ class Optimizer:
 
     Trials run in the threads of `executor`, `parallel` at a time, and are told in the order they
     were asked, so that the tree does not depend on how long each took.
+
+    `objective` says what counts as better. The `finalists` best are measured again at the end,
+    where the evaluator is a Confirmer; 0 reports what the search saw. They are no part of the
+    tree, so that a resumed run may have another number of them.
     """
 
     def __init__(
@@ -49,17 +63,29 @@ class Optimizer:
         search_settings: SearchSettings | None = None,
         seed: int = 0,
         parallel: int = 1,
+        objective: Objective = "time",
+        finalists: int = 3,
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         if parallel < 1 or budget.evaluations < 1:
             raise InputError("a run needs at least one evaluation and one trial at a time")
+        if finalists < 0:
+            raise InputError(f"the number of finalists is not negative, not {finalists}")
+        _check_objective(objective, evaluator)
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
+        self.objective, self.finalists = objective, finalists
         self.settings = search_settings or SearchSettings()
-        self.log, self.ledger = RunLog(journal), Ledger()
+        ranking = Ranking(objective=objective)
+        self.log, self.ledger = RunLog(journal), Ledger(ranking)
         self.world = World(
-            task=task, proposer=proposer, evaluator=evaluator, advisor=advisor, log=self.log
+            task=task,
+            proposer=proposer,
+            evaluator=evaluator,
+            advisor=advisor,
+            log=self.log,
+            ranking=ranking,
         )
         self._journal, self._executor, self._on_progress = journal, executor, on_progress
         self._flights: deque[tuple[Trial, Future[Answer]]] = deque()
@@ -67,7 +93,8 @@ class Optimizer:
         self._world_errors = 0
 
     def run(self) -> Result:
-        """Search until the budget is spent, nothing is left to try, or `stop` is called.
+        """Search until the budget is spent, nothing is left to try, or `stop` is called; then
+        measure the finalists again.
 
         Raises InputError when the baseline itself fails, WorldError when the world keeps failing.
         Whatever ends the run, the journal holds all that was learned.
@@ -77,6 +104,7 @@ class Optimizer:
         try:
             self._plant()
             reason = self._grow(executor)
+            self._confirm()
             self._advise(self.ledger.best())
         except KeyboardInterrupt:
             self.log.stop("interrupted")
@@ -106,9 +134,13 @@ class Optimizer:
         evaluation = self.world.evaluate(0, proposal.candidate)
         if not evaluation.measured:
             raise InputError(f"the baseline fails ({evaluation.status}): {evaluation.message}")
+        if self.objective != "time" and evaluation.energy is None:
+            why = "; ".join(evaluation.notes) or "the baseline's energy could not be measured"
+            raise InputError(f"objective {self.objective} cannot be searched for here: {why}")
         guidance = self.world.advise(0, proposal.candidate, evaluation)
         floor_us = guidance.roofline.speed_of_light_us if guidance.roofline else None
-        self.scale = RewardScale.calibrate(evaluation, floor_us)
+        self.scale = RewardScale.calibrate(evaluation, floor_us, objective=self.objective)
+        self.ledger.ranking = Ranking.calibrate(evaluation, self.objective)
         self.memory = RunMemory(noise=self.scale.noise)
         outcome = self._outcome(Answer(proposal, evaluation))
         self.search = Search(outcome, settings=self.settings, seed=self.seed)
@@ -132,14 +164,14 @@ class Optimizer:
         """Send a trial out. An inline proposal is made here, in the order of asking."""
         payload = {"trial": trial.id, "parent": trial.parent, "seed": trial.seed}
         self.log.confirm("asked", {**payload, **asdict(trial.move)})
-        request = self._request(trial)
+        request, best = self._request(trial), self.ledger.best_speedup
         if not self.proposer.inline:
-            flight = executor.submit(self.world.propose_and_judge, trial.id, request)
+            flight = executor.submit(self.world.propose_and_judge, trial.id, request, best)
         else:
             answer = self.world.propose(trial.id, request)
             if answer.proposal is not None:
                 self.ledger.tried.add(answer.proposal.candidate.id)
-                flight = executor.submit(self.world.judge, trial.id, answer.proposal)
+                flight = executor.submit(self.world.judge, trial.id, answer.proposal, best)
             else:
                 flight = Future()
                 flight.set_result(answer)
@@ -170,6 +202,14 @@ class Optimizer:
         if self._world_errors >= MAX_WORLD_ERRORS:
             raise error
         self._report(f"trial {trial.id} abandoned: {error}")
+
+    def _confirm(self) -> None:
+        """Measure the finalists again; the tree and its rewards stay as they are."""
+
+        def report(words: str) -> None:
+            self._report(words, phase="confirming")
+
+        confirm_finalists(self.ledger, self.world, count=self.finalists, report=report)
 
     # What the steps need.
 
@@ -249,10 +289,11 @@ class Optimizer:
             "hardware": str(self.evaluator.hardware),
             "seed": self.seed,
             "parallel": self.parallel,
+            "objective": self.objective,
             "settings": asdict(self.settings),
         }
 
-    def _report(self, last: str, *, replaying: bool = False) -> None:
+    def _report(self, last: str, *, replaying: bool = False, phase: Phase = "searching") -> None:
         if self._on_progress is not None:
             self._on_progress(
                 progress_of(
@@ -262,5 +303,15 @@ class Optimizer:
                     elapsed_s=self.log.elapsed_s,
                     last=last,
                     replaying=replaying,
+                    phase=phase,
                 )
             )
+
+
+def _check_objective(objective: Objective, evaluator: Evaluator) -> None:
+    if objective not in OBJECTIVES:
+        raise InputError(f"there is no objective {objective!r}; one of: {', '.join(OBJECTIVES)}")
+    if objective != "time" and not isinstance(evaluator, EnergyMeter):
+        raise InputError(
+            f"objective {objective} needs energy, which evaluator {evaluator.name} does not measure"
+        )

@@ -110,6 +110,31 @@ class Evaluator(Protocol):
 
 
 @runtime_checkable
+class Confirmer(Protocol):
+    """What an evaluator may do besides: measure a finalist again, independently of the search."""
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Judge a measured candidate afresh: other seeds, other processes, nothing kept.
+
+        `evaluation` is what the search saw. The answer stands in its place and may be a failure;
+        like `evaluate`, it raises nothing but WorldError.
+        """
+        ...
+
+
+@runtime_checkable
+class EnergyMeter(Protocol):
+    """What an evaluator may do besides: measure the energy per call."""
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """`evaluation`, which is measured, with its `energy` beside the baseline's.
+
+        Where energy cannot be had, `energy` stays None and `notes` say why.
+        """
+        ...
+
+
+@runtime_checkable
 class Advisor(Protocol):
     """Turns an evaluation with its profile into guidance; pure."""
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from mcts.domain import Evaluation
 from mcts.ledger import Ledger
 from mcts.world import Answer
+
+Phase = Literal["searching", "confirming"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +37,22 @@ class Progress:
     elapsed_s: float
     last: str
     replaying: bool
+    phase: Phase = "searching"
 
 
 def progress_of(
-    ledger: Ledger, *, budget: Budget, in_flight: int, elapsed_s: float, last: str, replaying: bool
+    ledger: Ledger,
+    *,
+    budget: Budget,
+    in_flight: int,
+    elapsed_s: float,
+    last: str,
+    replaying: bool,
+    phase: Phase,
 ) -> Progress:
     """Where the ledger stands; before the baseline is measured, times are None."""
     baseline = ledger.evaluations.get(0)
-    best = ledger.evaluations[ledger.best()] if baseline else None
+    best = ledger.verdict(ledger.best()) if baseline else None
     return Progress(
         evaluations=ledger.told,
         budget=budget.evaluations,
@@ -55,7 +66,15 @@ def progress_of(
         elapsed_s=elapsed_s,
         last=last,
         replaying=replaying,
+        phase=phase,
     )
+
+
+def status_words(evaluation: Evaluation) -> str:
+    """The status, and of a refusal the class of what was seen."""
+    if evaluation.refusal is None:
+        return evaluation.status
+    return f"{evaluation.status} ({evaluation.refusal.cheat})"
 
 
 def describe(line: Mapping[str, Any], answer: Answer) -> str:
@@ -65,7 +84,7 @@ def describe(line: Mapping[str, Any], answer: Answer) -> str:
         timing = evaluation.timing
         text = f"{timing.median_us:.1f} us, {timing.speedup:.2f}x"
     else:
-        status = evaluation.status if evaluation else "rejected"
+        status = status_words(evaluation) if evaluation else "rejected"
         text = f"{status}: {line['reason']}".splitlines()[0][:120]
     again = f" (same as node {line['duplicate_of']})" if line["duplicate_of"] is not None else ""
     return f"node {line['trial']}: {text}{again}"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from mcts.backup import settle
 from mcts.domain import Candidate, Evaluation, Guidance, Profile, tagged_hash
 from mcts.errors import JournalError
+from mcts.objective import OBJECTIVES, Objective, Ranking, standing
 from mcts.ports import Event
 from mcts.tree import FIXED_POINT, Tree
 from mcts.trial import Outcome, OutcomeKind
@@ -27,7 +28,8 @@ class NodeRecord:
 
     `rejected` nodes have no evaluation, and no candidate where the reply held none.
     `duplicate_of` is the node that was measured for the same candidate. `usage` is what the
-    proposal cost (tokens, money), as the proposer reported it.
+    proposal cost (tokens, money), as the proposer reported it. `confirmed` is what a finalist
+    came to when it was measured again, which may be a failure.
     """
 
     id: int
@@ -43,10 +45,17 @@ class NodeRecord:
     reason: str = ""
     duplicate_of: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    confirmed: Evaluation | None = None
 
     @property
     def speedup(self) -> float | None:
+        """As the search saw it; what may be reported is `verdict.speedup`."""
         return self.evaluation.speedup if self.evaluation else None
+
+    @property
+    def verdict(self) -> Evaluation | None:
+        """The evaluation that counts: the confirmation where there is one, else the search's."""
+        return self.confirmed or self.evaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +64,7 @@ class Result:
 
     evaluations: trials told. unique: distinct candidates evaluated, failures included, the
     baseline not. failed: trials without a result. seconds: wall clock over all sessions.
+    confirmed: by candidate, what the finalists came to when they were measured again.
     """
 
     nodes: tuple[NodeRecord, ...]
@@ -64,6 +74,8 @@ class Result:
     failed: int
     seconds: float
     tree_digest: str
+    objective: Objective = "time"
+    confirmed: Mapping[str, Evaluation] = field(default_factory=dict)
 
     @property
     def baseline(self) -> NodeRecord:
@@ -71,8 +83,17 @@ class Result:
 
     @property
     def best(self) -> NodeRecord:
-        """The measured node with the greatest speedup, the earliest among equals."""
-        return max(self.nodes, key=lambda node: (node.speedup or 0.0, -node.id))
+        """The node to hand back, by the objective, the earliest among equals.
+
+        Where finalists were measured again, only they and the baseline are asked, and by those
+        measurements.
+        """
+        found = {node.id: node.evaluation for node in self.nodes if node.evaluation}
+        if 0 not in found or not found[0].measured:
+            return self.baseline
+        ranking = Ranking.calibrate(found[0], self.objective)
+        best = ranking.best(standing(found, self.confirmed)) or 0
+        return next(node for node in self.nodes if node.id == best)
 
     def path_to(self, node: NodeRecord) -> tuple[NodeRecord, ...]:
         """From the baseline down to `node`."""
@@ -89,10 +110,12 @@ class _Reader:
     def __init__(self) -> None:
         self.candidates: dict[str, Candidate] = {}
         self.evaluations: dict[str, Evaluation] = {}
+        self.confirmed: dict[str, Evaluation] = {}
         self.profiles: dict[str, Profile] = {}
         self.guidance: dict[int, Guidance] = {}
         self.usage: dict[int, Mapping[str, Any]] = {}
         self.told: dict[int, Mapping[str, Any]] = {}
+        self.objective: Objective = "time"
         self.stop_reason = RUNNING
         self.seconds = 0.0
 
@@ -108,6 +131,9 @@ class _Reader:
             case "measured":
                 evaluation = Evaluation.model_validate(payload["evaluation"])
                 self.evaluations[evaluation.candidate_id] = evaluation
+            case "confirmed":
+                evaluation = Evaluation.model_validate(payload["evaluation"])
+                self.confirmed[evaluation.candidate_id] = evaluation
             case "profiled":
                 self.profiles[payload["candidate_id"]] = Profile.model_validate(payload["profile"])
             case "advised":
@@ -116,7 +142,9 @@ class _Reader:
                 self.told[payload["trial"]] = payload
             case "stopped":
                 self.stop_reason = payload["reason"]
-            case "started" | "resumed":
+            case "started":
+                self.objective = _objective_of(payload)
+            case "resumed":
                 self.stop_reason = RUNNING
         self.seconds = max(self.seconds, float(payload.get("elapsed_s", 0.0)))
 
@@ -126,6 +154,14 @@ class _Reader:
         if evaluation is None or profile is None or not evaluation.measured:
             return evaluation
         return evaluation.model_copy(update={"profile": profile})
+
+
+def _objective_of(started: Mapping[str, Any]) -> Objective:
+    named = started.get("objective", "time")
+    for objective in OBJECTIVES:
+        if objective == named:
+            return objective
+    raise ValueError(f"it was begun with the unknown objective {named!r}")
 
 
 def read_result(events: Iterable[Event]) -> Result:
@@ -151,6 +187,8 @@ def read_result(events: Iterable[Event]) -> Result:
         failed=sum(node.speedup is None for node in trials),
         seconds=reader.seconds,
         tree_digest=digest,
+        objective=reader.objective,
+        confirmed=reader.confirmed,
     )
 
 
@@ -187,6 +225,7 @@ def _record_of(tree: Tree, reader: _Reader, id: int) -> NodeRecord:
         reason=told["reason"],
         duplicate_of=told["duplicate_of"],
         usage=reader.usage.get(id, {}),
+        confirmed=reader.confirmed.get(candidate_id or ""),
     )
 
 

@@ -6,64 +6,115 @@ import math
 from dataclasses import dataclass
 
 from mcts.domain import Evaluation
+from mcts.objective import MIN_NOISE, Objective, energy_gain, energy_noise, time_noise
 
 WORKING_FLOOR = 0.1
 """What a correct variant at baseline speed earns: working beats failing."""
 NEAR_PEAK_FACTOR = 1.05
-MIN_NOISE = 0.005
+_TIE_BREAK = 0.5
+"""Share of one step of speed that energy may add under the objective `energy`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardScale:
-    """Calibrates log speedup to [0, 1].
+    """Calibrates the log of a gain over the baseline to [0, 1].
 
     With the speed-of-light time known, the reward is log(speedup) / log(speed-of-light speedup),
     clipped, so that outliers cannot dominate and 1 means nothing is left. Where it is unknown,
     1 - 1/speedup: the share of the baseline's time that was saved, which is bounded and, unlike
     a running best, does not depend on the order in which results come in.
 
-    noise: relative width of a step; log speedups are rounded to whole steps, so that differences
-    inside the measurement's noise mostly earn nothing.
+    noise: relative width of a step; log gains are rounded to whole steps, so that differences
+    inside the measurement's noise mostly earn nothing. energy_noise: the same for energy.
+
+    objective: under `energy`, what energy was saved adds less than one step of speed; under `edp`
+    the gain is that of energy times time, which no roofline bounds.
     """
 
     speed_of_light_speedup: float | None = None
     noise: float = MIN_NOISE
+    objective: Objective = "time"
+    energy_noise: float = MIN_NOISE
 
     @classmethod
-    def calibrate(cls, baseline: Evaluation, speed_of_light_us: float | None) -> RewardScale:
-        """Scale for a run: noise from the baseline's own interval, ceiling from the roofline.
+    def calibrate(
+        cls,
+        baseline: Evaluation,
+        speed_of_light_us: float | None,
+        *,
+        objective: Objective = "time",
+    ) -> RewardScale:
+        """Scale for a run: noise from the baseline's own intervals, ceiling from the roofline.
 
         Raises ValueError when the baseline was not measured.
         """
         timing = baseline.timing
         if not baseline.measured or timing is None:
             raise ValueError("the baseline was not measured")
-        spread = (timing.high_us - timing.low_us) / timing.median_us
         ceiling = timing.median_us / speed_of_light_us if speed_of_light_us else None
         return cls(
             speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
-            noise=max(MIN_NOISE, spread),
+            noise=time_noise(baseline),
+            objective=objective,
+            energy_noise=energy_noise(baseline.energy),
         )
 
     def reward(self, evaluation: Evaluation) -> float:
         """Reward of an evaluation; 0 for anything but a measured one. Monotone in the time."""
-        speedup = evaluation.speedup
-        return 0.0 if speedup is None else self.of_speedup(speedup)
+        speedup, saved = evaluation.speedup, energy_gain(evaluation)
+        if speedup is None:
+            return 0.0
+        if self.objective == "energy":
+            return self.of_speedup_then_energy(speedup, saved)
+        if self.objective == "edp":
+            return self.of_product(speedup, saved)
+        return self.of_speedup(speedup)
 
     def of_speedup(self, speedup: float) -> float:
         """Reward of a speedup (baseline time over candidate time, > 0)."""
-        step = math.log1p(self.noise)
-        gain = round(math.log(speedup) / step) * step
-        if gain < 0:
-            return WORKING_FLOOR * math.exp(gain)
-        if self.speed_of_light_speedup is None:
-            share = -math.expm1(-gain)
-        else:
-            share = min(1.0, gain / math.log(self.speed_of_light_speedup))
-        return WORKING_FLOOR + (1.0 - WORKING_FLOOR) * share
+        return self._of_steps(_steps(speedup, self.noise))
+
+    def of_speedup_then_energy(self, speedup: float, saved: float | None) -> float:
+        """Reward of a speedup, ties broken by `saved`, the baseline's energy over the candidate's.
+
+        Unknown energy earns nothing on top.
+        """
+        steps = _steps(speedup, self.noise)
+        here = self._of_steps(steps)
+        if saved is None:
+            return here
+        energy = _steps(saved, self.energy_noise) * math.log1p(self.energy_noise)
+        share = 1 / (1 + math.exp(-energy))
+        return here + (self._of_steps(steps + 1) - here) * _TIE_BREAK * share
+
+    def of_product(self, speedup: float, saved: float | None) -> float:
+        """Reward of a gain in energy times time.
+
+        Without energy the gain is not known, and speed alone is not believed to be one.
+        """
+        gain = min(speedup, 1.0) if saved is None else speedup * saved
+        noise = self.noise + self.energy_noise
+        return _working(_steps(gain, noise) * math.log1p(noise), ceiling=None)
+
+    def _of_steps(self, steps: int) -> float:
+        return _working(steps * math.log1p(self.noise), ceiling=self.speed_of_light_speedup)
 
     def near_peak(self, evaluation: Evaluation) -> bool:
-        """Whether the time is within 5 % of the speed of light."""
+        """Whether the time is within 5 % of the speed of light, and time is all that counts."""
         if evaluation.speedup is None or self.speed_of_light_speedup is None:
             return False
-        return evaluation.speedup * NEAR_PEAK_FACTOR >= self.speed_of_light_speedup
+        near = evaluation.speedup * NEAR_PEAK_FACTOR >= self.speed_of_light_speedup
+        return near and self.objective == "time"
+
+
+def _steps(gain: float, noise: float) -> int:
+    """The log of a gain in whole steps of the noise."""
+    return round(math.log(gain) / math.log1p(noise))
+
+
+def _working(log_gain: float, *, ceiling: float | None) -> float:
+    """Reward of what works: the floor at the baseline's level, 1 at the ceiling."""
+    if log_gain < 0:
+        return WORKING_FLOOR * math.exp(log_gain)
+    share = -math.expm1(-log_gain) if ceiling is None else min(1.0, log_gain / math.log(ceiling))
+    return WORKING_FLOOR + (1.0 - WORKING_FLOOR) * share

@@ -25,10 +25,15 @@ _KEYS: Mapping[str, str] = {
     "told": "trial",
     "measuring": "candidate_id",
     "measured": "candidate_id",
+    "confirming": "candidate_id",
+    "confirmed": "candidate_id",
     "profiling": "candidate_id",
     "profiled": "candidate_id",
     "advised": "node",
 }
+
+_BEFORE: Mapping[str, Any] = {"objective": "time"}
+"""What runs did before a setting existed, so that theirs can be resumed."""
 
 
 def _key_of(event: Event) -> int | str:
@@ -77,10 +82,11 @@ class RunLog:
             self._append("started", payload)
             return
         for name, value in payload.items():
-            if self._started.get(name) != value:
+            before = self._started.get(name, _BEFORE.get(name))
+            if before != value:
                 raise JournalError(
-                    f"this run was started with {name} = {self._started.get(name)!r}, not "
-                    f"{value!r}; resume it as it was, or start a new run"
+                    f"this run was started with {name} = {before!r}, not {value!r}; resume it as "
+                    "it was, or start a new run"
                 )
         self._append("resumed", {})
 

@@ -14,7 +14,16 @@ from typing import Any
 
 from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Profile
 from mcts.errors import JournalError, NoMoves, NotRecorded, ProposalRejected, WorldError
-from mcts.ports import Advisor, Evaluator, Proposal, ProposalRequest, Proposer
+from mcts.objective import Ranking
+from mcts.ports import (
+    Advisor,
+    Confirmer,
+    EnergyMeter,
+    Evaluator,
+    Proposal,
+    ProposalRequest,
+    Proposer,
+)
 from mcts.runlog import RunLog
 
 
@@ -28,7 +37,10 @@ class Answer:
 
 
 class World:
-    """Proposer, evaluator and advisor behind the journal. Thread-safe but for `advise`."""
+    """Proposer, evaluator and advisor behind the journal. Thread-safe but for `advise`.
+
+    Energy is measured right behind the time, where `ranking` asks for it.
+    """
 
     def __init__(
         self,
@@ -38,9 +50,10 @@ class World:
         evaluator: Evaluator,
         advisor: Advisor,
         log: RunLog,
+        ranking: Ranking,
     ) -> None:
         self.task, self.proposer, self.evaluator, self.advisor = task, proposer, evaluator, advisor
-        self._log = log
+        self._log, self._ranking = log, ranking
         self._lock = threading.Lock()
         self._judged: dict[str, Future[Evaluation]] = {}
 
@@ -90,29 +103,37 @@ class World:
             return Answer(error=NoMoves())
         return None
 
-    def judge(self, trial: int, proposal: Proposal) -> Answer:
+    def judge(self, trial: int, proposal: Proposal, best_speedup: float) -> Answer:
         """The proposal's evaluation, or why there is none."""
         try:
-            evaluation = self.evaluate(trial, proposal.candidate)
+            evaluation = self.evaluate(trial, proposal.candidate, best_speedup)
         except JournalError:
             raise
         except (NotRecorded, WorldError) as error:
             return Answer(proposal=proposal, error=error)
         return Answer(proposal=proposal, evaluation=evaluation)
 
-    def propose_and_judge(self, trial: int, request: ProposalRequest) -> Answer:
+    def propose_and_judge(
+        self, trial: int, request: ProposalRequest, best_speedup: float
+    ) -> Answer:
         answer = self.propose(trial, request)
-        return answer if answer.proposal is None else self.judge(trial, answer.proposal)
+        if answer.proposal is None:
+            return answer
+        return self.judge(trial, answer.proposal, best_speedup)
 
-    def evaluate(self, trial: int, candidate: Candidate) -> Evaluation:
-        """Judge a candidate once, however many trials propose it, now or before a crash."""
+    def evaluate(self, trial: int, candidate: Candidate, best_speedup: float = 0.0) -> Evaluation:
+        """Judge a candidate once, however many trials propose it, now or before a crash.
+
+        `best_speedup` is the greatest known when the trial was asked for, not now: whether energy
+        is measured must not depend on how long other trials took.
+        """
         with self._lock:
             mine = candidate.id not in self._judged
             judged = self._judged.setdefault(candidate.id, Future())
         if not mine:
             return judged.result()
         try:
-            evaluation = self._measure(trial, candidate)
+            evaluation = self._measure(trial, candidate, best_speedup)
         except BaseException as error:
             with self._lock:
                 del self._judged[candidate.id]
@@ -121,14 +142,49 @@ class World:
         judged.set_result(evaluation)
         return evaluation
 
-    def _measure(self, trial: int, candidate: Candidate) -> Evaluation:
+    def _measure(self, trial: int, candidate: Candidate, best_speedup: float) -> Evaluation:
         if found := self._log.find("measured", candidate.id):
             return Evaluation.model_validate(found["evaluation"])
         place = {"trial": trial, "candidate_id": candidate.id}
         self._log.write("measuring", place)
         evaluation = self.evaluator.evaluate(candidate)
+        evaluation = self._with_energy(candidate, evaluation, best_speedup)
         self._log.write("measured", {**place, "evaluation": evaluation.model_dump(mode="json")})
         return evaluation
+
+    def _with_energy(
+        self, candidate: Candidate, evaluation: Evaluation, best_speedup: float
+    ) -> Evaluation:
+        wanted = self._ranking.wants_energy(evaluation, best_speedup=best_speedup)
+        if not wanted or not isinstance(self.evaluator, EnergyMeter):
+            return evaluation
+        return self.evaluator.measure_energy(candidate, evaluation)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the evaluator measures finalists again."""
+        return isinstance(self.evaluator, Confirmer)
+
+    def confirmation(self, candidate_id: str) -> Evaluation | None:
+        """What the candidate came to when it was measured again, if it ever was."""
+        found = self._log.find("confirmed", candidate_id)
+        return Evaluation.model_validate(found["evaluation"]) if found else None
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Measure a finalist again, once, also over a crash."""
+        if (known := self.confirmation(candidate.id)) is not None:
+            return known
+        assert isinstance(self.evaluator, Confirmer), "ask `confirms` first"
+        self._log.write("confirming", {"candidate_id": candidate.id})
+        confirmed = self.evaluator.confirm(candidate, evaluation)
+        confirmed = self._with_energy(candidate, confirmed, 0.0)
+        payload = {
+            "candidate_id": candidate.id,
+            "evaluation": confirmed.model_dump(mode="json"),
+            "elapsed_s": round(self._log.elapsed_s, 3),
+        }
+        self._log.write("confirmed", payload)
+        return confirmed
 
     def advise(self, node: int, candidate: Candidate, evaluation: Evaluation) -> Guidance:
         """Guidance for a node, profiled first where there is something to profile."""

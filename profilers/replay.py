@@ -30,7 +30,7 @@ from profilers.statistics import median_interval, speedup_unpaired
 
 
 class ReplayEvaluator:
-    """Judges candidates of `task` from `recording`.
+    """Judges candidates of `task` from `recording`; a Confirmer and an EnergyMeter besides.
 
     Times are drawn from the recorded runtimes, with replacement, under a seed derived from `seed`
     and the candidate's id: the noise is the device's own, and the same question always gets the
@@ -98,6 +98,32 @@ class ReplayEvaluator:
             energy=record.energy if timed else None,
         )
 
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The recorded verdict with times drawn anew, independently of those the search saw.
+
+        Raises NotRecorded like `evaluate`.
+        """
+        record = self._record(candidate)
+        again = self.evaluate(candidate)
+        if not again.measured:
+            return again
+        return again.model_copy(update={"timing": self._timing(candidate, record, "confirm")})
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """`evaluation` with the recorded energy beside the baseline's, or a note that none is.
+
+        Raises NotRecorded like `evaluate`.
+        """
+        energy, baseline = self._record(candidate).energy, self._baseline.energy
+        if energy is None or baseline is None:
+            note = f"{self._recording.origin} holds no energy of this configuration"
+            if baseline is None:
+                note = f"{self._recording.origin} holds no energy of the baseline"
+            return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
+        if energy.baseline_mj is None:
+            energy = energy.model_copy(update={"baseline_mj": baseline.energy_mj})
+        return evaluation.model_copy(update={"energy": energy})
+
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """What was recorded of the hardware's doing, placed under the recorded device's roofline.
 
@@ -140,10 +166,11 @@ class ReplayEvaluator:
             )
         return record
 
-    def _timing(self, candidate: Candidate, record: RecordedConfiguration) -> Timing:
-        samples = self._draw(record, candidate.id, "candidate")
-        baseline = self._draw(self._baseline, candidate.id, "baseline")
-        seed = seed_from(self._seed, candidate.id, "interval")
+    def _timing(self, candidate: Candidate, record: RecordedConfiguration, *purpose: str) -> Timing:
+        """Times drawn for a purpose; the search's own has no name."""
+        samples = self._draw(record, candidate.id, *purpose, "candidate")
+        baseline = self._draw(self._baseline, candidate.id, *purpose, "baseline")
+        seed = seed_from(self._seed, candidate.id, *purpose, "interval")
         time = median_interval(samples, seed=seed)
         speedup = speedup_unpaired(baseline, samples, seed=seed)
         return Timing(
@@ -161,9 +188,9 @@ class ReplayEvaluator:
         )
 
     def _draw(
-        self, record: RecordedConfiguration, candidate_id: str, purpose: str
+        self, record: RecordedConfiguration, candidate_id: str, *purpose: str
     ) -> tuple[float, ...]:
-        generator = random.Random(seed_from(self._seed, candidate_id, purpose))
+        generator = random.Random(seed_from(self._seed, candidate_id, *purpose))
         return tuple(generator.choices(record.runtimes_us, k=len(record.runtimes_us)))
 
 

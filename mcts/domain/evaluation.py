@@ -147,7 +147,8 @@ class Evaluation(Noun):
     compile_failed: a build with its log and nothing after it.
     wrong_result: built and compared, and the comparison did not pass; no timing.
     runtime_error, timed_out: may have been built; no timing, no profile.
-    suspect: has a timing that cannot be believed, with the reason in `message`; never a result.
+    suspect: has a timing that cannot be believed, with the reason in `message`, and perhaps the
+    class of cheat that explains it; never a result.
     refused: there is evidence that it does not do the task's work; its claims are no result.
     measured: built (unless replayed from a recording without build facts), passed, timed.
 
@@ -174,7 +175,7 @@ class Evaluation(Noun):
             "wrong_result": {"build", "verification"},
             "runtime_error": {"build", "verification"},
             "timed_out": {"build", "verification"},
-            "suspect": {"build", "verification", "timing"},
+            "suspect": {"build", "verification", "timing", "refusal"},
             "refused": {"build", "verification", "timing", "refusal"},
             "measured": {"build", "verification", "timing", "profile", "energy"},
         }

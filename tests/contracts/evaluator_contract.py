@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcts.domain import Candidate, Evaluation, Profile
-from mcts.ports import Evaluator
+from mcts.ports import Confirmer, EnergyMeter, Evaluator
 
 
 class EvaluatorContract:
@@ -68,6 +68,33 @@ class EvaluatorContract:
         assert profile.kernels or profile.missing
         for kernel in profile.kernels:
             assert kernel.name
+
+    def test_a_confirmer_answers_for_the_candidate_it_was_asked_about(
+        self, evaluator: Evaluator, working: Candidate
+    ) -> None:
+        if not isinstance(evaluator, Confirmer):
+            pytest.skip("this evaluator does not measure finalists again")
+        evaluation = evaluator.evaluate(working)
+        confirmed = evaluator.confirm(working, evaluation)
+        assert confirmed.candidate_id == working.id
+        assert confirmed.measured or confirmed.message, "measured, or a failure that says why"
+        assert Evaluation.model_validate_json(confirmed.model_dump_json()) == confirmed
+
+    def test_an_energy_meter_adds_energy_or_says_why_not(
+        self, evaluator: Evaluator, working: Candidate
+    ) -> None:
+        if not isinstance(evaluator, EnergyMeter):
+            pytest.skip("this evaluator does not measure energy")
+        evaluation = evaluator.evaluate(working)
+        metered = evaluator.measure_energy(working, evaluation)
+        assert metered.candidate_id == working.id
+        assert metered.timing == evaluation.timing
+        if metered.energy is None:
+            assert len(metered.notes) > len(evaluation.notes)
+        else:
+            energy = metered.energy
+            assert energy.low_mj <= energy.energy_mj <= energy.high_mj
+            assert energy.baseline_mj is not None, "measured beside the baseline"
 
     def test_it_can_be_called_from_several_threads(
         self, evaluator: Evaluator, working: Candidate, failing: dict[str, Candidate]

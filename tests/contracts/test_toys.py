@@ -8,6 +8,7 @@ from mcts.domain import Candidate
 from mcts.ports import Evaluator, Journal
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.contracts.journal_contract import JournalContract
+from tests.mcts.finals import EnergyToy
 from tests.support.toy import MemoryJournal, ToyEvaluator
 
 
@@ -29,3 +30,11 @@ class TestToyEvaluator(EvaluatorContract):
     @pytest.fixture
     def failing(self) -> dict[str, Candidate]:
         return {"runtime_error": Candidate(tunables={"BLOCK": 32, "TILE": 32, "UNROLL": 32})}
+
+
+class TestEnergyToy(TestToyEvaluator):
+    """One that confirms and measures energy besides."""
+
+    @pytest.fixture
+    def evaluator(self) -> Evaluator:
+        return EnergyToy()

@@ -10,6 +10,7 @@ import pytest
 from mcts.domain import (
     Buffer,
     Candidate,
+    Energy,
     Hardware,
     KernelTask,
     Metric,
@@ -150,6 +151,63 @@ def test_other_source_is_not_recorded(replay: ReplayEvaluator) -> None:
 def test_other_tunables_are_not_recorded(replay: ReplayEvaluator) -> None:
     with pytest.raises(NotRecorded, match="BLOCK=7"):
         replay.evaluate(_candidate(7))
+
+
+def test_a_confirmation_draws_anew_from_the_whole_sample(replay: ReplayEvaluator) -> None:
+    candidate = _candidate(128)
+    searched = replay.evaluate(candidate)
+    confirmed = replay.confirm(candidate, searched)
+    assert confirmed.timing is not None and searched.timing is not None
+    assert confirmed.timing.samples_us != searched.timing.samples_us
+    assert confirmed.timing.baseline_samples_us != searched.timing.baseline_samples_us
+    assert len(confirmed.timing.samples_us) == len(searched.timing.samples_us)
+    assert confirmed == replay.confirm(candidate, searched), "the same question, the same answer"
+    assert replay.evaluate(candidate) == searched
+
+
+def test_the_best_of_many_equals_is_too_good_while_searching_but_not_when_confirmed() -> None:
+    records = tuple(_measured(64 * k, 100) for k in range(1, 32))
+    whole = replace(_recording(_task().id), configurations=records)
+    candidates = [_candidate(64 * k) for k in range(2, 32)]
+    searched, confirmed = [], []
+    for seed in range(20):
+        replay = ReplayEvaluator(_task(), whole, seed=seed)
+        found = [replay.evaluate(candidate) for candidate in candidates]
+        best = max(range(30), key=lambda k: found[k].speedup or 0.0)
+        searched.append(found[best].speedup or 0.0)
+        confirmed.append(replay.confirm(candidates[best], found[best]).speedup or 0.0)
+    assert statistics.fmean(searched) > 1.005
+    assert statistics.fmean(confirmed) == pytest.approx(1.0, abs=0.003)
+
+
+def _with_energy(*blocks: int) -> ReplayEvaluator:
+    def given(record: RecordedConfiguration) -> RecordedConfiguration:
+        block = record.configuration["BLOCK"]
+        if block not in blocks:
+            return record
+        energy = Energy(energy_mj=block, low_mj=block * 0.9, high_mj=block * 1.1, window_s=1.0)
+        return replace(record, energy=energy)
+
+    whole = _recording(_task().id)
+    records = tuple(given(record) for record in whole.configurations)
+    return ReplayEvaluator(_task(), replace(whole, configurations=records))
+
+
+def test_recorded_energy_stands_beside_the_baselines() -> None:
+    replay, candidate = _with_energy(64, 128), _candidate(128)
+    energy = replay.measure_energy(candidate, replay.evaluate(candidate)).energy
+    assert energy is not None
+    assert (energy.energy_mj, energy.baseline_mj) == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "note"), [((64,), "of this configuration"), ((128,), "of the baseline"), ((), "")]
+)
+def test_energy_that_was_not_recorded_is_a_note(blocks: tuple[int, ...], note: str) -> None:
+    replay, candidate = _with_energy(*blocks), _candidate(128)
+    found = replay.measure_energy(candidate, replay.evaluate(candidate))
+    assert note in found.notes[-1]
+    assert found.energy is None or found.energy.baseline_mj is None
 
 
 def test_profile_is_what_was_recorded(replay: ReplayEvaluator) -> None:

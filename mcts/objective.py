@@ -1,0 +1,141 @@
+"""What counts as better: less time, less energy at the same speed, or less of their product.
+
+Every comparison of candidates goes through a `Ranking`: the search's best so far, the finalists
+and the kernel that is handed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from mcts.domain import Energy, Evaluation
+
+Objective = Literal["time", "energy", "edp"]
+"""time: the shortest time. energy: the least energy among the fastest, inside the noise.
+edp: the least energy-delay product, energy per call times time per call (Gonzalez & Horowitz,
+Energy dissipation in general purpose microprocessors, 1996)."""
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+MIN_NOISE = 0.005
+WORTH_MEASURING = 1.10
+"""How much faster the best may be before a candidate's energy cannot matter to `energy` any more:
+well beyond the noise, so that what is measured does not hang on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Orders measured evaluations by an objective.
+
+    `noise` is the relative difference in time that counts as none; only `energy` uses it.
+    """
+
+    objective: Objective = "time"
+    noise: float = MIN_NOISE
+
+    @classmethod
+    def calibrate(cls, baseline: Evaluation, objective: Objective) -> Ranking:
+        """The ranking of a run, with the noise of its baseline's own time."""
+        return cls(objective=objective, noise=time_noise(baseline))
+
+    def gain(self, evaluation: Evaluation) -> float | None:
+        """How many times better than the baseline: its speedup, or the ratio of the products.
+
+        None where that was not measured.
+        """
+        if self.objective != "edp" or evaluation.speedup is None:
+            return evaluation.speedup
+        energy = energy_gain(evaluation)
+        return None if energy is None else evaluation.speedup * energy
+
+    def interval(self, evaluation: Evaluation) -> tuple[float, float]:
+        """Ends of the gain's interval, for an evaluation that has a gain.
+
+        Under `energy` it is widened by the noise: who lies within it may still win by its energy.
+        """
+        timing, energy = evaluation.timing, evaluation.energy
+        assert timing is not None, "only what was measured has a gain"
+        low, high = timing.speedup_low, timing.speedup_high
+        if self.objective == "energy":
+            return low / (1 + self.noise), high * (1 + self.noise)
+        if self.objective == "edp" and energy is not None and energy.baseline_mj is not None:
+            return low * energy.baseline_mj / energy.high_mj, high * energy.baseline_mj / (
+                energy.low_mj
+            )
+        return low, high
+
+    def order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:
+        """Nodes from the best to the worst, the earliest first among equals.
+
+        What has no gain is left out. Under `energy` each step takes the least energy among those
+        that are as fast as the fastest left; unknown energy loses to any that is known.
+        """
+        gains = {node: self.gain(found) for node, found in evaluations.items()}
+        known = {node: gain for node, gain in gains.items() if gain is not None}
+        left = sorted(known, key=lambda node: (-known[node], node))
+        if self.objective != "energy":
+            yield from left
+            return
+        while left:
+            floor = known[left[0]] / (1 + self.noise)
+            band = [node for node in left if known[node] >= floor]
+            saved = {node: energy_gain(evaluations[node]) or 0.0 for node in band}
+            best = min(band, key=lambda node: (-saved[node], -known[node], node))
+            left.remove(best)
+            yield best
+
+    def best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
+        """The first in order; None where nothing has a gain."""
+        if self.objective == "energy":
+            return next(self.order(evaluations), None)
+        gains = {node: self.gain(found) for node, found in evaluations.items()}
+        known = {node: gain for node, gain in gains.items() if gain is not None}
+        return max(known, key=lambda node: (known[node], -node), default=None)
+
+    def wants_energy(self, evaluation: Evaluation, *, best_speedup: float) -> bool:
+        """Whether a candidate's energy is worth measuring: it takes a minute, and most are slow."""
+        if self.objective == "time" or evaluation.speedup is None:
+            return False
+        return self.objective == "edp" or evaluation.speedup * WORTH_MEASURING >= best_speedup
+
+
+def standing(
+    evaluations: Mapping[int, Evaluation], confirmed: Mapping[str, Evaluation]
+) -> dict[int, Evaluation]:
+    """Who may be handed back, by node: all that was measured, until candidates are confirmed.
+
+    From then on only the baseline (node 0) and what was confirmed, with those measurements: the
+    best of many noisy figures is too good on average, a fresh one is not.
+    """
+    measured = {node: found for node, found in evaluations.items() if found.measured}
+    if not confirmed:
+        return measured
+    again = {
+        node: confirmed[found.candidate_id]
+        for node, found in measured.items()
+        if found.candidate_id in confirmed and confirmed[found.candidate_id].measured
+    }
+    return {0: evaluations[0], **again}
+
+
+def energy_gain(evaluation: Evaluation) -> float | None:
+    """The baseline's energy per call over the candidate's; None where it was not measured."""
+    energy = evaluation.energy
+    if energy is None or energy.baseline_mj is None:
+        return None
+    return energy.baseline_mj / energy.energy_mj
+
+
+def time_noise(evaluation: Evaluation) -> float:
+    """Relative width of the time's interval, at least `MIN_NOISE`."""
+    timing = evaluation.timing
+    if timing is None:
+        return MIN_NOISE
+    return max(MIN_NOISE, (timing.high_us - timing.low_us) / timing.median_us)
+
+
+def energy_noise(energy: Energy | None) -> float:
+    """Relative width of the energy's interval, at least `MIN_NOISE`."""
+    if energy is None:
+        return MIN_NOISE
+    return max(MIN_NOISE, (energy.high_mj - energy.low_mj) / energy.energy_mj)
