@@ -9,6 +9,7 @@ from mcts.domain import (
     Build,
     Candidate,
     KernelTask,
+    Refusal,
     Verification,
     kernel_macros,
     parse_launch_plan,
@@ -24,13 +25,15 @@ class Failed(Exception):
 
     def __init__(
         self,
-        status: Literal["compile_failed", "wrong_result", "runtime_error", "timed_out"],
+        status: Literal["compile_failed", "wrong_result", "runtime_error", "timed_out", "refused"],
         message: str,
         *,
         build: Build | None = None,
         verification: Verification | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         super().__init__(message)
+        self.refusal = refusal
         self.status = status
         self.build = build
         self.verification = verification

@@ -5,14 +5,16 @@ A worker gets files, never the reference: it learns what is expected, not how it
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,30 @@ _STORED = {
     "int64": np.int64, "int32": np.int32, "int8": np.int8, "uint8": np.uint8,
 }  # fmt: skip
 _EXPECTED_F64_LIMIT = 4 * 2**30
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.4e38, "float64": 1.79e308}
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A distribution that is not the task's own: its values scaled, or the other kind of fill."""
+
+    label: str
+    scale: float = 1.0
+    swapped: bool = False
+
+    def applied(self, buffer: Buffer) -> Buffer:
+        if not self.swapped:
+            return buffer
+        fill: Literal["normal", "uniform"] = "uniform" if buffer.fill == "normal" else "normal"
+        return buffer.model_copy(update={"fill": fill})
+
+
+AS_GIVEN = Variation("")
+VARIATIONS = (
+    Variation("inputs scaled by 0.25", scale=0.25),
+    Variation("inputs scaled by 4", scale=4.0),
+    Variation("normal for uniform inputs and the reverse", swapped=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +60,22 @@ class CaseFiles:
     """One case on disk: raw little-endian arrays, inputs in their dtype, expected values wider.
 
     `to_json` is what a worker reads: per input its file, per output the file of expected values,
-    their dtype, the output's own dtype and its number of elements.
+    their dtype, the output's own dtype and its number of elements. `label` tells what is unlike
+    the task's own inputs.
     """
 
     inputs: dict[str, str]
     outputs: dict[str, dict[str, Any]]
+    label: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to be uploaded."""
+        return sum(Path(path).stat().st_size for path in self.files)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.inputs.values(), *(item["file"] for item in self.outputs.values()))
 
     def to_json(self) -> dict[str, Any]:
         return {"inputs": self.inputs, "outputs": self.outputs}
@@ -98,10 +135,16 @@ class Reference:
         return array
 
 
-def draw(buffer: Buffer, shape: Mapping[str, int], generator: np.random.Generator) -> Array:
+def draw(
+    buffer: Buffer,
+    shape: Mapping[str, int],
+    generator: np.random.Generator,
+    *,
+    scale: float = 1.0,
+) -> Array:
     """Random content for an input, in its stored form (bfloat16 as its 16 bits).
 
-    Floats follow `fill`; integers are uniform on [-8, 8), unsigned ones on [0, 16).
+    Floats follow `fill`, times `scale`; integers are uniform on [-8, 8), unsigned ones on [0, 16).
     """
     extents = buffer.extents(shape)
     if buffer.dtype in ("int64", "int32", "int8", "uint8"):
@@ -114,6 +157,8 @@ def draw(buffer: Buffer, shape: Mapping[str, int], generator: np.random.Generato
         values = generator.random(extents, dtype=kind)
         values *= 2
         values -= 1
+    if scale != 1.0:
+        values *= scale
     if buffer.dtype == "bfloat16":
         return to_bfloat16(values)
     return values.astype(_STORED[buffer.dtype], copy=False)
@@ -137,9 +182,15 @@ class CaseStore:
     """A private folder of cases, in memory where there is room; removed by `close`."""
 
     def __init__(self, task: KernelTask, reference: Reference) -> None:
+        """WorldError where there is no place for a folder."""
         self._task = task
         self._reference = reference
-        self._scratch = ScratchFolder(_roomy_folder(task))
+        folder = _roomy_folder(task)
+        try:
+            self._scratch = ScratchFolder(folder)
+        except OSError as error:
+            where = folder or tempfile.gettempdir()
+            raise WorldError(f"cannot make a folder for test cases in {where}: {error}") from error
         self.folder = self._scratch.path
         self._made = 0
 
@@ -169,27 +220,51 @@ class CaseStore:
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(lambda name: self._make(workload, name), names))
 
+    def make_variations(self, workload: Workload) -> list[CaseFiles]:
+        """A case of each of `VARIATIONS` on which the reference stays within the outputs' range.
+
+        There are none where no input is of a float type: integers are drawn from one range only.
+        """
+        if not any(buffer.dtype in _LARGEST for buffer in self._task.inputs):
+            return []
+        made = []
+        for variation in VARIATIONS:
+            name = f"{workload.name}-{self._made}"
+            self._made += 1
+            with contextlib.suppress(InputError, _Unusable), np.errstate(all="ignore"):
+                made.append(self._make(workload, name, variation))
+        return made
+
     def discard(self, cases: Sequence[CaseFiles]) -> None:
         """Remove the files of cases that are no longer needed."""
         for case in cases:
-            for path in (*case.inputs.values(), *(item["file"] for item in case.outputs.values())):
+            for path in case.files:
                 Path(path).unlink(missing_ok=True)
 
     def close(self) -> None:
         self._scratch.close()
 
-    def _make(self, workload: Workload, name: str) -> CaseFiles:
+    def _make(self, workload: Workload, name: str, variation: Variation = AS_GIVEN) -> CaseFiles:
         generator = np.random.Generator(np.random.Philox(secrets.randbits(128)))
         inputs: dict[str, str] = {}
         wide: dict[str, Array] = {}
         token = secrets.token_hex(4)
         for buffer in self._task.inputs:
-            stored = draw(buffer, workload.shape, generator)
+            stored = draw(
+                variation.applied(buffer), workload.shape, generator, scale=variation.scale
+            )
             inputs[buffer.name] = self._write(f"{name}-{token}-{buffer.name}.bin", stored)
             wide[buffer.name] = widen(stored, buffer.dtype)
             del stored
-        expected = self._reference(wide, workload)
+        try:
+            expected = self._reference(wide, workload)
+        except InputError:
+            self.discard([CaseFiles(inputs=inputs, outputs={})])
+            raise
         del wide
+        if variation is not AS_GIVEN and not _in_range(self._task, expected):
+            self.discard([CaseFiles(inputs=inputs, outputs={})])
+            raise _Unusable
         total = sum(array.nbytes for array in expected.values())
         kind = "float64" if total <= _EXPECTED_F64_LIMIT else "float32"
         outputs = {}
@@ -201,7 +276,7 @@ class CaseStore:
                 "dtype": buffer.dtype,
                 "elements": int(array.size),
             }
-        return CaseFiles(inputs=inputs, outputs=outputs)
+        return CaseFiles(inputs=inputs, outputs=outputs, label=variation.label)
 
     def _write(self, name: str, array: Array) -> str:
         path = self.folder / name
@@ -210,6 +285,19 @@ class CaseStore:
         except OSError as error:
             raise WorldError(f"cannot write a test case to {self.folder}: {error}") from error
         return str(path)
+
+
+class _Unusable(Exception):
+    """The reference leaves the range of its outputs on such inputs."""
+
+
+def _in_range(task: KernelTask, expected: Mapping[str, Array]) -> bool:
+    """Whether all that is expected is finite, in the type that holds it."""
+    for buffer in task.outputs:
+        most = float(np.max(np.abs(expected[buffer.name])))
+        if not most <= _LARGEST.get(buffer.dtype, np.inf) or np.isinf(most):
+            return False
+    return True
 
 
 def _roomy_folder(task: KernelTask) -> Path | None:

@@ -6,6 +6,7 @@ Run as ``python -m profilers.compile_worker``. NVRTC needs no GPU to make a cubi
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import time
 from pathlib import Path
@@ -18,14 +19,24 @@ SOURCE_FOLDER = "/rooftree/"
 """Where the line information says that sources lie. Of a relative name NVRTC would note the working
 directory, a new one each time, and equal sources would make different cubins."""
 
+CUBIN_CAP_BYTES = 64 * 2**20
+"""A kernel takes kilobytes; one that takes more than this is a table, or a bomb."""
+
 _MEMORY_CAP_BYTES = 16 * 2**30
 
 
 def main() -> None:
     # A source that makes the compiler swell must not take the machine's memory with it.
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_CAP_BYTES, _MEMORY_CAP_BYTES))
+        cap = _memory_cap()
+        resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))
     serve({"hello": _hello, "compile": _compile})
+
+
+def _memory_cap() -> int:
+    """Bytes of memory that a compiler may take: half of the machine's at most."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_MEMORY_CAP_BYTES, whole // 2)
 
 
 def _hello(_request: dict[str, Any]) -> dict[str, Any]:
@@ -57,9 +68,15 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
     (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     compiled = code == nvrtc.nvrtcResult.NVRTC_SUCCESS
     log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+    cap = request.get("cubin_cap_bytes", CUBIN_CAP_BYTES)
     if compiled:
+        code, size = nvrtc.nvrtcGetCUBINSize(program)
+        _check(code, "nvrtcGetCUBINSize")
+        if size > cap:
+            nvrtc.nvrtcDestroyProgram(program)
+            return _too_large(size, cap, time.perf_counter() - begin)
         cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-        Path(request["output"]).write_bytes(cubin)
+        _write(Path(request["output"]), cubin)
     nvrtc.nvrtcDestroyProgram(program)
     said = log.rstrip(b"\x00").decode(errors="replace").strip()
     text = cap_log(said.replace(SOURCE_FOLDER + request["name"], request["name"]))
@@ -68,6 +85,21 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
         "log": text or ("" if compiled else code.name),
         "seconds": time.perf_counter() - begin,
     }
+
+
+def _too_large(size: int, cap: int, seconds: float) -> dict[str, Any]:
+    text = (
+        f"error: the machine code takes {size / 2**20:.1f} MiB, more than {cap / 2**20:.1f} MiB; "
+        "shorten tables, templates or unrolled loops"
+    )
+    return {"compiled": False, "log": text, "seconds": seconds}
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise Refusal("disk", f"cannot write machine code to {path.parent}: {error}") from None
 
 
 def cap_log(log: str) -> str:

@@ -17,9 +17,11 @@ from typing import Any
 
 from mcts.domain import tagged_hash
 from mcts.errors import RooftreeError, WorldError
+from profilers.compile_worker import CUBIN_CAP_BYTES
 from profilers.includes import forbidden_include
 from profilers.locks import user_cache_dir
 from profilers.processes import Child, ChildGone
+from profilers.sandbox import Jail
 
 BASE_OPTIONS = ("--std=c++17", "-lineinfo", "--no-source-include")
 """What every compilation is told. Line information costs no time and changes no instruction; it
@@ -75,18 +77,33 @@ class Compiler:
         cache_dir: Path | None = None,
         processes: int = 4,
         deadline_s: float = 60.0,
+        cubin_cap_bytes: int = CUBIN_CAP_BYTES,
     ) -> None:
+        """`deadline_s` and `cubin_cap_bytes` bound one compilation, in time and in what it makes.
+
+        WorldError where there is no place for a folder.
+        """
         self.arch = arch
+        self._cubin_cap_bytes = cubin_cap_bytes
         self._folder = (cache_dir or user_cache_dir()) / "cubin"
         self._deadline_s = deadline_s
         self._slots: queue.LifoQueue[Child | None] = queue.LifoQueue()
         for _ in range(max(1, processes)):
             self._slots.put(None)
-        self._scratch = tempfile.TemporaryDirectory(prefix="rooftree-compile-")
+        try:
+            self._scratch = tempfile.TemporaryDirectory(prefix="rooftree-compile-")
+        except OSError as error:
+            where = tempfile.gettempdir()
+            raise WorldError(f"cannot make a folder for compilers in {where}: {error}") from error
         self._lock = threading.Lock()
         self._closed = False
         self._version: str | None = None
         self._includes: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where cubins are kept."""
+        return self._folder
 
     @property
     def version(self) -> str:
@@ -169,6 +186,7 @@ class Compiler:
                 *options,
             ],
             "output": str(output),
+            "cubin_cap_bytes": self._cubin_cap_bytes,
         }
         reply = self._ask(request, begin)
         log = str(reply["log"])
@@ -177,8 +195,13 @@ class Compiler:
             raise CompileFailed(
                 f"does not compile: {first.strip()}", log=log, seconds=float(reply["seconds"])
             )
-        content = output.read_bytes()
-        output.unlink()
+        try:
+            content = output.read_bytes()
+            output.unlink()
+        except OSError as error:
+            raise WorldError(
+                f"machine code that was written to {output.parent} is not there: {error.strerror}"
+            ) from error
         self._store(key, content, log)
         path = self._folder / f"{key}.cubin"
         return _compiled(path, content, log, float(reply["seconds"]), cached=False)
@@ -198,7 +221,9 @@ class Compiler:
                     seconds=seconds,
                 ) from None
             raise CompileFailed(
-                f"the compiler crashed on this source: {gone}", log=gone.output, seconds=seconds
+                f"the compiler crashed on this source or ran out of memory: {gone}",
+                log=gone.output,
+                seconds=seconds,
             ) from None
         finally:
             self._give_back(child)
@@ -212,7 +237,9 @@ class Compiler:
             if child.alive:
                 return child
             child.kill()  # it is dead, but its pipes are open
-        child = Child.module("profilers.compile_worker", cwd=Path(self._scratch.name))
+        scratch = Path(self._scratch.name)
+        jail = Jail(gpu=False, writable=(scratch,))
+        child = Child.module("profilers.compile_worker", cwd=scratch, jail=jail)
         try:
             hello = child.request({"op": "hello"}, timeout_s=_START_TIMEOUT_S)
         except ChildGone as gone:

@@ -20,13 +20,13 @@ class Gpu:
     hardware: Hardware
 
 
-def find_gpu(ordinal: int = 0) -> Gpu:
-    """Describe GPU `ordinal`.
+def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
+    """Describe GPU `ordinal`; `compiler` is whether the extra [cuda] is needed besides.
 
-    InputError where the extra [cuda] is missing or there is no such GPU; WorldError where the
-    driver does not answer. Either text is one line that says what to do.
+    InputError where that is missing or there is no such GPU; WorldError where the driver does not
+    answer. Either text is one line that says what to do.
     """
-    if not _compiler_installed():
+    if compiler and not _compiler_installed():
         raise InputError("the GPU evaluator needs the extra [cuda]: pip install 'rooftree[cuda]'")
     try:
         count = driver.initialise()

@@ -7,9 +7,9 @@ starts without importing a binding. Only child processes and `device` use this m
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_void_p
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mcts.errors import WorldError
@@ -26,10 +26,13 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
     "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
     "cuCtxSetCurrent": (c_void_p,),
+    "cuCtxSetLimit": (c_int, c_size_t),
+    "cuCtxResetPersistingL2Cache": (),
     "cuStreamCreate": (POINTER(c_void_p), c_uint),
     "cuStreamSynchronize": (c_void_p,),
     "cuMemAlloc_v2": (POINTER(_DEVICE_POINTER), c_size_t),
     "cuMemFree_v2": (_DEVICE_POINTER,),
+    "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuMemcpyHtoDAsync_v2": (_DEVICE_POINTER, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, _DEVICE_POINTER, c_size_t, c_void_p),
     "cuMemsetD8Async": (_DEVICE_POINTER, c_ubyte, c_size_t, c_void_p),
@@ -41,6 +44,7 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuFuncGetParamInfo": (c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_size_t)),
     "cuLaunchKernel": (c_void_p, *([c_uint] * 7), c_void_p, c_void_p, c_void_p),
     "cuEventCreate": (POINTER(c_void_p), c_uint),
+    "cuEventDestroy_v2": (c_void_p,),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuProfilerStart": (),
@@ -50,7 +54,12 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
 }
 _NOT_FOUND = 500
 # After these the context still works; every other error is taken for one that ruins it.
-_MENDABLE = frozenset({1, 2, 200, 209, 218, 222, 300, 400, _NOT_FOUND, 701, 703, 801, 912})
+_MENDABLE = frozenset({1, 2, 200, 209, 215, 218, 222, 300, 400, _NOT_FOUND, 701, 703, 801, 912})
+OUT_OF_MEMORY = 2
+_INVALID_VALUE, _UNSUPPORTED_LIMIT, _NOT_SUPPORTED = 1, 215, 801
+
+PRINTF_FIFO_BYTES, PERSISTING_L2_BYTES = 1, 6
+"""Limits of a context."""
 
 MULTIPROCESSORS, L2_BYTES = 16, 38
 MAJOR, MINOR, MAX_SHARED_OPTIN = 75, 76, 97
@@ -152,11 +161,14 @@ class DeviceQuery:
         return value.value
 
 
-@dataclass(frozen=True, slots=True)
 class Event:
-    """A point in the stream's time."""
+    """A point in the stream's time; given back to the driver with the object."""
 
-    handle: c_void_p
+    def __init__(self) -> None:
+        self.handle = c_void_p()
+        call("cuEventCreate", byref(self.handle), 0)
+        # Not at exit: the context may be gone by then, and takes its events along.
+        weakref.finalize(self, _library().cuEventDestroy_v2, self.handle).atexit = False
 
     def us_since(self, earlier: Event) -> float:
         """Microseconds between two events that have both been reached."""
@@ -286,6 +298,20 @@ class Context:
     def free(self, pointer: int) -> None:
         call("cuMemFree_v2", pointer)
 
+    def free_bytes(self) -> int:
+        """Device memory that is not taken, by whomever."""
+        free, total = c_size_t(), c_size_t()
+        call("cuMemGetInfo_v2", byref(free), byref(total))
+        return free.value
+
+    def limit(self, which: int, value: int) -> None:
+        """Set a limit of the context, where the device has it."""
+        _unless_unsupported("cuCtxSetLimit", which, value)
+
+    def reset_persisting(self) -> None:
+        """Make lines that were marked to stay in L2 ordinary ones, where the device has such."""
+        _unless_unsupported("cuCtxResetPersistingL2Cache")
+
     def upload(self, pointer: int, address: int, size: int) -> None:
         """Copy `size` bytes from host `address`; returns when the copy is done."""
         call("cuMemcpyHtoDAsync_v2", pointer, address, size, self.stream)
@@ -306,12 +332,18 @@ class Context:
         call("cuStreamSynchronize", self.stream)
 
     def event(self) -> Event:
-        handle = c_void_p()
-        call("cuEventCreate", byref(handle), 0)
-        return Event(handle)
+        return Event()
 
     def record(self, event: Event) -> None:
         call("cuEventRecord", event.handle, self.stream)
+
+
+def _unless_unsupported(name: str, *arguments: object) -> None:
+    try:
+        call(name, *arguments)
+    except CudaError as error:
+        if error.code not in (_INVALID_VALUE, _UNSUPPORTED_LIMIT, _NOT_SUPPORTED):
+            raise
 
 
 def profiler_start() -> None:

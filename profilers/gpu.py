@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
-from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Work
-from mcts.errors import InputError
+from mcts.domain import (
+    Candidate,
+    Evaluation,
+    Hardware,
+    Isolation,
+    KernelTask,
+    Profile,
+    Work,
+    Workload,
+)
+from mcts.errors import InputError, WorldError
 from profilers import verdict
-from profilers.bench import Bench
+from profilers.bench import Bench, Rejected
 from profilers.building import Built, Failed, build
-from profilers.cases import CaseStore, Reference
+from profilers.cases import CaseFiles, CaseStore, Reference
 from profilers.compiler import Compiled, Compiler, architecture
 from profilers.device import find_gpu
+from profilers.energy import Run, Runners
+from profilers.gate import gate, workload_bytes
 from profilers.judging import FreshCase, Judge, load
 from profilers.locks import GpuLock
+from profilers.metering import with_energy
+from profilers.processes import ChildGone
 from profilers.rates import SUPPORT_SOURCE, measured_rates
 from profilers.settings import GpuSettings
 
-__all__ = ["GpuEvaluator", "GpuSettings"]
+__all__ = ["GpuEvaluator", "GpuSettings", "Runners"]
 
 Progress = Callable[[str], None]
 _DEFAULTS = GpuSettings()
+_MOST_OUTPUTS = 1000
+_SETUP_S = 60.0
 
 
 class GpuEvaluator:
@@ -32,9 +49,11 @@ class GpuEvaluator:
 
     Compiles run side by side in compiler processes; the GPU is used by one candidate at a time.
     Candidates run in a worker that is killed and replaced after a fault or a missed deadline.
-    Constructing it takes the GPU's lock, computes the reference on the timed cases and judges the
-    baseline: InputError where the task is faulty or there is no GPU, WorldError where the GPU is
-    taken or does not answer.
+    Constructing it takes the GPU's lock, asks the reference whether the task can be judged,
+    computes it on the timed cases and judges the baseline: InputError where the task is faulty or
+    there is no GPU, WorldError where the GPU is taken or does not answer.
+
+    `marks` is what a reader of any of its results should know; every evaluation has it in `notes`.
     """
 
     name = "gpu"
@@ -50,6 +69,13 @@ class GpuEvaluator:
     ) -> None:
         if task.dialect != "cuda":
             raise InputError(f"the GPU evaluator runs tasks of dialect cuda, not {task.dialect}")
+        if len(task.outputs) > _MOST_OUTPUTS:
+            raise InputError(
+                f"task {task.name} has {len(task.outputs)} outputs; at most {_MOST_OUTPUTS} can "
+                "be compared"
+            )
+        self.marks: tuple[str, ...] = ()
+        self._isolation: Isolation | None = None
         self.task = task
         self.settings = settings
         self.gpu = find_gpu(device)
@@ -70,22 +96,45 @@ class GpuEvaluator:
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Compile, verify and time `candidate` against the baseline."""
+        return self._evaluate(candidate, self._judge_once)
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Judge a finalist again: in a fresh worker, on cases nobody has seen, over more blocks.
+
+        What `evaluation` knows of profile and energy is kept where the finalist holds.
+        """
+        found = self._evaluate(candidate, self._judge_afresh)
+        blocks = self.settings.confirm_blocks
+        note = f"confirmed in a fresh process, on fresh inputs, over up to {blocks} blocks"
+        update: dict[str, object] = {"notes": (*found.notes, note)}
+        if found.measured:
+            update |= {"profile": evaluation.profile, "energy": evaluation.energy}
+        return found.model_copy(update=update)
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The evaluation with the energy of a call beside the baseline's; takes some seconds."""
+        runners = self.workload_runner(candidate)
+        return with_energy(evaluation, uuid=self.gpu.uuid, runners=runners)
+
+    @contextlib.contextmanager
+    def workload_runner(self, candidate: Candidate) -> Iterator[Runners]:
+        """Both programs ready on the device, to be run as often as a measurement needs.
+
+        The GPU belongs to the caller until the context ends. InputError where the candidate cannot
+        be built; WorldError, also from the runners, where running fails: it is for candidates that
+        were measured before.
+        """
         try:
             built = build(self.task, self._compiler, candidate)
-            fresh = self._fresh_cases()
-            try:
-                with self._gpu_lock:
-                    return self._judge.judge(built, fresh)
-            finally:
-                self._store.discard([case for _, case in fresh])
         except Failed as failed:
-            return Evaluation(
-                candidate_id=candidate.id,
-                status=failed.status,
-                message=str(failed),
-                build=failed.build,
-                verification=failed.verification,
-            )
+            raise InputError(f"nothing to run: {failed}") from None
+        with self._gpu_lock:
+            try:
+                self._bench.ready()
+                load(self._bench, "candidate", built, self.settings)
+            except (ChildGone, Rejected) as error:
+                raise WorldError(f"{candidate.id} could not be run again: {error}") from None
+            yield Runners(self._runner("baseline"), self._runner("candidate"))
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """Counters, SASS facts and the roofline of a measured candidate."""
@@ -112,22 +161,29 @@ class GpuEvaluator:
             deadline_s=self.settings.compile_deadline_s,
         )
         self._closers.append(self._compiler.close)
-        self._store = CaseStore(self.task, Reference(self.task))
+        reference = Reference(self.task)
+        self.marks = gate(self.task, reference, ungated=self.settings.ungated)
+        self._store = CaseStore(self.task, reference)
         self._closers.append(self._store.close)
         with ThreadPoolExecutor(1) as pool:
-            cases = pool.submit(
-                self._store.make,
-                self.task.timed_workload,
-                count=self.settings.cases,
-                on_progress=self._say,
-            )
+            cases = pool.submit(self._timed_cases)
             support = self._support()
             self._baseline = self._build_baseline()
             self._cases = cases.result()
-        self._bench = Bench(device=self.gpu.ordinal, support=support.cubin, setup=self._set_up)
+        self._varied = self._varied_workload()
+        self._variations = self._store.make_variations(self._varied) if self._varied else []
+        self._bench = Bench(
+            device=self.gpu.ordinal,
+            support=support.cubin,
+            setup=self._set_up,
+            readable=(self._store.folder, self._compiler.folder),
+        )
         self._closers.append(self._bench.close)
         self._say(f"starting a worker on {self.gpu.hardware.name}")
         self._bench.ready()
+        if self._bench.note is not None:
+            self._say(self._bench.note)
+            self.marks = (*self.marks, self._bench.note)
         self.rates = measured_rates(
             self.gpu,
             support.cubin,
@@ -138,6 +194,91 @@ class GpuEvaluator:
         floor_us = verdict.floor_us(self.task, self.rates, self.gpu.hardware.l2_bytes or 0)
         self._judge = Judge(self.task, self._bench, self.settings, floor_us=floor_us)
         self._check_baseline()
+
+    def _evaluate(self, candidate: Candidate, judge: Callable[[Built], Evaluation]) -> Evaluation:
+        isolation = None
+        try:
+            built = build(self.task, self._compiler, candidate)
+            isolation = self._isolation
+            found = judge(built)
+            isolation = self._isolation
+        except Failed as failed:
+            found = Evaluation(
+                candidate_id=candidate.id,
+                status=failed.status,
+                message=str(failed),
+                build=failed.build,
+                verification=failed.verification,
+                refusal=failed.refusal,
+            )
+        return found.model_copy(
+            update={"notes": (*found.notes, *self.marks), "isolation": isolation}
+        )
+
+    def _judge_once(self, built: Built) -> Evaluation:
+        fresh = self._fresh_cases()
+        try:
+            with self._gpu_lock:
+                return self._judged(built, fresh)
+        finally:
+            self._store.discard([case for _, case in fresh])
+
+    def _judge_afresh(self, built: Built) -> Evaluation:
+        fresh = self._fresh_cases()
+        cases = self._timed_cases()
+        try:
+            with self._gpu_lock:
+                usual, self._cases = self._cases, cases
+                self._bench.replace()
+                try:
+                    return self._judged(built, fresh, self.settings.for_finalists())
+                finally:
+                    self._cases = usual
+                    self._bench.replace()
+        finally:
+            self._store.discard([*cases, *(case for _, case in fresh)])
+
+    def _judged(
+        self, built: Built, fresh: list[FreshCase], settings: GpuSettings | None = None
+    ) -> Evaluation:
+        self._bench.ready()
+        self._isolation = self._bench.isolation
+        return self._judge.judge(built, fresh, settings)
+
+    def _runner(self, role: str) -> Run:
+        per_call_s = 0.0
+
+        def run(calls: int) -> None:
+            nonlocal per_call_s
+            timeout_s = self.settings.time_deadline_s + 10 * calls * per_call_s
+            try:
+                reply = self._bench.ask(
+                    {"op": "batch", "role": role, "calls": calls}, timeout_s=timeout_s
+                )
+            except (ChildGone, Rejected) as error:
+                raise WorldError(f"the {role} could not be run again: {error}") from None
+            per_call_s = max(per_call_s, reply["host_us"] / calls / 1e6)
+
+        return run
+
+    def _timed_cases(self) -> list[CaseFiles]:
+        return self._store.make(
+            self.task.timed_workload, count=self.settings.cases, on_progress=self._say
+        )
+
+    def _varied_workload(self) -> Workload | None:
+        """The workload that is also verified on other distributions: the largest small one.
+
+        Rather one that is not timed; the timed one where there is no other; None where all are
+        large.
+        """
+        timed = self.task.timed_workload
+        others = [item for item in self.task.workloads if item.name != timed.name] or [timed]
+        small = [
+            item for item in others
+            if workload_bytes(self.task, item) < self.settings.variation_bytes
+        ]  # fmt: skip
+        return max(small, key=lambda item: workload_bytes(self.task, item), default=None)
 
     def _fresh_cases(self) -> list[FreshCase]:
         timed = self.task.timed_workload
@@ -187,15 +328,34 @@ class GpuEvaluator:
 
     def _set_up(self, bench: Bench) -> None:
         """Give a fresh worker what every candidate needs: the cases and the baseline."""
-        tolerance = self.task.tolerance
+        task, timed = self.task, self.task.timed_workload
+        residents = [(timed, case) for case in self._cases]
+        if self._varied is not None:
+            residents += [(self._varied, case) for case in self._variations]
         bench.ask(
             {
                 "op": "cases",
-                "cases": [case.to_json() for case in self._cases],
-                "tolerance": [tolerance.relative, tolerance.absolute],
-            }
+                "timed": timed.name,
+                "tolerance": [task.tolerance.relative, task.tolerance.absolute],
+                "buffers": [
+                    {
+                        "name": buffer.name,
+                        "role": buffer.role,
+                        "dtype": buffer.dtype,
+                        "fill": buffer.fill,
+                        "elements": math.prod(buffer.extents(timed.shape)),
+                    }
+                    for buffer in task.buffers
+                ],
+                "cases": [
+                    {"workload": workload.name, "label": case.label, "case": case.to_json()}
+                    for workload, case in residents
+                ],
+            },
+            timeout_s=_SETUP_S
+            + self.settings.upload_s(sum(case.size_bytes for _, case in residents)),
         )
-        load(self.task, bench, "baseline", self._baseline, self.settings)
+        load(bench, "baseline", self._baseline, self.settings)
 
     def _build_baseline(self) -> Built:
         try:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mcts.domain import Build, Evaluation, KernelTask, Timing, Verification, Workload
+from mcts.domain import Build, Evaluation, KernelTask, Refusal, Timing, Verification, Workload
 from mcts.errors import WorldError
 from profilers import verdict
 from profilers.bench import Bench, Rejected
+from profilers.blame import fault_text, may_be_the_worlds, needs_a_probe
 from profilers.building import Built, Failed
 from profilers.cases import CaseFiles
+from profilers.clocks import Batch, Clocks, batch_sizes
+from profilers.precision import worst_excess
 from profilers.processes import ChildGone
 from profilers.settings import GpuSettings
 
 FreshCase = tuple[Workload, CaseFiles]
+_CALLS_A_ROUND = 2
+_RESIDENTS = 8  # more cases than stay on a device
+_BATCH_CALLS = 8  # of a slow kernel: 1, 2 and 3 calls, after one that is not counted
 
 
 @dataclass(slots=True)
@@ -26,6 +34,14 @@ class Findings:
     doing: str = "loading the module"
     checked: list[tuple[Workload, dict[str, Any]]] = field(default_factory=list)
     verification: Verification | None = None
+
+
+class _Doubtful(Exception):
+    """A failure that a fresh worker may not see again."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(str(failed))
+        self.failed = failed
 
 
 class Judge:
@@ -42,36 +58,55 @@ class Judge:
         self._settings = settings
         self._floor_us = floor_us
         self._slowest_us = 0.0
+        self._workloads = {workload.name: workload for workload in task.workloads}
+        self._order = random.Random()
 
-    def judge(self, built: Built, fresh: Sequence[FreshCase]) -> Evaluation:
+    def judge(
+        self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings | None = None
+    ) -> Evaluation:
         """The verdict on `built`; a suspect timing is taken again in a fresh worker.
 
+        So is what may have been the world's fault. `settings` are other ones for this candidate.
         Raises Failed for what is the candidate's fault, WorldError for what is not.
         """
-        evaluation = self._attempt(built, fresh)
+        settings = settings or self._settings
+        try:
+            evaluation = self._attempt(built, fresh, settings)
+        except _Doubtful:
+            return self._again(built, fresh, settings)
         if evaluation.status == "suspect":
             self._bench.replace()
-            evaluation = self._attempt(built, fresh)
+            return self._again(built, fresh, settings)
         return evaluation
 
-    def _attempt(self, built: Built, fresh: Sequence[FreshCase]) -> Evaluation:
+    def _again(self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings) -> Evaluation:
+        try:
+            return self._attempt(built, fresh, settings)
+        except _Doubtful as doubtful:
+            raise doubtful.failed from None
+
+    def _attempt(
+        self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
+    ) -> Evaluation:
         self._bench.ready()
         findings = Findings(build=built.build())
         try:
-            resources = load(self._task, self._bench, "candidate", built, self._settings)
+            resources = load(self._bench, "candidate", built, settings)
             findings.build = built.build(resources)
-            self._verify_fresh(built, fresh, findings)
-            self._verify_timed(findings)
-            answer = self._time(findings)
-        except ChildGone as gone:
-            raise _lost(gone, findings) from None
-        except Rejected as rejected:
-            raise _rejected(rejected, findings) from None
-        timing = verdict.timing(built.candidate.id, answer)
-        reason = verdict.why_suspect(answer, timing.median_us, self._floor_us)
-        return _evaluation(built, findings, timing, reason)
+            self._verify_fresh(fresh, findings, settings)
+            self._verify_residents(findings, settings)
+            self._check_precision(findings)
+            answer = self._time(findings, settings)
+            clocks = self._compare_clocks(answer, findings, settings)
+        except (ChildGone, Rejected) as failure:
+            raise self._blamed(failure, findings) from None
+        timing = verdict.timing(built.candidate.id, answer, clocks)
+        reason = verdict.why_suspect(clocks, timing.median_us, self._floor_us)
+        return self._evaluation(built, findings, timing, reason)
 
-    def _verify_fresh(self, built: Built, fresh: Sequence[FreshCase], findings: Findings) -> None:
+    def _verify_fresh(
+        self, fresh: Sequence[FreshCase], findings: Findings, settings: GpuSettings
+    ) -> None:
         """The workloads that are not timed, on inputs that nobody has seen."""
         for workload, case in fresh:
             findings.doing = f"running workload {workload.name} {workload.shape}"
@@ -81,58 +116,143 @@ class Judge:
                     "role": "candidate",
                     "workload": workload.name,
                     "case": case.to_json(),
-                    "call": built.calls[workload.name].to_json(),
                 },
-                timeout_s=self._settings.verify_deadline_s,
+                timeout_s=settings.verify_deadline_s + settings.upload_s(case.size_bytes),
             )
             findings.checked.append((workload, reply))
-            self._conclude(findings, findings.checked, reply["damaged"])
+            self._conclude(findings, reply["damaged"])
 
-    def _verify_timed(self, findings: Findings) -> None:
+    def _verify_residents(self, findings: Findings, settings: GpuSettings) -> None:
+        """The cases that stay on the device: of the timed workload, and of other distributions."""
         timed = self._task.timed_workload
         findings.doing = f"running workload {timed.name} {timed.shape}"
         reply = self._bench.ask(
-            {"op": "verify_timed", "role": "candidate"},
-            timeout_s=self._settings.verify_deadline_s,
+            {"op": "verify", "role": "candidate"},
+            # A fresh worker runs the baseline as well, which was judged first.
+            timeout_s=settings.verify_deadline_s + _RESIDENTS * self._slowest_us / 1e6,
         )
-        findings.checked += [(timed, answer) for answer in reply["cases"]]
-        self._conclude(findings, findings.checked, reply["damaged"])
+        findings.checked += [
+            (self._workloads[answer["workload"]], answer) for answer in reply["cases"]
+        ]
+        self._conclude(findings, reply["damaged"])
 
-    def _time(self, findings: Findings) -> dict[str, Any]:
+    def _check_precision(self, findings: Findings) -> None:
+        """Failed where the error is that of a lower precision than the task's own."""
+        excess = worst_excess(
+            ((workload.name, run) for workload, run in findings.checked if not run.get("label")),
+            tf32=self._task.policy.precision == "tf32",
+        )
+        found = verdict.verification(self._task, findings.checked, excess=excess)
+        findings.verification = found
+        if excess is not None and excess.share > 1:
+            refusal = Refusal(cheat="precision_downgrade", evidence=str(excess))
+            raise Failed(
+                "refused",
+                f"computed in a lower precision than the task's: {excess}",
+                build=findings.build,
+                verification=found,
+                refusal=refusal,
+            )
+
+    def _time(self, findings: Findings, settings: GpuSettings) -> dict[str, Any]:
         findings.doing = "being timed"
         # The baseline is timed along; it was judged first, so that its time is known here.
         self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
-        rounds = 2 * self._settings.min_rounds
         answer = self._bench.ask(
-            {"op": "time", "plan": asdict(self._settings.timing_plan())},
-            timeout_s=self._settings.time_deadline_s + rounds * self._slowest_us / 1e6,
+            {"op": "time", "plan": asdict(settings.timing_plan())},
+            timeout_s=settings.time_deadline_s + self._calls_s(settings),
         )
-        again = [*findings.checked, (self._task.timed_workload, answer)]
-        self._conclude(findings, again, answer["damaged"], when="while being timed: ")
+        assert findings.verification is not None
+        self._conclude_timing(findings, answer, answer["damaged"])
         return answer
 
-    def _conclude(
-        self,
-        findings: Findings,
-        checked: Sequence[tuple[Workload, dict[str, Any]]],
-        damaged: Sequence[str],
-        *,
-        when: str = "",
-    ) -> None:
+    def _calls_s(self, settings: GpuSettings) -> float:
+        """Seconds that all timed calls take, were they as slow as the slowest that was seen."""
+        rounds = settings.min_blocks * (1 + settings.rounds)
+        return (_CALLS_A_ROUND * rounds + _BATCH_CALLS) * self._slowest_us / 1e6
+
+    def _compare_clocks(
+        self, answer: dict[str, Any], findings: Findings, settings: GpuSettings
+    ) -> Clocks:
+        """Batches of several sizes on three clocks, until they agree or have been given up.
+
+        A busy host makes clocks disagree by chance; what a candidate does, it does every time.
+        """
+        findings.doing = "being timed in batches"
+        call_us = min(us for block in answer["blocks"] for us in block["candidate_us"])
+        deadline_s = settings.time_deadline_s + self._calls_s(settings)
+        self._bench.ask({"op": "batch", "role": "candidate", "calls": 1}, timeout_s=deadline_s)
+        clocks = Clocks()
+        for _ in range(max(1, settings.clock_tries)):
+            clocks = Clocks()
+            for calls in batch_sizes(call_us, settings.batch_us, self._order):
+                clocks.batches.append(self._batch(calls, deadline_s))
+            if clocks.disagreement() is None:
+                break
+        guarded = self._bench.ask({"op": "guard"}, timeout_s=settings.verify_deadline_s)
+        self._conclude_timing(findings, {"outputs": []}, guarded["damaged"])
+        return clocks
+
+    def _batch(self, calls: int, deadline_s: float) -> Batch:
+        begin = time.perf_counter()
+        reply = self._bench.ask(
+            {"op": "batch", "role": "candidate", "calls": calls}, timeout_s=deadline_s
+        )
+        outside_us = (time.perf_counter() - begin) * 1e6
+        return Batch(calls, float(reply["event_us"]), float(reply["host_us"]), outside_us)
+
+    def _conclude(self, findings: Findings, damaged: Sequence[str]) -> None:
         """Bring the verification up to date; Failed where anything is wrong."""
         if damaged:
             self._bench.replace()
-        found = verdict.verification(
-            self._task, checked, damaged, rounds=len(findings.checked), when=when
-        )
+        found = verdict.verification(self._task, findings.checked, damaged)
         findings.verification = found
         if not found.passed:
             raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
 
+    def _conclude_timing(
+        self, findings: Findings, answer: dict[str, Any], damaged: Sequence[str]
+    ) -> None:
+        """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
+        if damaged:
+            self._bench.replace()
+        assert findings.verification is not None
+        found = verdict.mistimed(self._task, findings.verification, answer, damaged)
+        if found is not None:
+            findings.verification = found
+            raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
 
-def load(
-    task: KernelTask, bench: Bench, role: str, built: Built, settings: GpuSettings
-) -> dict[str, dict[str, int]]:
+    def _blamed(self, failure: ChildGone | Rejected, findings: Findings) -> Exception:
+        """What to raise: the candidate's failure, for sure or in doubt; WorldError for neither.
+
+        A fresh process looks at the GPU before a candidate is blamed for what a lost driver, a
+        failing board or the end of the machine's memory would do as well.
+        """
+        if isinstance(failure, Rejected) and failure.kind == "internal":
+            return WorldError(f"the GPU worker failed: {failure}")
+        if needs_a_probe(failure) and (wrong := self._bench.probe()) is not None:
+            return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")
+        failed = (
+            _lost(failure, findings)
+            if isinstance(failure, ChildGone)
+            else _rejected(failure, findings)
+        )
+        return _Doubtful(failed) if may_be_the_worlds(failure) else failed
+
+    def _evaluation(
+        self, built: Built, findings: Findings, timing: Timing, reason: str | None
+    ) -> Evaluation:
+        return Evaluation(
+            candidate_id=built.candidate.id,
+            status="measured" if reason is None else "suspect",
+            message=reason or "",
+            build=findings.build,
+            verification=findings.verification,
+            timing=timing,
+        )
+
+
+def load(bench: Bench, role: str, built: Built, settings: GpuSettings) -> dict[str, dict[str, int]]:
     """Load a program into the bench's worker as `role`; its resources per kernel."""
     reply = bench.ask(
         {
@@ -140,7 +260,7 @@ def load(
             "role": role,
             "cubin": str(built.compiled.cubin),
             "kernels": list(built.kernels),
-            "call": built.calls[task.timed_workload.name].to_json(),
+            "calls": {name: call.to_json() for name, call in built.calls.items()},
         },
         timeout_s=settings.load_deadline_s,
     )
@@ -155,7 +275,7 @@ def _lost(gone: ChildGone, findings: Findings) -> Failed:
             "or far too slow"
         )
     else:
-        text = f"the worker process died while {findings.doing}: {gone}. {gone.output[-500:]}"
+        text = f"the worker process died twice while {findings.doing}: {gone}. {gone.output[-500:]}"
     return Failed(
         "timed_out" if gone.hung else "runtime_error",
         text.strip(),
@@ -165,22 +285,10 @@ def _lost(gone: ChildGone, findings: Findings) -> Failed:
 
 
 def _rejected(rejected: Rejected, findings: Findings) -> Failed:
-    if rejected.kind == "internal":
-        raise WorldError(f"the GPU worker failed: {rejected}")
     if rejected.kind == "missing_kernel":
         return Failed("compile_failed", str(rejected), build=findings.build)
     text = str(rejected)
     if rejected.kind == "cuda":
-        text = f"the kernel faulted {findings.doing}: {text}; check its indices against the shape"
-    return Failed("runtime_error", text, build=findings.build, verification=findings.verification)
-
-
-def _evaluation(built: Built, findings: Findings, timing: Timing, reason: str | None) -> Evaluation:
-    return Evaluation(
-        candidate_id=built.candidate.id,
-        status="measured" if reason is None else "suspect",
-        message=reason or "",
-        build=findings.build,
-        verification=findings.verification,
-        timing=timing,
-    )
+        text = fault_text(rejected, findings.doing)
+    verification = findings.verification
+    return Failed("runtime_error", text, build=findings.build, verification=verification)

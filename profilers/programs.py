@@ -57,6 +57,28 @@ class Program:
         self._module.unload()
 
 
+class Loaded:
+    """What a role runs: its cubin, loaded as often as is asked, and its call on every workload."""
+
+    def __init__(self, cubin: bytes, kernels: tuple[str, ...], calls: Mapping[str, Call]) -> None:
+        self._cubin, self._kernels = cubin, kernels
+        self.calls = dict(calls)
+        self.program = Program(cubin, kernels)
+
+    def same_as(self, other: Loaded) -> bool:
+        """Whether both run the same machine code in the same way."""
+        return self._cubin == other._cubin and self.calls == other.calls
+
+    def reload(self) -> Program:
+        """The program from its cubin anew: no global of the device code outlives this."""
+        self.program.unload()
+        self.program = Program(self._cubin, self._kernels)
+        return self.program
+
+    def unload(self) -> None:
+        self.program.unload()
+
+
 class Prepared:
     """A call with all addresses filled in: enqueue it as often as needed."""
 
@@ -142,6 +164,12 @@ def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> 
 
 
 def _refused(function: driver.Function, error: driver.CudaError) -> str:
+    if error.code == driver.OUT_OF_MEMORY:
+        return (
+            f"the launch of kernel {function.name} found no device memory: it needs "
+            f"{function.local_bytes} bytes of local memory in every thread that the device can "
+            "hold; smaller arrays in the kernel, or an index known when compiling, help"
+        )
     return (
         f"the launch of kernel {function.name} was refused: {error}. It uses "
         f"{function.registers} registers per thread and {function.shared_bytes} bytes of static "

@@ -1,7 +1,8 @@
 """The worker's state on the GPU: cases uploaded once, programs loaded, outputs compared.
 
 Buffers are allocated once and reused across candidates. Everything that a candidate must not
-change (inputs and expected values) is checksummed, so that a stray write is found out.
+change (inputs and expected values) is checksummed, so that a stray write is found out. A kernel
+can read any address of its context, so what is expected lies there sealed.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from profilers import driver
 from profilers.calls import Call
+from profilers.precision import REGIONS
 from profilers.programs import Prepared, Program, Region
+from profilers.sealing import OPEN, Key, fresh_key, unsealed
 from profilers.serving import Refusal
 
 DTYPE_CODES = {
@@ -27,23 +30,32 @@ DTYPE_CODES = {
         ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8")
     )
 }
-_ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
-               "int64": 8, "int32": 4, "int8": 1, "uint8": 1}  # fmt: skip
+ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
+              "int64": 8, "int32": 4, "int8": 1, "uint8": 1}  # fmt: skip
 _UNPACK = {"float64": "<d", "float32": "<f", "float16": "<e", "int64": "<q", "int32": "<i",
            "int8": "<b", "uint8": "<B"}  # fmt: skip
-_RESULT_BYTES = 40
+_RESULT_WORDS = 5 + 2 * REGIONS
+_MANY_OUTPUTS = 32  # of more, regions are not told: an answer has to fit a frame
+_LARGEST = 1e300  # what a sum that overflowed is told as: JSON has no infinity
 _POISON = 0xFF
 _FLUSH_BYTES = 512 * 2**20
+_PRINTF_FIFO_BYTES = 256 * 2**10
+
+
+class View(NamedTuple):
+    """A region read as elements of `dtype`, sealed under `key` unless that is zero."""
+
+    region: Region
+    dtype: str
+    key: Key = OPEN
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """Where an output is written, and what is expected there."""
 
-    region: Region
-    expected: Region
-    dtype: str
-    expected_dtype: str
+    found: View
+    expected: View
     elements: int
 
 
@@ -57,12 +69,14 @@ class Case:
     @property
     def regions(self) -> dict[str, Region]:
         """Buffers of the task by name."""
-        return self.inputs | {name: output.region for name, output in self.outputs.items()}
+        return self.inputs | {name: output.found.region for name, output in self.outputs.items()}
 
     @property
     def guarded(self) -> dict[str, Region]:
         """What no kernel may change, by a name for messages."""
-        expected = {f"memory beyond {name}": out.expected for name, out in self.outputs.items()}
+        expected = {
+            f"memory beyond {name}": out.expected.region for name, out in self.outputs.items()
+        }
         return {f"input {name}": region for name, region in self.inputs.items()} | expected
 
 
@@ -83,6 +97,11 @@ class Memory:
         self._held[name] = region
         return region
 
+    def get_least(self, name: str, size: int) -> Region:
+        """The buffer `name`, made anew where it has fewer than `size` bytes."""
+        held = self._held.get(name)
+        return held if held is not None and held.size >= size else self.get(name, size)
+
     def drop(self, prefix: str) -> None:
         """Free the buffers whose name starts with `prefix`."""
         for name in [name for name in self._held if name.startswith(prefix)]:
@@ -102,8 +121,9 @@ class Support:
         self.prepare(kernel, blocks, threads, *arguments).enqueue(self._context.stream)
 
     def prepare(
-        self, kernel: str, blocks: int, threads: int, *arguments: object
+        self, kernel: str, blocks: int, threads: int, *arguments: object, rows: int = 1
     ) -> driver.PreparedLaunch:
+        """A launch of `blocks` by `rows` blocks; Refusal where there is no such kernel."""
         if kernel not in self._functions:
             function = self._module.function(kernel)
             if function is None:
@@ -111,7 +131,7 @@ class Support:
             self._functions[kernel] = function
         function = self._functions[kernel]
         return driver.PreparedLaunch(
-            function, grid=(blocks, 1, 1), block=(threads, 1, 1), arguments=arguments
+            function, grid=(blocks, rows, 1), block=(threads, 1, 1), arguments=arguments
         )
 
 
@@ -120,46 +140,60 @@ class Session:
 
     def __init__(self, ordinal: int, support_cubin: bytes) -> None:
         self.context = driver.Context(ordinal)
+        self.context.limit(driver.PRINTF_FIFO_BYTES, _PRINTF_FIFO_BYTES)
+        self.context.limit(driver.PERSISTING_L2_BYTES, 0)
         self.support = Support(self.context, support_cubin)
         self.memory = Memory(self.context)
         l2 = self.context.device.attribute(driver.L2_BYTES)
         self._flush_region = self.memory.get("flush", max(_FLUSH_BYTES, 4 * l2) // 16 * 16)
-        self._scratch = self.memory.get("scratch", 4096)
+        self._sink = self.memory.get("sink", 512)
+        self._results = self.memory.get("results", 8 * _RESULT_WORDS)
         blocks = self.context.multiprocessors * 4
         self._flush = self.support.prepare(
             "rooftree_flush", blocks, 512,
             ctypes.c_uint64(self._flush_region.pointer),
             ctypes.c_uint64(self._flush_region.size // 16),
-            ctypes.c_uint64(self._scratch.pointer + self._scratch.size - 8),
+            ctypes.c_uint64(self._sink.pointer),
         )  # fmt: skip
         self.fill_random(self._flush_region, "int32", "uniform", seed=1)
         self.cases: list[Case] = []
         self._sums: dict[str, int] = {}
         self.context.synchronize()
 
-    def add_cases(self, cases: list[dict[str, Any]]) -> None:
-        """Upload the timed cases and remember the checksum of all they hold."""
-        self.cases = [self.upload(case, f"case{index}") for index, case in enumerate(cases)]
+    def add_case(self, case: dict[str, Any], *, shared: str) -> Case:
+        """Upload a case that stays; those of one `shared` name write to the same outputs."""
+        added = self.upload(case, f"case{len(self.cases)}", shared=shared)
+        self.cases.append(added)
         self._sums = self._checksums(self.cases)
+        return added
 
-    def upload(self, case: dict[str, Any], prefix: str) -> Case:
-        """Put a case's files on the device; outputs of the timed cases share their buffers."""
+    def upload(self, case: dict[str, Any], prefix: str, *, shared: str | None = None) -> Case:
+        """Put a case's files on the device, what is expected sealed under a fresh key."""
         inputs = {
             name: self._upload_file(path, f"{prefix}/{name}")
             for name, path in case["inputs"].items()
         }
-        shared = "timed" if prefix.startswith("case") else prefix
         outputs = {}
         for name, item in case["outputs"].items():
-            size = item["elements"] * _ITEM_BYTES[item["dtype"]]
+            size = item["elements"] * ITEM_BYTES[item["dtype"]]
+            expected = self._upload_file(item["file"], f"{prefix}/expected/{name}")
             outputs[name] = Output(
-                region=self.memory.get(f"{shared}/out/{name}", size),
-                expected=self._upload_file(item["file"], f"{prefix}/expected/{name}"),
-                dtype=item["dtype"],
-                expected_dtype=item["expected_dtype"],
+                found=View(self.memory.get(f"{shared or prefix}/out/{name}", size), item["dtype"]),
+                expected=View(expected, item["expected_dtype"], fresh_key()),
                 elements=item["elements"],
             )
+            self.seal(outputs[name].expected)
+        self._results = self.memory.get_least("results", 8 * _RESULT_WORDS * len(outputs))
         return Case(inputs=inputs, outputs=outputs)
+
+    def seal(self, view: View) -> None:
+        """Enqueue sealing a view's memory under its key."""
+        self.support.run(
+            "rooftree_seal", self.context.multiprocessors * 8, 256,
+            ctypes.c_uint64(view.region.pointer),
+            ctypes.c_uint64(view.region.size),
+            *view.key.arguments,
+        )  # fmt: skip
 
     def prepare(self, program: Program, call: Call, case: Case, owner: str) -> Prepared:
         """Allocate the call's scratch buffers and lay out its arguments for `case`."""
@@ -181,9 +215,9 @@ class Session:
         """Enqueue reading a buffer several times the size of L2."""
         self._flush.enqueue(self.context.stream)
 
-    def poison(self, case: Case, workspaces: Mapping[str, Region]) -> None:
+    def poison(self, regions: Iterable[Region]) -> None:
         """Enqueue filling outputs and scratch with bytes that read as NaN."""
-        for region in (*(out.region for out in case.outputs.values()), *workspaces.values()):
+        for region in regions:
             self.context.fill_bytes(region.pointer, _POISON, region.size)
 
     def fill_random(self, region: Region, dtype: str, fill: str, *, seed: int) -> None:
@@ -191,64 +225,57 @@ class Session:
         self.support.run(
             "rooftree_fill", self.context.multiprocessors * 8, 256,
             ctypes.c_uint64(region.pointer),
-            ctypes.c_uint64(region.size // _ITEM_BYTES[dtype]),
+            ctypes.c_uint64(region.size // ITEM_BYTES[dtype]),
             ctypes.c_int32(DTYPE_CODES[dtype]),
             ctypes.c_int32(fill == "normal"),
             ctypes.c_uint64(seed),
         )  # fmt: skip
 
     def clear_results(self) -> None:
-        self.context.fill_bytes(self._scratch.pointer, 0, self._scratch.size)
+        self.context.fill_bytes(self._results.pointer, 0, self._results.size)
 
-    def comparisons(
-        self, case: Case, tolerance: tuple[float, float], *, group: int = 0
-    ) -> list[driver.PreparedLaunch]:
-        """One launch per output that adds what is wrong with it to its result slot.
-
-        `results` reads the slots of group 0.
-        """
-        first = group * len(case.outputs)
+    def compare(
+        self, slot: int, found: View, expected: View, elements: int, tolerance: tuple[float, float]
+    ) -> None:
+        """Enqueue adding what is wrong with `found` to result slot `slot`."""
         relative, absolute = tolerance
-        return [
-            self.support.prepare(
-                "rooftree_compare",
-                max(1, min(self.context.multiprocessors * 8, output.elements // 1024)), 256,
-                ctypes.c_uint64(output.region.pointer),
-                ctypes.c_uint64(output.expected.pointer),
-                ctypes.c_uint64(output.elements),
-                ctypes.c_int32(DTYPE_CODES[output.dtype]),
-                ctypes.c_int32(DTYPE_CODES[output.expected_dtype]),
-                ctypes.c_double(relative),
-                ctypes.c_double(absolute),
-                ctypes.c_uint64(self._scratch.pointer + slot * _RESULT_BYTES),
-            )
-            for slot, output in enumerate(case.outputs.values(), first)
-        ]  # fmt: skip
+        share = -(-elements // REGIONS)
+        self.support.prepare(
+            "rooftree_compare",
+            max(1, min(self.context.multiprocessors * 8 // REGIONS, share // 1024)), 256,
+            ctypes.c_uint64(found.region.pointer),
+            ctypes.c_uint64(expected.region.pointer),
+            ctypes.c_uint64(elements),
+            ctypes.c_int32(DTYPE_CODES[found.dtype]),
+            ctypes.c_int32(DTYPE_CODES[expected.dtype]),
+            ctypes.c_double(relative),
+            ctypes.c_double(absolute),
+            ctypes.c_uint64(self._results.pointer + 8 * _RESULT_WORDS * slot),
+            *found.key.arguments,
+            *expected.key.arguments,
+            rows=REGIONS,
+        ).enqueue(self.context.stream)  # fmt: skip
+
+    def compare_case(self, case: Case, tolerance: tuple[float, float]) -> None:
+        """Enqueue comparing all outputs of a case with what is expected."""
+        for slot, output in enumerate(case.outputs.values()):
+            self.compare(slot, output.found, output.expected, output.elements, tolerance)
 
     def results(self, case: Case, *, values: bool) -> list[dict[str, Any]]:
-        """What the comparisons since `clear_results` found, one entry per output.
+        """What the comparisons since `clear_results` found, one entry per output of `case`.
 
         With `values`, the first wrong element is read back from the output as it now is.
         """
-        raw = self.context.download(self._scratch.pointer, self._scratch.size)
+        raw = self.context.download(self._results.pointer, 8 * _RESULT_WORDS * len(case.outputs))
         found = []
         for slot, (name, output) in enumerate(case.outputs.items()):
-            wrong, first, nans, error, ratio = struct.unpack_from(
-                "<QQQdd", raw, slot * _RESULT_BYTES
-            )
-            entry: dict[str, Any] = {
-                "name": name,
-                "elements": output.elements,
-                "mismatches": wrong,
-                "nans": nans,
-                "max_error": error if math.isfinite(error) else None,
-                "worst_ratio": ratio if math.isfinite(ratio) else None,
-            }
-            if wrong:
-                entry["first"] = index = ~first & 0xFFFFFFFFFFFFFFFF
-                if values:
-                    entry["got"] = self._element(output.region, output.dtype, index)
-                    entry["expected"] = self._element(output.expected, output.expected_dtype, index)
+            entry = _entry(raw[8 * _RESULT_WORDS * slot :], name, output)
+            if len(case.outputs) > _MANY_OUTPUTS:
+                for sums in ("square_error", "square_expected"):
+                    entry[sums] = [sum(entry[sums])]
+            if entry["mismatches"] and values:
+                entry["got"] = self._element(output.found, entry["first"])
+                entry["expected"] = self._element(output.expected, entry["first"])
             found.append(entry)
         return found
 
@@ -285,10 +312,32 @@ class Session:
         self.context.upload(region.pointer, int(content.ctypes.data), int(content.size))
         return region
 
-    def _element(self, region: Region, dtype: str, index: int) -> float | str:
-        size = _ITEM_BYTES[dtype]
-        raw = self.context.download(region.pointer + index * size, size)
+    def _element(self, view: View, index: int) -> float | str:
+        dtype, size = view.dtype, ITEM_BYTES[view.dtype]
+        raw = self.context.download(view.region.pointer + index * size, size)
+        raw = unsealed(raw, index * size, view.key)
         if dtype == "bfloat16":
             raw, dtype = b"\x00\x00" + raw, "float32"
         value = struct.unpack(_UNPACK[dtype], raw)[0]
         return value if math.isfinite(value) else str(value)
+
+
+def _entry(raw: bytes, name: str, output: Output) -> dict[str, Any]:
+    """A result slot of `rooftree_compare` in words."""
+    wrong, first, nans, error, ratio = struct.unpack_from("<QQQdd", raw)
+    sums = [min(value, _LARGEST) for value in struct.unpack_from(f"<{2 * REGIONS}d", raw, 40)]
+    entry: dict[str, Any] = {
+        "name": name,
+        "dtype": output.found.dtype,
+        "expected_dtype": output.expected.dtype,
+        "elements": output.elements,
+        "mismatches": wrong,
+        "nans": nans,
+        "max_error": error if math.isfinite(error) else None,
+        "worst_ratio": ratio if math.isfinite(ratio) else None,
+        "square_error": sums[:REGIONS],
+        "square_expected": sums[REGIONS:],
+    }
+    if wrong:
+        entry["first"] = ~first & 0xFFFFFFFFFFFFFFFF
+    return entry

@@ -28,34 +28,82 @@ __device__ __forceinline__ unsigned short float_to_half(float value)
     return bits;
 }
 
-__device__ __forceinline__ double read(const void* data, u64 i, int dtype)
+// Word i of the keystream that seals what no candidate may read. Whoever guesses one sealed value
+// learns one word of the stream; without both halves of the key that tells nothing of another word.
+__device__ __forceinline__ u64 keystream(u64 i, u64 a, u64 b)
 {
+    return mix(mix(a + i) ^ b);
+}
+
+// Bits of element i of `size` bytes, unsealed where the key is not zero.
+__device__ __forceinline__ u64 load_bits(const void* data, u64 i, int size, u64 a, u64 b)
+{
+    u64 bits;
+    int shift = 0;  // log2 of the elements in a word
+    switch (size) {
+    case 8: bits = ((const u64*)data)[i]; break;
+    case 4: bits = ((const u32*)data)[i]; shift = 1; break;
+    case 2: bits = ((const unsigned short*)data)[i]; shift = 2; break;
+    default: bits = ((const unsigned char*)data)[i]; shift = 3;
+    }
+    if (a | b)
+        bits ^= keystream(i >> shift, a, b) >> (8 * size * (int)(i & ((1u << shift) - 1)));
+    return bits;
+}
+
+__device__ __forceinline__ double read(const void* data, u64 i, int dtype, u64 a, u64 b)
+{
+    const int size = dtype == F64 || dtype == I64 ? 8 : dtype == F32 || dtype == I32 ? 4
+        : dtype == F16 || dtype == BF16 ? 2 : 1;
+    const u64 bits = load_bits(data, i, size, a, b);
     switch (dtype) {
-    case F64: return ((const double*)data)[i];
-    case F32: return ((const float*)data)[i];
-    case F16: return half_to_float(((const unsigned short*)data)[i]);
-    case BF16: return __uint_as_float((u32)((const unsigned short*)data)[i] << 16);
-    case I64: return (double)((const long long*)data)[i];
-    case I32: return ((const int*)data)[i];
-    case I8: return ((const signed char*)data)[i];
-    default: return ((const unsigned char*)data)[i];
+    case F64: return __longlong_as_double((long long)bits);
+    case F32: return __uint_as_float((u32)bits);
+    case F16: return half_to_float((unsigned short)bits);
+    case BF16: return __uint_as_float((u32)bits << 16);
+    case I64: return (double)(long long)bits;
+    case I32: return (int)(u32)bits;
+    case I8: return (signed char)(unsigned char)bits;
+    default: return (unsigned char)bits;
     }
 }
 
+// XOR with the keystream, in place: sealing twice under one key gives back what was there.
+extern "C" __global__ void rooftree_seal(void* data, u64 bytes, u64 a, u64 b)
+{
+    const u64 step = (u64)gridDim.x * blockDim.x;
+    const u64 first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    const u64 words = bytes / 8;
+    for (u64 i = first; i < words; i += step)
+        ((u64*)data)[i] ^= keystream(i, a, b);
+    for (u64 i = first; i < bytes % 8; i += step)
+        ((unsigned char*)data)[words * 8 + i] ^=
+            (unsigned char)(keystream(words, a, b) >> (8 * i));
+}
+
+// Standard normal or uniform on (-1, 1); whole numbers on [-8, 8), unsigned ones on [0, 16).
 extern "C" __global__ void rooftree_fill(void* out, u64 n, int dtype, int normal, u64 seed)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
         const u64 bits = mix(mix(seed) ^ i);
+        if (dtype == F64) {
+            const double u = ((bits >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+            const double v = (mix(bits) >> 11) * (1.0 / 9007199254740992.0);
+            ((double*)out)[i] = normal ? sqrt(-2.0 * log(u)) * cospi(2.0 * v) : 2.0 * u - 1.0;
+            continue;
+        }
         const float u = ((u32)(bits >> 40) + 0.5f) * (1.0f / 16777216.0f);
         const float v = (u32)((bits >> 16) & 0xffffff) * (1.0f / 16777216.0f);
         const float value = normal ? sqrtf(-2.0f * logf(u)) * cospif(2.0f * v) : 2.0f * u - 1.0f;
+        const u32 word = __float_as_uint(value);
         const int whole = (int)(bits & 15);
         switch (dtype) {
-        case F64: ((double*)out)[i] = value; break;
         case F32: ((float*)out)[i] = value; break;
         case F16: ((unsigned short*)out)[i] = float_to_half(value); break;
-        case BF16: ((unsigned short*)out)[i] = (unsigned short)(__float_as_uint(value) >> 16); break;
+        case BF16:
+            ((unsigned short*)out)[i] = (unsigned short)((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+            break;
         case I64: ((long long*)out)[i] = whole - 8; break;
         case I32: ((int*)out)[i] = whole - 8; break;
         case I8: ((signed char*)out)[i] = (signed char)(whole - 8); break;
@@ -99,16 +147,23 @@ extern "C" __global__ void rooftree_checksum(const void* data, u64 bytes, u64* o
 }
 
 // result: mismatches, ~first mismatching index, NaNs, max |out - ref|, worst |out - ref| / allowed;
-// the last two as bits of a non-negative double, which order like unsigned integers. All start at 0.
+// the last two as bits of a non-negative double, which order like unsigned integers. Then, as
+// doubles, the sum of squared errors of each of the grid's regions in y (consecutive elements, equal
+// shares), and after those the sums of squared expected values. All start at 0. Either side may be
+// sealed: a key of zeros says that it is not.
 extern "C" __global__ void rooftree_compare(const void* out, const void* expected, u64 n, int dtype,
-    int expected_dtype, double relative, double absolute, u64* result)
+    int expected_dtype, double relative, double absolute, u64* result, u64 out_a, u64 out_b,
+    u64 expected_a, u64 expected_b)
 {
+    const u64 share = (n + gridDim.y - 1) / gridDim.y;
+    const u64 begin = min(n, share * blockIdx.y), end = min(n, begin + share);
     const u64 step = (u64)gridDim.x * blockDim.x;
     u64 mismatches = 0, first = 0, nans = 0;
-    double max_error = 0.0, worst = 0.0;
+    double max_error = 0.0, worst = 0.0, square_error = 0.0, square_wanted = 0.0;
     const double infinity = __longlong_as_double(0x7ff0000000000000ll);
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const double value = read(out, i, dtype), wanted = read(expected, i, expected_dtype);
+    for (u64 i = begin + (u64)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) {
+        const double value = read(out, i, dtype, out_a, out_b);
+        const double wanted = read(expected, i, expected_dtype, expected_a, expected_b);
         const bool nan = value != value;
         double error = 0.0, ratio = 0.0;
         if (nan || wanted != wanted) {
@@ -125,6 +180,9 @@ extern "C" __global__ void rooftree_compare(const void* out, const void* expecte
         }
         max_error = fmax(max_error, error);
         worst = fmax(worst, ratio);
+        square_error += error * error;
+        if (fabs(wanted) < infinity)
+            square_wanted += wanted * wanted;
     }
     for (int d = 16; d > 0; d >>= 1) {
         mismatches += __shfl_xor_sync(0xffffffffu, mismatches, d);
@@ -132,6 +190,8 @@ extern "C" __global__ void rooftree_compare(const void* out, const void* expecte
         first = max(first, __shfl_xor_sync(0xffffffffu, first, d));
         max_error = fmax(max_error, __shfl_xor_sync(0xffffffffu, max_error, d));
         worst = fmax(worst, __shfl_xor_sync(0xffffffffu, worst, d));
+        square_error += __shfl_xor_sync(0xffffffffu, square_error, d);
+        square_wanted += __shfl_xor_sync(0xffffffffu, square_wanted, d);
     }
     if (threadIdx.x % 32 != 0)
         return;
@@ -141,8 +201,15 @@ extern "C" __global__ void rooftree_compare(const void* out, const void* expecte
     }
     if (nans)
         atomicAdd(result + 2, nans);
-    atomicMax(result + 3, (u64)__double_as_longlong(max_error));
-    atomicMax(result + 4, (u64)__double_as_longlong(worst));
+    if (max_error > 0.0)
+        atomicMax(result + 3, (u64)__double_as_longlong(max_error));
+    if (worst > 0.0)
+        atomicMax(result + 4, (u64)__double_as_longlong(worst));
+    double* const sums = (double*)(result + 5);
+    if (square_error > 0.0)
+        atomicAdd(sums + blockIdx.y, square_error);
+    if (square_wanted > 0.0)
+        atomicAdd(sums + gridDim.y + blockIdx.y, square_wanted);
 }
 
 extern "C" __global__ void rooftree_copy(const uint4* __restrict__ from, uint4* __restrict__ to, u64 n)

@@ -8,12 +8,12 @@ from typing import Any
 from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
 from mcts.seeding import seed_from
 from profilers.ceilings import Rates, math_rate
-from profilers.statistics import median_interval, speedup_paired
+from profilers.clocks import Clocks
+from profilers.precision import Excess
+from profilers.statistics import detectable_effect, median_blocked, speedup_blocked
 
-_HOST_FACTOR = 1.25
-_HOST_OVERHEAD_US = 30.0
 _FLOOR_FACTOR = 0.9
-_CLOCK_SLACK = 1.001
+_LEAST_US = 1e-3
 _BOUNDED = ("fp32", "tf32", "bf16")  # fp16 may accumulate in fp16, on some boards twice as fast
 
 
@@ -22,36 +22,68 @@ def verification(
     checked: Sequence[tuple[Workload, Mapping[str, Any]]],
     damaged: Iterable[str] = (),
     *,
-    rounds: int,
-    when: str = "",
+    excess: Excess | None = None,
 ) -> Verification:
     """Summarise comparisons: each a workload with ``{"outputs": [...]}`` from a worker.
 
-    `rounds` is the number of different cases; `when` stands before the detail.
+    A run's `label` says what is unlike the task's own inputs. `excess` is where the error stands
+    highest against an honest one.
     """
-    outputs = [(workload, output) for workload, run in checked for output in run["outputs"]]
+    outputs = [output for _, run in checked for output in run["outputs"]]
     complaints = [
-        complaint(task, workload, output) for workload, output in outputs if output["mismatches"]
+        complaint(task, workload, output, label=run.get("label", ""))
+        for workload, run in checked
+        for output in run["outputs"]
+        if output["mismatches"]
     ]
     complaints += [_damage(name) for name in damaged]
-    errors = [output["max_error"] for _, output in outputs if output["max_error"] is not None]
-    ratios = [output["worst_ratio"] for _, output in outputs]
+    errors = [output["max_error"] for output in outputs if output["max_error"] is not None]
+    # On other inputs than the task's own the tolerance is another one.
+    ratios = [
+        output["worst_ratio"]
+        for _, run in checked
+        for output in run["outputs"]
+        if not run.get("label")
+    ]
     known = [ratio for ratio in ratios if ratio is not None]
     return Verification(
         passed=not complaints,
-        rounds=rounds,
+        rounds=len(checked),
         max_error=max(errors, default=None),
         worst_ratio=max(known) if known and len(known) == len(ratios) else None,
-        detail=when + "; ".join(complaints) if complaints else "",
+        error_ratio=excess.ratio if excess is not None else None,
+        detail="; ".join(complaints),
     )
 
 
-def complaint(task: KernelTask, workload: Workload, output: Mapping[str, Any]) -> str:
+def mistimed(
+    task: KernelTask, verified: Verification, answer: Mapping[str, Any], damaged: Iterable[str]
+) -> Verification | None:
+    """The verification of a candidate that was wrong only while it was timed; None if it was not.
+
+    There its outputs were held against the baseline's, on content drawn for that call alone.
+    """
+    complaints = [
+        complaint(task, task.timed_workload, output)
+        for output in answer["outputs"]
+        if output["mismatches"]
+    ]
+    complaints += [_damage(name) for name in damaged]
+    if not complaints:
+        return None
+    detail = f"while being timed: {'; '.join(complaints)}"
+    return verified.model_copy(update={"passed": False, "detail": detail})
+
+
+def complaint(
+    task: KernelTask, workload: Workload, output: Mapping[str, Any], *, label: str = ""
+) -> str:
     """One line on a wrong output: how much, where first, and what stood there."""
     buffer = next(item for item in task.outputs if item.name == output["name"])
     index = unravel(output["first"], buffer.extents(workload.shape))
+    place = f"{workload.name} ({label})" if label else workload.name
     text = (
-        f"{workload.name}: {output['mismatches']} of {output['elements']} elements of "
+        f"{place}: {output['mismatches']} of {output['elements']} elements of "
         f"{buffer.name} wrong; first at {list(index)}"
     )
     if "got" in output:
@@ -75,25 +107,26 @@ def unravel(index: int, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(position))
 
 
-def timing(candidate_id: str, answer: Mapping[str, Any]) -> Timing:
-    """The timing noun from a worker's samples; the bootstrap is seeded by the candidate."""
-    before, after = answer["baseline_us"], answer["candidate_us"]
+def timing(candidate_id: str, answer: Mapping[str, Any], clocks: Clocks) -> Timing:
+    """The timing noun from a worker's blocks; a bootstrap is seeded by the candidate."""
+    before = [block["baseline_us"] for block in answer["blocks"]]
+    after = [block["candidate_us"] for block in answer["blocks"]]
     seed = seed_from("timing", candidate_id)
-    own = median_interval(after, seed)
-    base = median_interval(before, seed)
-    speedup = speedup_paired(before, after, seed)
+    own = median_blocked(after, seed)
+    speedup = speedup_blocked(before, after, seed)
     return Timing(
         median_us=own.point,
         low_us=own.low,
         high_us=own.high,
-        baseline_us=base.point,
+        baseline_us=median_blocked(before, seed).point,
         speedup=speedup.point,
         speedup_low=speedup.low,
         speedup_high=speedup.high,
-        rounds=len(after),
-        host_us=answer["batch"]["host_us"] / answer["batch"]["calls"],
-        samples_us=tuple(after),
-        baseline_samples_us=tuple(before),
+        rounds=sum(len(block) for block in after),
+        host_us=max(clocks.host_us, _LEAST_US),
+        detectable=detectable_effect(before, after),
+        samples_us=tuple(us for block in after for us in block),
+        baseline_samples_us=tuple(us for block in before for us in block),
     )
 
 
@@ -113,17 +146,10 @@ def floor_us(task: KernelTask, rates: Rates, l2_bytes: int) -> float:
     return max(memory, evaluate_int(task.cost.flops, shape) / rate / 1e6)
 
 
-def why_suspect(answer: Mapping[str, Any], time_us: float, least_us: float) -> str | None:
+def why_suspect(clocks: Clocks, time_us: float, least_us: float) -> str | None:
     """Why a timing cannot be believed, or None where it can."""
-    batch = answer["batch"]
-    host, event, calls = batch["host_us"], batch["event_us"], batch["calls"]
-    if host > _HOST_FACTOR * event + _HOST_OVERHEAD_US:
-        return (
-            f"the clocks disagree: {calls} calls took {host:.0f} us by the host's clock, "
-            f"{event:.0f} us between CUDA events"
-        )
-    if event > _CLOCK_SLACK * host + 1.0:
-        return f"CUDA events count {event:.0f} us within {host:.0f} us of the host's clock"
+    if (reason := clocks.disagreement()) is not None:
+        return reason
     if time_us < _FLOOR_FACTOR * least_us:
         return (
             f"{time_us:.4g} us is faster than this device can do the task's own work "

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import Buffer, KernelTask
-from mcts.errors import InputError
-from profilers.cases import CaseStore, Reference, draw, to_bfloat16, widen
+from mcts.errors import InputError, WorldError
+from profilers.cases import VARIATIONS, CaseStore, Reference, draw, to_bfloat16, widen
 from profilers.processes import child_environment
 from profilers.scratch import ScratchFolder
 
@@ -116,3 +116,61 @@ def test_folders_of_killed_owners_are_swept_and_others_left(tmp_path: Path) -> N
     living.close()
     another.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_variations_leave_the_tasks_own_distribution(scale_task: KernelTask) -> None:
+    store = CaseStore(scale_task, Reference(scale_task))
+    try:
+        cases = store.make_variations(scale_task.workloads[1])
+        assert [case.label for case in cases] == [item.label for item in VARIATIONS]
+        quarter, four, swapped = (np.fromfile(case.inputs["x"], np.float32) for case in cases)
+        assert quarter.std() == pytest.approx(0.25, rel=0.2)
+        assert four.std() == pytest.approx(4, rel=0.2)
+        assert np.abs(swapped).max() <= 1, "normal inputs become uniform"
+        for case in cases:
+            x = np.fromfile(case.inputs["x"], np.float32)
+            assert np.array_equal(np.fromfile(case.outputs["y"]["file"]), 2 * x.astype(np.float64))
+            assert case.size_bytes == 1000 * (4 + 8)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "left"),
+    [
+        ("import numpy as np\ndef reference(x):\n    return np.exp(200 * x)\n", "float64", 2),
+        ("def reference(x):\n    return 1e4 * x\n", "float16", 2),
+        ("def reference(x):\n    assert abs(x).max() < 8\n    return x\n", "float32", 2),
+    ],
+)
+def test_where_the_reference_does_not_reach_there_is_no_variation(
+    reference: str, output: str, left: int, scale_task: KernelTask
+) -> None:
+    buffers = (scale_task.buffers[0], Buffer(name="y", role="output", dtype=output, shape=("n",)))
+    task = with_reference(scale_task, reference).model_copy(update={"buffers": buffers})
+    store = CaseStore(task, Reference(task))
+    try:
+        cases = store.make_variations(task.workloads[1])
+        assert len(cases) == left and "inputs scaled by 4" not in {case.label for case in cases}
+        kept = {Path(path).name for case in cases for path in case.files}
+        assert {path.name for path in store.folder.glob("*.bin")} == kept
+    finally:
+        store.close()
+
+
+def test_integers_have_one_distribution(scale_task: KernelTask) -> None:
+    buffers = (Buffer(name="x", role="input", dtype="int32", shape=("n",)), scale_task.buffers[1])
+    task = scale_task.model_copy(update={"buffers": buffers})
+    store = CaseStore(task, Reference(task))
+    assert store.make_variations(task.workloads[1]) == []
+    store.close()
+
+
+def test_a_full_disk_is_the_worlds_and_named(
+    scale_task: KernelTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = CaseStore(scale_task, Reference(scale_task))
+    monkeypatch.setattr(store, "folder", Path("/dev/full"))
+    with pytest.raises(WorldError, match="/dev/full"):
+        store.make(scale_task.workloads[1])
+    store.close()

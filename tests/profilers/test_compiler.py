@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcts.domain import Candidate, KernelTask
+from mcts.errors import WorldError
 from profilers.building import Failed, build
 from profilers.compile_worker import LOG_CAP, cap_log
 from profilers.compiler import (
@@ -195,7 +196,7 @@ def test_the_judges_own_kernels_compile(compiler: Compiler) -> None:
     from profilers.gpu import SUPPORT_SOURCE
 
     found = compiler.compile(SUPPORT_SOURCE.read_text()).kernels
-    assert {"rooftree_compare", "rooftree_checksum", "rooftree_flush"} <= found
+    assert {"rooftree_compare", "rooftree_checksum", "rooftree_flush", "rooftree_seal"} <= found
 
 
 @pytest.mark.nvrtc
@@ -209,3 +210,30 @@ def test_a_kernel_that_no_workload_launches_may_be_left_out(
     launched = candidate.model_copy(update={"tunables": {"BLOCK": 1024}})
     with pytest.raises(Failed, match="'extra'"):
         build(scale_task, compiler, launched)
+
+
+@pytest.mark.nvrtc
+def test_machine_code_has_a_size_at_most(tmp_path: Path) -> None:
+    compiler = Compiler(cache_dir=tmp_path, processes=1, cubin_cap_bytes=1 << 20)
+    table = "__device__ int table[1 << 20] = {1};\n"
+    source = table + 'extern "C" __global__ void k(int* y) { *y = table[*y]; }\n'
+    try:
+        with pytest.raises(CompileFailed, match=r"takes 4\.0 MiB, more than 1\.0 MiB"):
+            compiler.compile(source)
+        assert compiler.compile(SOURCE, ["-DVALUE=3.0f"]).kernels == {"fill"}
+    finally:
+        compiler.close()
+
+
+@pytest.mark.nvrtc
+def test_where_machine_code_cannot_be_written_the_folder_is_named(tmp_path: Path) -> None:
+    compiler = Compiler(cache_dir=tmp_path, processes=1)
+    try:
+        compiler.compile(SOURCE, ["-DVALUE=3.0f"])
+        scratch = Path(compiler._scratch.name)
+        moved = scratch.rename(tmp_path / "moved")
+        with pytest.raises(WorldError, match=str(scratch)):
+            compiler.compile(SOURCE, ["-DVALUE=4.0f"])
+        moved.rename(scratch)
+    finally:
+        compiler.close()

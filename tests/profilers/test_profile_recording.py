@@ -73,7 +73,7 @@ def test_nothing_measured_is_not_saved(tmp_path: Path) -> None:
         b"\xff\xfe\x00",
         json.dumps({"format": FORMAT}).encode(),
         json.dumps({"format": FORMAT, "hardware": {}, "profiles": [], "recorded_on": ""}).encode(),
-        gzip.compress(json.dumps({"format": "another"}).encode()),
+        gzip.compress(json.dumps({"format": "another"}).encode(), mtime=0),
         b"[" * 100_000,
     ],
 )

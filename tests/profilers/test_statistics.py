@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profilers.statistics import (
+    blocked_half_width,
+    detectable_effect,
+    median_blocked,
     median_interval,
     relative_half_width,
+    speedup_blocked,
     speedup_paired,
     speedup_unpaired,
 )
@@ -87,3 +91,61 @@ def test_what_is_no_timing_is_refused(bad: list[float]) -> None:
 def test_pairs_must_match() -> None:
     with pytest.raises(ValueError, match="rounds"):
         speedup_paired([1.0, 2.0], [1.0], 0)
+
+
+blocks = st.lists(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(blocks, st.integers(0, 2**32))
+def test_intervals_of_blocks_are_ordered(samples: list[list[float]], seed: int) -> None:
+    for interval in (median_blocked(samples, seed), speedup_blocked(samples, samples, seed)):
+        assert interval.low <= interval.point <= interval.high
+
+
+def test_a_speedup_in_blocks_is_the_mean_of_the_blocks_medians() -> None:
+    before = [[200.0, 200.0, 900.0], [400.0, 400.0, 400.0]]
+    after = [[100.0, 100.0, 100.0], [100.0, 100.0, 100.0]]
+    low, point, high = speedup_blocked(before, after, 0)
+    assert point == pytest.approx(math.sqrt(8))
+    # Student's t with one degree of freedom: 12.7 standard errors of log 2 / 2.
+    assert math.log(high / point) == pytest.approx(12.706 * math.log(2) / 2, rel=1e-3)
+    assert low * high == pytest.approx(point**2)
+    assert median_blocked(after, 0).point == pytest.approx(100)
+
+
+def test_a_difference_between_blocks_widens_what_rounds_alone_would_not() -> None:
+    generator = np.random.default_rng(2)
+    rounds = generator.normal(0, 0.001, (6, 4))
+    offsets = generator.normal(0, 0.02, (6, 1))
+    same = [[100.0] * 4] * 6
+    still = speedup_blocked(same, np.exp(rounds).tolist(), 0)
+    moved = speedup_blocked(same, np.exp(rounds + offsets).tolist(), 0)
+    assert moved.high / moved.low > 1 + 5 * (still.high / still.low - 1)
+
+
+def test_what_can_be_told_from_none() -> None:
+    same = [[1.0]] * 4
+    after = [[math.exp(x)] for x in (0.0, 0.02, 0.0, 0.02)]
+    spread = math.sqrt(4 * 0.01**2 / 3)
+    effect = detectable_effect(same, after)
+    assert effect == pytest.approx(math.expm1(2.8 * spread / 2))
+    assert detectable_effect(same[:1], same[:1]) is None
+
+
+def test_the_half_width_of_blocks_shrinks_with_them() -> None:
+    generator = np.random.default_rng(0)
+    assert blocked_half_width([[1.0] * 9]) == math.inf
+    assert blocked_half_width([[1.0] * 4] * 3) == 0
+    few = blocked_half_width(np.exp(generator.normal(0, 0.01, (6, 4))).tolist())
+    many = blocked_half_width(np.exp(generator.normal(0, 0.01, (60, 4))).tolist())
+    assert 0 < many < few < 0.05
+
+
+def test_blocks_must_match() -> None:
+    with pytest.raises(ValueError, match="blocks"):
+        speedup_blocked([[1.0]] * 2, [[1.0]] * 3, 0)
+    with pytest.raises(ValueError, match="rounds"):
+        speedup_blocked([[1.0], [1.0]], [[1.0], [1.0, 2.0]], 0)
+    with pytest.raises(ValueError, match="block"):
+        speedup_blocked([], [], 0)

@@ -1,0 +1,132 @@
+"""Whether a result is as exact as honest arithmetic in the task's precision would make it.
+
+A tolerance has room to spare, so a kernel that computes in a lower precision can pass it. Its root
+mean square error gives it away: it is held against that of the baseline on the same inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+REGIONS = 64
+FACTOR = 64.0
+"""A candidate's error may be so many times the honest one: rounding differs by the order of sums
+and by the function used, a step down in precision is a factor of 8 (fp16 to bf16) to 65536."""
+_FEW = 32
+_FEW_FACTOR = 16.0  # the error of a handful of elements is a matter of luck
+_MANTISSA = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
+_TF32_MANTISSA = 10
+_LEAST_EXPONENT = {"float64": -1022, "float32": -126, "float16": -14, "bfloat16": -126}
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Where an error stands highest against what is allowed there.
+
+    `ratio` is the candidate's root mean square error over the honest one, `limit` what it may be.
+    """
+
+    output: str
+    ratio: float
+    limit: float
+    error: float
+    honest: float
+    region: int | None
+
+    @property
+    def share(self) -> float:
+        return self.ratio / self.limit
+
+    def __str__(self) -> str:
+        where = "" if self.region is None else f" in region {self.region + 1} of {REGIONS}"
+        return (
+            f"{self.output}{where}: a root mean square error of {self.error:.3g} is "
+            f"{self.ratio:.0f} times what honest arithmetic makes of the same inputs "
+            f"({self.honest:.3g}); at most {self.limit:.0f} times is taken for rounding"
+        )
+
+
+def worst_excess(
+    checked: Iterable[tuple[str, Mapping[str, Any]]], *, tf32: bool = False
+) -> Excess | None:
+    """The worst output and region over all runs; None where nothing is to be said.
+
+    Each run is a workload's name with ``{"outputs": [...], "honest": [...]}``; those of one
+    workload are pooled, so that one lucky case of the baseline does not set the bar. `tf32` says
+    that the task lets float32 be computed with TF32's mantissa.
+    """
+    sums: dict[tuple[str, str], _Sums] = {}
+    for workload, run in checked:
+        for output, honest in zip(run["outputs"], run.get("honest", ()), strict=False):
+            if output["dtype"] in _MANTISSA:
+                key = (workload, output["name"])
+                sums.setdefault(key, _Sums.of(output, tf32=tf32)).add(output, honest)
+    found = [excess for (_, name), held in sums.items() for excess in held.excesses(name)]
+    return max(found, key=lambda excess: excess.share, default=None)
+
+
+def half_ulp(dtype: str, expected_dtype: str, magnitude: float, *, tf32: bool = False) -> float:
+    """Half the distance between neighbours of `magnitude` in the coarser of the two types."""
+    mantissa = min(_MANTISSA[dtype], _MANTISSA[expected_dtype])
+    if tf32 and dtype == "float32":
+        mantissa = _TF32_MANTISSA
+    exponent = _LEAST_EXPONENT[dtype]
+    if magnitude > 0 and math.isfinite(magnitude):
+        exponent = max(exponent, math.frexp(magnitude)[1] - 1)
+    return float(2.0 ** max(exponent - mantissa - 1, -1074))
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Squares summed over the runs of a workload, by region."""
+
+    elements: int
+    dtype: str
+    expected_dtype: str
+    tf32: bool
+    runs: int
+    error: list[float]
+    honest: list[float]
+    wanted: list[float]
+
+    @classmethod
+    def of(cls, output: Mapping[str, Any], *, tf32: bool) -> _Sums:
+        count = len(output["square_error"])
+        return cls(
+            output["elements"], output["dtype"], output["expected_dtype"], tf32, 0,
+            [0.0] * count, [0.0] * count, [0.0] * count,
+        )  # fmt: skip
+
+    def add(self, output: Mapping[str, Any], honest: Mapping[str, Any]) -> None:
+        self.runs += 1
+        for total, more in (
+            (self.error, output["square_error"]),
+            (self.honest, honest["square_error"]),
+            (self.wanted, output["square_expected"]),
+        ):
+            total[:] = [a + b for a, b in zip(total, more, strict=True)]
+
+    def excesses(self, name: str) -> Iterable[Excess]:
+        share = -(-self.elements // len(self.error))
+        yield self._excess(name, None, range(len(self.error)), self.elements)
+        for region in range(len(self.error)):
+            count = min(self.elements, share * (region + 1)) - share * region
+            if count * self.runs >= _FEW:
+                yield self._excess(name, region, (region,), count)
+
+    def _excess(
+        self, name: str, region: int | None, regions: Sequence[int], elements: int
+    ) -> Excess:
+        count = elements * self.runs
+
+        def rms(squares: list[float]) -> float:
+            return math.sqrt(sum(squares[index] for index in regions) / count)
+
+        floor = half_ulp(self.dtype, self.expected_dtype, rms(self.wanted), tf32=self.tf32)
+        honest = max(rms(self.honest), floor)
+        limit = FACTOR if count >= _FEW else FACTOR * _FEW_FACTOR
+        error = rms(self.error)
+        return Excess(name, error / honest, limit, error, honest, region)
