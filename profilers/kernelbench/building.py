@@ -1,0 +1,128 @@
+"""A candidate's private folder, and its compilation in a jail that has no GPU.
+
+Importing a candidate compiles what it compiles (`load_inline`, NVRTC); the products stay in its
+folder, where the process that runs it on the GPU finds them again. What can only be compiled when
+it is first called is compiled there instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcts.domain import Build, Candidate
+from mcts.errors import WorldError
+from profilers.building import Failed
+from profilers.device import Gpu
+from profilers.kernelbench.clients import Refused, Worker
+from profilers.kernelbench.settings import KernelBenchSettings
+from profilers.nursery import Nursery
+from profilers.processes import ChildGone
+from profilers.sandbox import Jail
+
+_COMPILES = re.compile(r"load_inline|cpp_extension|compile_cuda|\bload\(|nvrtc", re.IGNORECASE)
+_JOBS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltModule:
+    """A candidate's file in a folder of its own, with the environment its compilers need."""
+
+    folder: Path
+    source: Path
+    environment: dict[str, str]
+    noun: Build
+
+
+class Builder:
+    """Builds candidates once each; `folder` is removed with the evaluator's scratch folder."""
+
+    def __init__(
+        self, nursery: Nursery, *, folder: Path, gpu: Gpu | None, settings: KernelBenchSettings
+    ) -> None:
+        self._nursery = nursery
+        self._folder = folder
+        self._gpu = gpu
+        self._settings = settings
+        self._built: dict[str, BuiltModule] = {}
+
+    def build(self, candidate: Candidate) -> BuiltModule:
+        """The candidate's folder, compiled where importing compiles. Failed with the log."""
+        if candidate.id not in self._built:
+            self._built[candidate.id] = self._build(candidate)
+        return self._built[candidate.id]
+
+    def _build(self, candidate: Candidate) -> BuiltModule:
+        folder = self._folder / candidate.id
+        source = folder / "candidate.py"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            source.write_text(candidate.source, encoding="utf-8")
+        except OSError as error:
+            raise WorldError(f"cannot write {source}: {error.strerror}") from error
+        except UnicodeEncodeError as error:
+            raise Failed("compile_failed", f"no valid text: {error}", build=Build()) from None
+        environment = self._environment(folder)
+        begin = time.perf_counter()
+        log = ""
+        if _COMPILES.search(candidate.source):
+            log = self._import(source, folder, environment)
+        noun = Build(seconds=time.perf_counter() - begin, log=log)
+        return BuiltModule(folder=folder, source=source, environment=environment, noun=noun)
+
+    def _import(self, source: Path, folder: Path, environment: dict[str, str]) -> str:
+        """Import the candidate where there is no GPU; the end of what that printed."""
+        jail = Jail(gpu=False, writable=(folder,), readable=self._settings.readable)
+        worker = Worker(self._nursery, jail=jail, cwd=folder)
+        begin = time.perf_counter()
+        try:
+            reply = worker.ask(
+                "build", path=str(source), environment=environment,
+                timeout_s=self._settings.build_deadline_s,
+            )  # fmt: skip
+        except Refused as refused:
+            build = Build(seconds=time.perf_counter() - begin, log=str(refused))
+            first = str(refused).strip().splitlines()
+            raise Failed(
+                "compile_failed", f"does not build: {_telling(first)}", build=build
+            ) from None
+        except ChildGone as gone:
+            build = Build(seconds=time.perf_counter() - begin, log=gone.output)
+            if gone.hung:
+                text = f"importing it did not finish: {gone}; a compile bomb or an endless loop"
+                raise Failed("timed_out", text, build=build) from None
+            raise Failed(
+                "compile_failed", f"importing it ended its process: {gone}", build=build
+            ) from None
+        finally:
+            worker.kill()
+        return str(reply.get("log", ""))
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        """Where the compilers keep their products; the architecture, for want of a GPU to ask."""
+        environment = {
+            "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
+            "TRITON_CACHE_DIR": str(folder / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "CUDA_CACHE_PATH": str(folder / "cuda"),
+            "ROOFTREE_CUBIN_CACHE": str(folder / "cubins"),
+            "MAX_JOBS": str(min(_JOBS, os.cpu_count() or 1)),
+        }
+        for name in ("CUDA_HOME", "CC", "CXX"):
+            if name in os.environ:
+                environment[name] = os.environ[name]
+        if self._gpu is not None:
+            major, minor = self._gpu.compute_capability
+            accelerated = "a" if major >= 9 else ""
+            environment["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}{accelerated}"
+            environment["ROOFTREE_CUDA_ARCH"] = f"sm_{major}{minor}{accelerated}"
+        return environment
+
+
+def _telling(lines: list[str]) -> str:
+    """The line of a log that says what is wrong."""
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["no log"])[0].strip()[:300]

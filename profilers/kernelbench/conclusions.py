@@ -1,0 +1,161 @@
+"""What a candidate's trial comes to, however it ended: one evaluation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
+from mcts.seeding import seed_from
+from profilers.kernelbench.clients import Refused
+from profilers.kernelbench.trial import Times, Trial
+from profilers.kernelbench.verdicts import cheat_of
+from profilers.processes import ChildGone
+from profilers.statistics import detectable_effect, median_blocked, speedup_blocked, widened
+
+_FLOOR_FACTOR = 0.85
+# Seen on an H200, models against themselves: up to 0.6 us off at 15 us, 0.15 % at 3 ms and more.
+_PLACEMENT_US = 0.7
+_PLACEMENT_SHARE = 0.002
+_LATE = (
+    "its outputs are right only once the whole device has been waited for: work goes on in a "
+    "stream that the caller's does not wait for; join it "
+    "(torch.cuda.current_stream().wait_stream(...)) before returning"
+)
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """The trial that is being held, where one has begun."""
+
+    trial: Trial | None = None
+
+    @property
+    def build(self) -> Build | None:
+        return self.trial.build if self.trial is not None else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.trial.tally.notes) if self.trial is not None else ()
+
+    @property
+    def doing(self) -> str:
+        return self.trial.doing if self.trial is not None else "being built"
+
+
+def judged(
+    candidate: Candidate, trial: Trial, times: Times, *, baseline: str, floor_us: float
+) -> Evaluation:
+    """The verdict on a candidate whose results are right: measured, or a suspect timing."""
+    reason = times.clock.disagreement(times.batches)
+    if trial.tally.late:
+        reason = _LATE + (f". {reason}" if reason else "")
+    timing = timing_of(candidate, times, baseline=baseline, outside=reason is not None)
+    if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
+        reason = (
+            f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
+            f"the outputs once ({floor_us:.4g} us)"
+        )
+    if reason is not None:
+        reason += f"; by the judge's clock it is {timing.speedup:.2f}x"
+    late = Refusal(cheat="side_stream", evidence=_LATE) if trial.tally.late else None
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="measured" if reason is None else "suspect",
+        message=reason or "",
+        refusal=late,
+        build=trial.build,
+        verification=trial.tally.verification(),
+        timing=timing,
+    )
+
+
+def resolution(time_us: float) -> float:
+    """How far one pair of processes may be off, relative, with 95 %: where data happens to lie.
+
+    Blocks of one process share its placement, and so their spread does not tell of it. Several
+    pairs do, and need no allowance.
+    """
+    return math.hypot(_PLACEMENT_SHARE, _PLACEMENT_US / time_us)
+
+
+def timing_of(candidate: Candidate, times: Times, *, baseline: str, outside: bool) -> Timing:
+    """From event times; where they cannot be believed (`outside`), from the judge's clock."""
+    seed = seed_from("timing", candidate.id)
+    own = times.candidate
+    if outside:
+        own = tuple(
+            (max(times.clock.call_us([batch]), 1e-3),) * batch.calls for batch in times.batches
+        )
+    median = median_blocked(own, seed=seed)
+    speedup = speedup_blocked(times.baseline, own, seed=seed)
+    if times.processes == 1:
+        speedup = widened(speedup, relative=resolution(median.point))
+    before = [us for block in times.baseline for us in block]
+    return Timing(
+        median_us=median.point,
+        low_us=median.low,
+        high_us=median.high,
+        baseline_us=median_blocked(times.baseline, seed=seed).point,
+        speedup=speedup.point,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
+        rounds=len(before),
+        host_us=max(times.clock.call_us(times.batches), 1e-3),
+        detectable=detectable_effect(times.baseline, own),
+        baseline=baseline,
+        samples_us=tuple(us for block in own for us in block),
+        baseline_samples_us=tuple(before),
+    )
+
+
+def refused(candidate: Candidate, refusal: Refusal, under_way: UnderWay) -> Evaluation:
+    """There is evidence that it does not do the work."""
+    trial = under_way.trial
+    checked = trial.tally.verification() if trial is not None and trial.tally.rounds else None
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="refused",
+        message=refusal.evidence,
+        build=under_way.build,
+        verification=checked,
+        refusal=refusal,
+    )
+
+
+def said_no(candidate: Candidate, no: Refused, under_way: UnderWay) -> Evaluation:
+    """Its process refused a request: what is wrong with the candidate, or what its code raised."""
+    text = str(no)
+    if cheat := cheat_of(no.kind):
+        return refused(candidate, Refusal(cheat=cheat, evidence=text), under_way)
+    if no.kind == "compile":
+        return Evaluation(
+            candidate_id=candidate.id,
+            status="compile_failed",
+            message=text,
+            build=under_way.build or Build(log=text),
+        )
+    if no.kind == "internal":
+        # The harness broke inside a process that the candidate can reach: its doing.
+        text = f"its process broke: {text}"
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="runtime_error",
+        message=f"while {under_way.doing}: {text}",
+        build=under_way.build,
+    )
+
+
+def lost(candidate: Candidate, gone: ChildGone, under_way: UnderWay) -> Evaluation:
+    """Its process hung or died."""
+    doing = under_way.doing
+    if gone.hung:
+        text = f"did not finish {doing}: {gone}; an endless loop, a deadlock, or far too slow"
+    else:
+        text = f"its process died while {doing}: {gone}. {gone.output[-500:]}"
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="timed_out" if gone.hung else "runtime_error",
+        message=text.strip(),
+        build=under_way.build,
+    )

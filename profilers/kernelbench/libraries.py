@@ -1,0 +1,58 @@
+"""Whether the work is done by kernels of the candidate's own, where the task's policy asks for it.
+
+Source can hide what it calls; the names of the kernels that ran cannot be hidden as easily. A
+candidate that does the work itself still copies, fills and casts with PyTorch's small kernels, and
+so it is the share of the time that counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcts.domain import Refusal
+
+ALLOWED_SHARE = 0.25
+_LIBRARY = re.compile(
+    r"at::native|at_cuda_detail|cublas|cudnn|cutlass|cub::|thrust::|xmma|nvjet|cufft|cusparse"
+    r"|cusolver|magma|gemm(?:v|Ex|_|\d|k1)|implicit_convolve|convolve_|_s\d+gemm|sm\d+_xmma"
+    r"|flash_(?:fwd|bwd)|fmha|pytorch_flash|winograd|wgrad|dgrad|bn_fw|softmax_warp_forward"
+    r"|ampere_|volta_|turing_|hopper_",
+    re.IGNORECASE,
+)
+_OWN = re.compile(r"compile_cuda|load_inline|cpp_extension|triton\.jit|__global__|RawKernel")
+
+
+def is_library(kernel: str) -> bool:
+    """Whether a kernel's name is that of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB and their like."""
+    return _LIBRARY.search(kernel) is not None
+
+
+def library_share(kernels: Sequence[Mapping[str, Any]]) -> float:
+    """The part of the kernels' time that libraries took; 0 where nothing ran."""
+    total = sum(float(kernel["us"]) for kernel in kernels)
+    taken = sum(float(kernel["us"]) for kernel in kernels if is_library(str(kernel["name"])))
+    return taken / total if total > 0 else 0.0
+
+
+def forbidden_library(source: str, kernels: Sequence[Mapping[str, Any]]) -> Refusal | None:
+    """The refusal of a candidate that leaves the work to libraries, or None where it does not."""
+    if not kernels:
+        return Refusal(cheat="fallback", evidence="no kernel ran at all during a traced call")
+    share = library_share(kernels)
+    if share <= ALLOWED_SHARE:
+        return None
+    longest = max(
+        (kernel for kernel in kernels if is_library(str(kernel["name"]))),
+        key=lambda kernel: float(kernel["us"]),
+    )
+    own_ran = any(not is_library(str(kernel["name"])) for kernel in kernels)
+    has_own = _OWN.search(source) is not None
+    return Refusal(
+        cheat="fallback" if has_own and not own_ran else "wraps_reference",
+        evidence=(
+            f"{share:.0%} of the kernels' time is spent in libraries (most in "
+            f"{str(longest['name'])[:80]}), which this task's policy forbids"
+        ),
+    )

@@ -1,0 +1,57 @@
+"""How a `kernelbench` candidate is judged: rounds, memory, deadlines, what is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelBenchSettings:
+    """How a candidate is judged.
+
+    blocks: timed blocks, each with fresh inputs at fresh addresses; calls: most calls in a block,
+    fewer where memory does not hold so many sets of inputs and outputs.
+    least_blocks, half_width, time_budget_s: timing stops before `blocks` once the speedup's
+    interval is so narrow, or the time is up.
+    confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
+    error_factor: how many times the honest implementation's error a candidate may make.
+    clock_slack, clock_slack_us: how far event times and the judge's own clock may lie apart: so
+    many times, and so many microseconds a call besides.
+    memory_share: the part of the device's memory that inputs and outputs may take, all copies.
+    *_deadline_s: after these the process at work is killed and the candidate timed out; a call
+    gets the baseline's time many times over besides.
+    compiled: the baseline is `torch.compile` of the model instead of the model itself.
+    ungated: a task that fails the gate is marked, not refused.
+    unsafe: candidates run even where nothing isolates them.
+    readable: folders that candidates may read besides what PyTorch and the compilers need.
+    lock_wait_s: how long to wait for a GPU that another process judges on.
+    """
+
+    blocks: int = 10
+    least_blocks: int = 6
+    calls: int = 48
+    half_width: float = 0.004
+    time_budget_s: float = 1.5
+    confirm_processes: int = 5
+    error_factor: float = 64.0
+    clock_slack: float = 1.1
+    clock_slack_us: float = 25.0
+    memory_share: float = 0.6
+    start_deadline_s: float = 120.0
+    build_deadline_s: float = 600.0
+    load_deadline_s: float = 120.0
+    call_deadline_s: float = 20.0
+    compiled: bool = False
+    ungated: bool = False
+    unsafe: bool = False
+    readable: tuple[Path, ...] = ()
+    lock_wait_s: float = 60.0
+
+    def glancing(self) -> KernelBenchSettings:
+        """The same with few blocks, for the baseline's own trial: every candidate repeats it."""
+        return replace(self, blocks=4, least_blocks=4, time_budget_s=0.0)
+
+    def confirming(self) -> KernelBenchSettings:
+        """For one of several pairs of processes that confirm a result together."""
+        return replace(self, blocks=5, least_blocks=5)

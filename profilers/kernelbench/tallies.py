@@ -1,0 +1,112 @@
+"""Differences between two tensors, counted region by region in double precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+REGIONS = 64
+_LEAST_REGION = 256  # elements: fewer say little about a root mean square
+_AT_ONCE = 2**24  # elements: all regions of so many are compared in one go
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one region holds; `first` is the flat index of its first wrong element."""
+
+    elements: int
+    first: int
+    mismatches: int
+    kinds: int
+    nans: int
+    max_error: float
+    worst_ratio: float
+    squares: float
+
+
+def tallies(got: Any, expected: Any, allowed: Callable[[Any], Any]) -> Iterator[Tally]:
+    """Region by region; of a large tensor only one region at a time is held in double precision.
+
+    Nothing waits for the device before all regions are enqueued.
+    """
+    import torch
+
+    got, expected = _flat(got), _flat(expected)
+    count = got.numel()
+    if not count:
+        return
+    size = region_size(count)
+    if count <= _AT_ONCE:
+        rows = _rows(_padded(got, size), _padded(expected, size), allowed)
+    else:
+        parts = zip(got.split(size), expected.split(size), strict=True)
+        rows = torch.cat([_rows(part[None], wide[None], allowed) for part, wide in parts])
+    for begin, row in zip(range(0, count, size), rows.tolist(), strict=True):
+        wrong, first, kinds, nans, error, ratio, squares = row
+        yield Tally(
+            elements=min(size, count - begin),
+            first=begin + int(first),
+            mismatches=int(wrong),
+            kinds=int(kinds),
+            nans=int(nans),
+            max_error=error,
+            worst_ratio=ratio,
+            squares=squares,
+        )
+
+
+def _padded(flat: Any, size: int) -> Any:
+    """Regions as rows; zeros on both sides fill the last one, and so differ in nothing."""
+    import torch
+
+    missing = -flat.numel() % size
+    return torch.nn.functional.pad(flat, (0, missing)).view(-1, size)
+
+
+def _rows(part: Any, wide: Any, allowed: Callable[[Any], Any]) -> Any:
+    """The figures of a `Tally` for every row, as float64."""
+    import torch
+
+    if not part.is_floating_point():
+        wrong = part != wide
+        error = (part.double() - wide.double()).abs()
+        none = torch.zeros(len(part), dtype=torch.float64, device=part.device)
+        most = error.amax(1)
+        found = [wrong.sum(1), wrong.to(torch.uint8).argmax(1), none, none]
+        found += [most, most, error.square().sum(1)]
+        return torch.stack([value.double() for value in found], dim=1)
+    part, wide = part.double(), wide.double()
+    numbers = part.isfinite() & wide.isfinite()
+    kinds = ~numbers & ~((part == wide) | (part.isnan() & wide.isnan()))
+    error = torch.where(numbers, (part - wide).abs_(), 0.0)
+    bound = allowed(wide)
+    wrong = (error > bound) | kinds
+    ratio = torch.where(error > 0, error / bound, 0.0)
+    found = [
+        wrong.sum(1), wrong.to(torch.uint8).argmax(1), kinds.sum(1),
+        (part.isnan() & ~wide.isnan()).sum(1), error.amax(1), ratio.nan_to_num(nan=0.0).amax(1),
+        error.square().sum(1),
+    ]  # fmt: skip
+    return torch.stack([value.double() for value in found], dim=1)
+
+
+def _flat(tensor: Any) -> Any:
+    """Row-major elements; booleans as bytes, complex numbers as pairs."""
+    import torch
+
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    if tensor.dtype == torch.bool:
+        tensor = tensor.view(torch.uint8)
+    return tensor.contiguous().view(-1)
+
+
+def region_size(elements: int) -> int:
+    return max(_LEAST_REGION, -(-elements // REGIONS))
+
+
+def rms_of(rows: Sequence[Tally]) -> float:
+    elements = sum(row.elements for row in rows)
+    return math.sqrt(sum(row.squares for row in rows) / elements) if elements else 0.0

@@ -1,0 +1,363 @@
+"""One candidate before the judge: built, verified over several rounds, timed in paired blocks."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import Build, Refusal, Tolerance
+from profilers.building import Failed
+from profilers.energy import Runners
+from profilers.kernelbench.clients import Oracle, Worker
+from profilers.kernelbench.layout import Layout
+from profilers.kernelbench.libraries import forbidden_library
+from profilers.kernelbench.outside import Batch, OutsideClock, Overhead
+from profilers.kernelbench.settings import KernelBenchSettings
+from profilers.kernelbench.verdicts import (
+    Tally,
+    Unfaithful,
+    complaint,
+    first_problem,
+    passes,
+)
+from profilers.statistics import speedup_blocked
+
+_CALIBRATIONS = 5
+_LATE = ("side_stream", "batched_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One verification: how inputs are drawn, and whether the weights change before it."""
+
+    variation: str
+    new_weights: bool = False
+    may_refuse: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"inputs {self.variation}" + (", new weights" if self.new_weights else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Paired samples in microseconds, block by block, and the batches behind the candidate's.
+
+    `processes` is how many pairs of fresh processes they come from.
+    """
+
+    baseline: tuple[tuple[float, ...], ...]
+    candidate: tuple[tuple[float, ...], ...]
+    batches: tuple[Batch, ...]
+    clock: OutsideClock
+    processes: int = 1
+
+    @classmethod
+    def pooled(cls, each: Sequence[Times]) -> Times:
+        """One block of each pair of processes, whose differences are then in the interval."""
+        return cls(
+            baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
+            candidate=tuple(tuple(us for block in one.candidate for us in block) for one in each),
+            batches=tuple(batch for one in each for batch in one.batches),
+            clock=each[0].clock,
+            processes=len(each),
+        )
+
+
+@dataclass(slots=True)
+class Trial:
+    """A candidate in a worker of its own, and what is known of it so far.
+
+    `twin` is a worker with the baseline in it, a process of the same kind and as fresh: where there
+    is one, it is timed instead of the oracle's model, which then only says what is right.
+
+    The methods raise Failed and Unfaithful for what the candidate did, Refused and ChildGone where
+    its process said no or was lost, and WorldError where the oracle was.
+    """
+
+    oracle: Oracle
+    worker: Worker
+    layout: Layout
+    settings: KernelBenchSettings
+    tolerance: Tolerance
+    call_s: float
+    build: Build
+    source: Path
+    environment: dict[str, str]
+    frozen_weights: bool = False
+    twin: Worker | None = None
+    doing: str = "being loaded"
+    tally: Tally = field(init=False)
+    clock: OutsideClock = field(init=False)
+    _names: Iterator[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tally = Tally(error_factor=self.settings.error_factor)
+        self._names = (f"{secrets.token_hex(8)}" for _ in iter(int, 1))
+
+    def calibrate(self) -> None:
+        """Time what the requests cost by themselves; nothing of the candidate has run yet."""
+        runs: list[tuple[int, float]] = []
+        fetches: list[tuple[int, float]] = []
+        with self._drawn(self.layout.calls) as (ids, inputs):
+            outputs = self._baseline_outputs(ids)
+            for count in sorted({1, max(1, self.layout.calls // 2), self.layout.calls}):
+                self.worker.ask(
+                    "calibrate_prepare", calls=inputs[:count], outputs=outputs[:count],
+                    timeout_s=self.settings.start_deadline_s,
+                )  # fmt: skip
+                for _ in range(_CALIBRATIONS):
+                    runs.append((count, self._own("calibrate_run", flush=True)))
+                    fetches.append((count, self._own("calibrate_fetch", at=0)))
+        # The first of each size pays for what is set up once.
+        self.clock = OutsideClock(
+            run=Overhead.fit(_without_first(runs)),
+            fetch=Overhead.fit(_without_first(fetches)),
+            slack=self.settings.clock_slack,
+            slack_us=self.settings.clock_slack_us,
+        )
+
+    def load(self, *, init: Any, seed: int) -> None:
+        """Construct the candidate's model with the reference's weights."""
+        weights = self.oracle.ask("weights", seed=None)["weights"]
+        reply = self.worker.ask(
+            "load", path=str(self.source), init=init, weights=weights, seed=seed,
+            environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
+            timeout_s=self.settings.load_deadline_s,
+        )  # fmt: skip
+        self._heed(reply.get("problems", ()))
+        if extra := reply.get("extra"):
+            self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
+
+    def verify(self, rounds: Sequence[Round]) -> None:
+        """Every round on inputs that nobody has seen; the first wrong one ends it."""
+        for item in rounds:
+            self.doing = f"running on {item.label}"
+            self._verify(item)
+
+    def trace(self) -> None:
+        """Which kernels a call runs. Unfaithful where the work is left to libraries."""
+        self.doing = "being traced"
+        with self._drawn(1) as (_, inputs):
+            reply = self.worker.ask(
+                "trace", inputs=inputs[0], timeout_s=self.settings.start_deadline_s
+            )
+        source = self.source.read_text(encoding="utf-8", errors="replace")
+        if refusal := forbidden_library(source, reply["kernels"]):
+            raise Unfaithful(refusal)
+
+    def time(self) -> Times:
+        """Blocks of paired calls: both models on the same fresh inputs, in random order."""
+        self.doing = "being timed"
+        baseline: list[tuple[float, ...]] = []
+        candidate: list[tuple[float, ...]] = []
+        batches: list[Batch] = []
+        self._block(1)  # the first call of all sets things up
+        begin = time.monotonic()
+        for number in range(self.settings.blocks):
+            calls = random.SystemRandom().randint(max(1, self.layout.calls // 3), self.layout.calls)
+            before, batch = self._block(calls)
+            baseline.append(before)
+            candidate.append(batch.events_us)
+            batches.append(batch)
+            if number + 1 >= self.settings.least_blocks and (
+                time.monotonic() - begin > self.settings.time_budget_s
+                or self._narrow(baseline, candidate)
+            ):
+                break
+        return Times(tuple(baseline), tuple(candidate), tuple(batches), self.clock)
+
+    @contextmanager
+    def prepared(self) -> Iterator[Runners]:
+        """The baseline and the candidate, ready to run so many times in a row."""
+        with self._drawn(self.layout.calls) as (ids, inputs):
+            self.oracle.ask("prepare", ids=ids)
+            self.worker.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
+
+            def baseline(calls: int) -> None:
+                self.oracle.ask("burn", calls=calls, timeout_s=self._batch_s(calls))
+
+            def candidate(calls: int) -> None:
+                self.worker.ask("burn", calls=calls, timeout_s=self._batch_s(calls))
+
+            yield Runners(baseline, candidate)
+
+    def _verify(self, item: Round) -> None:
+        name = next(self._names)
+        if item.new_weights:
+            weights = self.oracle.ask("weights", seed=secrets.randbits(63))["weights"]
+            self.worker.ask("weights", weights=weights, timeout_s=self._deadline_s)
+        drawn = self.oracle.ask(
+            "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
+            at=self.layout.input_at(0),
+        )  # fmt: skip
+        if drawn["available"] is not True:
+            return
+        try:
+            self.oracle.ask("expect", id=name, weights="current")
+            reply = self.worker.ask(
+                "call", inputs=drawn["inputs"], at=0, late_at=self.layout.late_at,
+                may_refuse=item.may_refuse, timeout_s=self._deadline_s,
+            )  # fmt: skip
+            if reply.get("refused"):
+                self.tally.notes.append(f"refuses another batch size: {reply['refused']}")
+                return
+            problems = reply.get("problems", ())
+            self._heed([found for found in problems if found["cheat"] not in _LATE])
+            if not self._compare(item, name, reply):
+                self._heed(problems)
+        finally:
+            self.oracle.ask("forget", ids=[name])
+
+    def _compare(self, item: Round, name: str, reply: dict[str, Any]) -> bool:
+        """Whether the outputs were right only later: work goes on behind the caller's stream."""
+        prompt = self._compared(name, reply["outputs"])
+        late = None if passes(prompt) else self._compared(name, reply["late"])
+        if late is not None and not passes(late):
+            self._heed([*prompt.get("problems", ()), *late.get("problems", ())])
+            self._wrong(item, complaint(prompt))
+        self.tally.take(late or prompt, label=item.label)
+        self.tally.late = self.tally.late or late is not None
+        return late is not None
+
+    def _compared(self, name: str, outputs: Any) -> dict[str, Any]:
+        return self.oracle.ask(
+            "compare", id=name, outputs=outputs, k=self.settings.error_factor,
+            tolerance=[self.tolerance.relative, self.tolerance.absolute],
+        )  # fmt: skip
+
+    def _wrong(self, item: Round, detail: str) -> None:
+        self.tally.rounds += 1
+        if item.new_weights and not self.frozen_weights:
+            raise Unfaithful(
+                Refusal(
+                    cheat="cached_weights",
+                    evidence="right with the weights it was built with, wrong after they changed "
+                    f"in place: {detail}",
+                )
+            )
+        detail = f"{item.label}: {detail}"
+        raise Failed(
+            "wrong_result",
+            detail,
+            build=self.build,
+            verification=self.tally.verification(passed=False, detail=detail),
+        )
+
+    def _block(self, calls: int) -> tuple[tuple[float, ...], Batch]:
+        """Time one block; its outputs are compared like any others."""
+        with self._drawn(calls) as (ids, inputs):
+            self.oracle.ask("prepare", ids=ids)
+            self.worker.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
+            if self.twin is not None:
+                self.twin.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
+                self.oracle.ask("run", flush=False)
+            first = secrets.randbits(1)
+            before = self._baseline_run(calls) if first else None
+            ran = self.worker.timed("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
+            if before is None:
+                before = self._baseline_run(calls)
+            fetched = self.worker.timed("fetch", at=0, timeout_s=self._batch_s(calls))
+            self.oracle.ask("fetch")
+            if not self.tally.late:  # else it is no result, and the outputs are known to be late
+                self._heed(fetched.reply.get("problems", ()))
+                self._compare_timed(ids, fetched.reply["outputs"])
+        events = tuple(float(us) for us in ran.reply["events_us"])
+        if len(events) != calls or not all(0 < us < 1e12 for us in events):
+            raise Unfaithful(
+                Refusal(
+                    cheat="forged_result",
+                    evidence=f"{len(events)} event times for {calls} calls, or no times at all",
+                )
+            )
+        return before, Batch(events_us=events, run_us=ran.us, fetch_us=fetched.us)
+
+    def _baseline_run(self, calls: int) -> tuple[float, ...]:
+        if self.twin is None:
+            return tuple(self.oracle.ask("run", flush=True)["events_us"])
+        ran = self.twin.ask("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
+        return tuple(ran["events_us"])
+
+    def _compare_timed(self, ids: list[str], outputs: list[Any]) -> None:
+        compared = self.oracle.ask(
+            "compare_timed", ids=ids, outputs=outputs, k=self.settings.error_factor,
+            tolerance=[self.tolerance.relative, self.tolerance.absolute],
+        )  # fmt: skip
+        for comparison in compared["calls"]:
+            if not passes(comparison):
+                self._heed(comparison.get("problems", ()))
+                detail = f"while being timed: {complaint(comparison)}"
+                raise Failed(
+                    "wrong_result", detail, build=self.build,
+                    verification=self.tally.verification(passed=False, detail=detail),
+                )  # fmt: skip
+
+    def _baseline_outputs(self, ids: list[str]) -> list[Any]:
+        """Specs of outputs as the fetch of so many calls would lay them out."""
+        self.oracle.ask("prepare", ids=ids)
+        self.oracle.ask("run", flush=False)
+        outputs: list[Any] = self.oracle.ask("fetch")["outputs"]
+        return outputs
+
+    @contextmanager
+    def _drawn(self, calls: int) -> Iterator[tuple[list[str], list[Any]]]:
+        """Fresh inputs for so many calls, in the slab and in the oracle's own memory."""
+        ids = [next(self._names) for _ in range(calls)]
+        try:
+            inputs = [
+                self.oracle.ask(
+                    "draw", id=name, seed=secrets.randbits(63), variation="given",
+                    at=self.layout.input_at(index),
+                )["inputs"]
+                for index, name in enumerate(ids)
+            ]  # fmt: skip
+            yield ids, inputs
+        finally:
+            self.oracle.ask("forget", ids=ids)
+
+    def _own(self, op: str, **fields: Any) -> float:
+        return self.worker.timed(op, timeout_s=self.settings.start_deadline_s, **fields).us
+
+    def _heed(self, problems: Sequence[dict[str, Any]]) -> None:
+        if refusal := first_problem(problems):
+            raise Unfaithful(refusal)
+
+    @property
+    def _deadline_s(self) -> float:
+        return self.settings.call_deadline_s + 100 * self.call_s
+
+    def _batch_s(self, calls: int) -> float:
+        return self.settings.call_deadline_s + 20 * calls * self.call_s
+
+    def _narrow(
+        self, baseline: list[tuple[float, ...]], candidate: list[tuple[float, ...]]
+    ) -> bool:
+        found = speedup_blocked(baseline, candidate, seed=len(baseline))
+        return (found.high - found.low) / 2 / found.point < self.settings.half_width
+
+
+def rounds_of(
+    *, mutable_weights: bool, hidden_shapes: bool, has_weights: bool, variations: Sequence[str]
+) -> list[Round]:
+    """The rounds of a task: first as given, so that what fails later is known to fail only then."""
+    rounds = [Round("given"), Round("given")]
+    if has_weights and mutable_weights:
+        rounds.append(Round("given", new_weights=True))
+    allowed = [name for name in variations if name != "batch" or hidden_shapes]
+    return rounds + [Round(name, may_refuse=name == "batch") for name in allowed]
+
+
+def _without_first(samples: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    seen: set[int] = set()
+    kept = []
+    for calls, us in samples:
+        if calls in seen:
+            kept.append((calls, us))
+        seen.add(calls)
+    return kept

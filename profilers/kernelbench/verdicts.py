@@ -1,0 +1,110 @@
+"""From the oracle's comparisons to the nouns: pure, so that every judgement can be tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcts.domain import CheatClass, Refusal, Verification
+
+Comparison = Mapping[str, Any]
+
+
+class Unfaithful(Exception):
+    """There is evidence that a candidate does not do the task's work."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.evidence)
+        self.refusal = refusal
+
+
+@dataclass(slots=True)
+class Tally:
+    """What verification has found so far.
+
+    `late` tells that outputs were right only after the whole device had been waited for.
+    """
+
+    error_factor: float
+    rounds: int = 0
+    max_error: float | None = None
+    worst_ratio: float | None = None
+    error_ratio: float | None = None
+    late: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, comparison: Comparison, *, label: str) -> None:
+        """Add a passing comparison. Unfaithful where its error betrays a lower precision."""
+        self.rounds += 1
+        for output in comparison["outputs"]:
+            self.max_error = _greater(self.max_error, output["max_error"])
+            self.worst_ratio = _greater(self.worst_ratio, output["worst_ratio"])
+            self.error_ratio = _greater(self.error_ratio, output["error_ratio"])
+        if self.error_ratio is not None and self.error_ratio > self.error_factor:
+            raise Unfaithful(
+                Refusal(
+                    cheat="precision_downgrade",
+                    evidence=(
+                        f"{label}: within the tolerance, but its error is "
+                        f"{self.error_ratio:.4g} times that of an honest run in the task's own "
+                        f"precision (at most {self.error_factor:g} times is accepted)"
+                    ),
+                )
+            )
+
+    def verification(self, *, passed: bool = True, detail: str = "") -> Verification:
+        return Verification(
+            passed=passed,
+            rounds=self.rounds,
+            max_error=self.max_error,
+            worst_ratio=self.worst_ratio,
+            error_ratio=self.error_ratio,
+            detail=detail,
+        )
+
+
+def passes(comparison: Comparison) -> bool:
+    """Whether structure and every element are right; how exact is another question."""
+    if comparison["structure"]:
+        return False
+    return not any(output["mismatches"] for output in comparison["outputs"])
+
+
+def complaint(comparison: Comparison) -> str:
+    """What is wrong: how much, where first, what stood there."""
+    if comparison["structure"]:
+        return str(comparison["structure"])
+    return "; ".join(
+        _output_complaint(output) for output in comparison["outputs"] if output["mismatches"]
+    )
+
+
+def first_problem(problems: Sequence[Mapping[str, Any]]) -> Refusal | None:
+    """The first thing that the worker's guards saw."""
+    for problem in problems:
+        return Refusal(cheat=problem["cheat"], evidence=str(problem["evidence"]))
+    return None
+
+
+def cheat_of(kind: str) -> CheatClass | None:
+    """The class in a worker's refusal of kind ``cheat:<class>``."""
+    prefix, _, name = kind.partition(":")
+    return name if prefix == "cheat" else None  # type: ignore[return-value]
+
+
+def _output_complaint(output: Mapping[str, Any]) -> str:
+    text = f"{output['mismatches']} of {output['elements']} elements of {output['path']} wrong"
+    if output.get("first") is not None:
+        text += f"; first at {output['first']}: got {output['got']}, expected {output['expected']}"
+    if output.get("region"):
+        text += f" ({output['region']})"
+    if output["nans"]:
+        text += f"; {output['nans']} NaN"
+    return text
+
+
+def _greater(held: float | None, found: float | None) -> float | None:
+    if found is None or held is None:
+        return held if found is None else found
+    return max(held, found)

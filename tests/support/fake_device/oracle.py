@@ -1,0 +1,144 @@
+"""The reference's process on the device of numpy and sleep."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from profilers.descriptors import Descriptors
+from profilers.serving import serve
+from tests.support.fake_device.memory import Slab, coded, specs_of
+
+
+class Oracle:
+    def __init__(self) -> None:
+        self.inputs: Slab
+        self.outputs: Slab
+        self.held: dict[str, Any] = {}
+        self.expected: dict[str, Any] = {}
+        self.order: list[str] = []
+        self.results: list[Any] = []
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        space: dict[str, Any] = {"np": np}
+        exec(Path(request["problem"]).read_text(), space)
+        self.space = space
+        self.model = space["Model"](np.random.default_rng(request["seed"]))
+        x = space["get_inputs"](np.random.default_rng(0))
+        y = self.model(*x)
+        return {
+            "name": "numpy", "parameters": ["weight"], "init": {"list": []},
+            "input_bytes": sum(a.nbytes for a in x), "output_bytes": y.nbytes,
+            "weight_bytes": self.model.weight.nbytes, "inputs": [], "outputs": [],
+        }  # fmt: skip
+
+    def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.inputs, self.outputs = Slab.create(request["inputs"]), Slab.create(request["outputs"])
+        channel = Descriptors.from_arguments()
+        assert channel is not None
+        channel.send([self.inputs.fd, self.outputs.fd])
+        return {"inputs": self.inputs.size, "outputs": self.outputs.size}
+
+    def gate(self, _request: dict[str, Any]) -> dict[str, Any]:
+        first = self.model(*self.space["get_inputs"](np.random.default_rng(1)))
+        second = self.model(*self.space["get_inputs"](np.random.default_rng(2)))
+        return {"refusals": ["its output is constant"] if np.array_equal(first, second) else [],
+                "marks": []}  # fmt: skip
+
+    def weights(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["seed"] is not None:
+            fresh = np.random.default_rng(request["seed"]).normal(size=self.model.weight.shape)
+            self.model.weight = fresh.astype(self.model.weight.dtype)
+        return {"weights": {"weight": self.inputs.put([self.model.weight], 0)[0]}}
+
+    def draw(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["variation"] == "batch":
+            return {"available": "the batch is fixed"}
+        arrays = self.space["get_inputs"](np.random.default_rng(request["seed"]))
+        if request["variation"] == "scaled":
+            arrays = [array * np.float32(4) for array in arrays]
+        self.held[request["id"]] = arrays
+        return {"available": True, "inputs": coded(self.inputs.put(arrays, request["at"]))}
+
+    def expect(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.expected[request["id"]] = self._exact(request["id"])
+        return {}
+
+    def compare(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self._compared(request["outputs"], self.expected[request["id"]], request)
+
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.order = request["ids"]
+        return {}
+
+    def run(self, _request: dict[str, Any]) -> dict[str, Any]:
+        times, self.results = [], []
+        for name in self.order:
+            begin = time.perf_counter()
+            self.results.append(self.model(*self.held[name]))
+            times.append((time.perf_counter() - begin) * 1e6)
+        return {"events_us": times}
+
+    def fetch(self, _request: dict[str, Any]) -> dict[str, Any]:
+        spare = Slab.create(self.outputs.size)  # the shared one holds the candidate's
+        return {"outputs": [coded(spare.put([result], 0)) for result in self.results]}
+
+    def compare_timed(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "calls": [
+                self._compared(outputs, self._exact(name), request)
+                for name, outputs in zip(request["ids"], request["outputs"], strict=True)
+            ]
+        }
+
+    def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+        for name in request["ids"]:
+            self.held.pop(name, None)
+            self.expected.pop(name, None)
+        return {}
+
+    def _exact(self, name: str) -> Any:
+        return self.model.exact(*[a.astype(np.float64) for a in self.held[name]])
+
+    def _compared(self, data: Any, expected: Any, request: dict[str, Any]) -> dict[str, Any]:
+        specs = specs_of(data)
+        if len(specs) != 1 or specs[0]["shape"] != list(expected.shape):
+            return {"structure": "not the shape that is expected", "outputs": []}
+        found = self.outputs.get(specs[0]).astype(np.float64)
+        relative, absolute = request["tolerance"]
+        error = np.abs(found - expected)
+        wrong = ~(error <= absolute + relative * np.abs(expected))
+        floor = np.finfo(np.float32).eps * np.sqrt(np.mean(expected**2)) / 2
+        output = {
+            "path": "output", "elements": found.size, "mismatches": int(wrong.sum()),
+            "nans": int(np.isnan(found).sum()), "worst_ratio": None,
+            "max_error": float(np.nan_to_num(error).max()),
+            "error_ratio": float(np.sqrt(np.mean(np.nan_to_num(error) ** 2)) / (2 * floor)),
+        }  # fmt: skip
+        if wrong.any():
+            index = int(np.flatnonzero(wrong)[0])
+            output |= {"first": str(index), "got": str(found.flat[index]),
+                       "expected": float(expected.flat[index])}  # fmt: skip
+        return {"structure": None, "outputs": [output]}
+
+
+def main() -> None:
+    argparse.ArgumentParser().parse_known_args(sys.argv)
+    oracle = Oracle()
+    names = (
+        "start", "slabs", "gate", "weights", "draw", "expect", "compare", "prepare", "run",
+        "fetch", "compare_timed", "forget",
+    )  # fmt: skip
+    handlers = {name: getattr(oracle, name) for name in names}
+    handlers["ceilings"] = lambda _request: {"copy_gb_per_s": None}
+    handlers["burn"] = lambda request: {"calls": request["calls"]}
+    serve(handlers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The judge's side of an oracle, in the same process or in another, on the CPU."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+from profilers.kernelbench.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.oracle import Oracle  # noqa: E402
+from profilers.kernelbench.values import TensorSpec, decode, encode  # noqa: E402
+
+SIZE = 1 << 22
+TOLERANCE = [1e-4, 1e-4]
+
+
+class Judge:
+    """Asks an oracle in this process, and plays the worker: reads inputs, writes outputs."""
+
+    def __init__(self, problem: Path, *, seed: int = 7, precision: str = "task") -> None:
+        self._handed: list[int] = []
+        self.oracle = Oracle(lambda fds: self._handed.extend(os.dup(fd) for fd in fds))
+        self.handlers = self.oracle.handlers()
+        policy = {"precision": precision}
+        self.facts = self.ask("start", device="cpu", problem=str(problem), policy=policy, seed=seed)
+        self.ask("slabs", inputs=SIZE, outputs=SIZE)
+        self.inputs, self.outputs = (Slab.attach("host", fd, SIZE) for fd in self._handed)
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        return self.handlers[op]({"op": op, **fields})
+
+    def weights(self, seed: int | None = None) -> dict[str, Any]:
+        """The weights as a worker finds them."""
+        found = self.ask("weights", seed=seed)["weights"]
+        return {name: self.inputs.fresh(TensorSpec.from_json(spec)) for name, spec in found.items()}
+
+    def draw(self, name: str = "a", *, seed: int = 1, variation: str = "given") -> list[Any]:
+        """Inputs as a worker finds them; AssertionError where the variation is not available."""
+        at = self.facts["weight_bytes"]
+        reply = self.ask("draw", id=name, seed=seed, variation=variation, at=at)
+        assert reply["available"] is True, reply["available"]
+        values: list[Any] = decode(reply["inputs"], self.inputs.fresh)
+        return values
+
+    def compare(self, output: Any, name: str = "a", **fields: Any) -> dict[str, Any]:
+        coded = encode(output, Writer(self.outputs))
+        return self.ask("compare", id=name, outputs=coded, tolerance=TOLERANCE, k=64, **fields)
+
+    def compared(self, output: Any, name: str = "a") -> dict[str, Any]:
+        """The comparison of the only output."""
+        (found,) = self.compare(output, name)["outputs"]
+        return dict(found)
