@@ -1,0 +1,283 @@
+"""An evaluator whose GPUs are elsewhere: it writes jobs into a folder and waits for answers."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from experiments.farm.folder import JobFolder
+from experiments.farm.heart import BEATS_PER_LEASE, Heart, Watch
+from experiments.farm.jobs import Answer, Heartbeat, Job, JobKind, Terms, hardware_kind, job_id
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
+from mcts.errors import WorldError
+
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
+SAY_EVERY_S = 30.0
+LOOK_EVERY_S = 2.0
+_MAX_LOST = 3
+_NO_TERMS = Terms()
+
+
+class SpoolEvaluator:
+    """Judges candidates of one task by the workers of a folder. Thread-safe.
+
+    Constructing it waits until a first worker has prepared the task; its hardware is then what
+    every answer must come from, and workers on other hardware leave this task's jobs alone.
+    `run_id` names the run: asked again under the same name, as by a resumed run, a question finds
+    the job or the answer that is there already, and is not paid for twice. Without one nothing is
+    found again.
+
+    There is no deadline: every 30 seconds `on_progress` is told what is waited for. With `wait_s`,
+    so many seconds without any worker are a WorldError. `confirm` and `measure_energy` exist where
+    the workers' evaluator has them, so that it is a Confirmer or an EnergyMeter exactly if that is.
+
+    Raises what the workers' evaluator raised.
+    """
+
+    name = "spool"
+    confirm: Callable[[Candidate, Evaluation], Evaluation]
+    measure_energy: Callable[[Candidate, Evaluation], Evaluation]
+
+    def __init__(
+        self,
+        task: KernelTask,
+        folder: JobFolder,
+        *,
+        run_id: str | None = None,
+        terms: Terms = _NO_TERMS,
+        wait_s: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.task = task
+        self._folder = folder
+        self._terms = terms
+        self._run_id = run_id or uuid.uuid4().hex
+        self._hardware: Hardware | None = None
+        self._asked: Counter[tuple[str, ...]] = Counter()
+        self._open: set[str] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._heart = Heart(folder, role="submitter", task_id=task.id)
+        self._crew = Crew(folder, wait_s=wait_s, say=on_progress or (lambda _text: None))
+        try:
+            self._heart.start()
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        found = self._ask("prepare")
+        assert found.hardware is not None, "an answer without a problem has hardware"
+        self._hardware = found.hardware
+        self._crew.hardware = hardware_kind(found.hardware)
+        self._heart.say(hardware=self._crew.hardware)
+        if "confirm" in found.abilities:
+            self.confirm = self._confirm
+        if "energy" in found.abilities:
+            self.measure_energy = self._measure_energy
+
+    @property
+    def hardware(self) -> Hardware:
+        """What the workers measure on, with the ceilings the first of them found."""
+        assert self._hardware is not None, "the constructor waits for it"
+        return self._hardware
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """The verdict of whichever worker takes the job."""
+        return self._judged("evaluate", candidate)
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """The profile by whichever worker takes the job."""
+        answer = self._ask("profile", candidate, evaluation)
+        assert answer.profile is not None, "an answer of this kind has a profile"
+        return answer.profile
+
+    def _confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        return self._judged("confirm", candidate, evaluation)
+
+    def _measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        return self._judged("energy", candidate, evaluation)
+
+    def _judged(
+        self, kind: JobKind, candidate: Candidate, evaluation: Evaluation | None = None
+    ) -> Evaluation:
+        answer = self._ask(kind, candidate, evaluation)
+        assert answer.evaluation is not None, "an answer of this kind has an evaluation"
+        return answer.evaluation
+
+    def close(self) -> None:
+        """Withdraw the jobs nobody has taken; whoever still waits gets a WorldError. Idempotent.
+
+        Jobs being worked on are finished, and found again under the same `run_id`.
+        """
+        with self._lock:
+            self._closed.set()
+            waiting, self._open = self._open, set()
+        for id in waiting:
+            with suppress(WorldError):
+                self._folder.withdraw(id)
+        self._heart.stop()
+
+    # A question, from the job to its answer.
+
+    def _ask(
+        self,
+        kind: JobKind,
+        candidate: Candidate | None = None,
+        evaluation: Evaluation | None = None,
+    ) -> Answer:
+        job = self._job(kind, candidate, evaluation)
+        try:
+            answer = self._wait_for(job)
+        except BaseException:
+            with suppress(WorldError):
+                self._folder.withdraw(job.id)
+            raise
+        finally:
+            with self._lock:
+                self._open.discard(job.id)
+        if answer.problem is not None:
+            self._folder.forget(job.id)
+            raise answer.problem.error()
+        return answer
+
+    def _job(
+        self, kind: JobKind, candidate: Candidate | None, evaluation: Evaluation | None
+    ) -> Job:
+        key = (kind, candidate.id if candidate else "")
+        with self._lock:
+            if self._closed.is_set():
+                raise WorldError(f"{kind} was not submitted: the evaluator is closed")
+            ordinal = self._asked[key]
+            self._asked[key] += 1
+            id = job_id(
+                run_id=self._run_id,
+                task=self.task,
+                kind=kind,
+                terms=self._terms,
+                candidate=candidate,
+                evaluation=evaluation,
+                ordinal=ordinal,
+            )
+            self._open.add(id)
+        return Job(
+            id=id,
+            task_id=self.task.id,
+            kind=kind,
+            terms=self._terms,
+            candidate=candidate,
+            evaluation=evaluation,
+            hardware=self._crew.hardware,
+            submitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def _wait_for(self, job: Job) -> Answer:
+        """Poll for the answer; put the job into the queue whenever it is nowhere in the folder."""
+        pause, looked_at, lost = FIRST_PAUSE_S, -LOOK_EVERY_S, 0
+        while True:
+            if (answer := self._answer_to(job)) is not None:
+                return answer
+            if time.monotonic() - looked_at >= LOOK_EVERY_S:
+                if self._folder.find(job.id) is None:
+                    lost += 1
+                    self._submit(job, times=lost)
+                looked_at = time.monotonic()
+            self._crew.tend(waiting=len(self._open))
+            if self._closed.wait(pause):
+                raise WorldError(f"{job} was not waited for: the evaluator was closed")
+            pause = min(LAST_PAUSE_S, pause * 1.3)
+
+    def _answer_to(self, job: Job) -> Answer | None:
+        answer = self._folder.answer_to(job)
+        if answer is None or answer.hardware is None or job.hardware is None:
+            return answer
+        if (kind := hardware_kind(answer.hardware)) != job.hardware:
+            self._folder.reject(job.id, f"it was measured on {kind}, not on {job.hardware}")
+            return None
+        return answer
+
+    def _submit(self, job: Job, *, times: int) -> None:
+        if times > _MAX_LOST:
+            raise WorldError(
+                f"{job} vanished from {self._folder.path} {_MAX_LOST} times: see its folder broken"
+            )
+        self._folder.put_task(self.task)
+        with self._lock:
+            if self._closed.is_set():
+                raise WorldError(f"{job} was not submitted: the evaluator is closed")
+            self._folder.submit(job)
+
+
+class Crew:
+    """The workers of a folder as one submitter sees them. Thread-safe.
+
+    `hardware` is what the task is measured on, once that is known.
+    """
+
+    def __init__(
+        self, folder: JobFolder, *, wait_s: float | None, say: Callable[[str], None]
+    ) -> None:
+        self.hardware: str | None = None
+        self._folder, self._wait_s, self._say = folder, wait_s, say
+        self._watch = Watch(folder)
+        self._busy = threading.Lock()
+        self._looked_at = self._said_at = -float("inf")
+        self._alone_s = 0.0
+        """How long no worker was alive while somebody waited."""
+        self._others: set[str] = set()
+
+    def tend(self, *, waiting: int) -> None:
+        """Look after the folder now and then. WorldError when no worker came for `wait_s`."""
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            now, pause_s = time.monotonic(), self._folder.lease_s / BEATS_PER_LEASE
+            if (since_s := now - self._looked_at) >= pause_s:
+                self._looked_at = now
+                self._look(now, waiting, waited_s=min(since_s, 2 * pause_s))
+        finally:
+            self._busy.release()
+        if self._wait_s is not None and self._alone_s >= self._wait_s:
+            raise WorldError(
+                f"no worker was alive for {self._alone_s:.0f} s: start one with {self._command}"
+            )
+
+    def _look(self, now: float, waiting: int, *, waited_s: float) -> None:
+        self._watch.look()
+        for ticket in self._watch.expire():
+            self._say(f"{ticket.worker} stopped; its job goes to another worker")
+        alive = self._watch.alive("worker")
+        ours = [worker for worker in alive if self._fits(worker)]
+        self._alone_s = 0.0 if ours else self._alone_s + waited_s
+        if now - self._said_at >= SAY_EVERY_S:
+            self._say(self._line(ours, waiting))
+            self._said_at = now
+
+    def _fits(self, worker: Heartbeat) -> bool:
+        if None in (self.hardware, worker.hardware) or worker.hardware == self.hardware:
+            return True
+        if worker.id not in self._others:
+            self._others.add(worker.id)
+            self._say(
+                f"worker {worker.id} has {worker.hardware}: it gets no job of this task, which is "
+                f"measured on {self.hardware}"
+            )
+        return False
+
+    def _line(self, ours: list[Heartbeat], waiting: int) -> str:
+        what = f"waiting for {waiting} job{'s' * (waiting != 1)} in {self._folder.path}"
+        if not ours:
+            return f"{what}: no worker is alive, start one with {self._command}"
+        doing = sum(bool(worker.doing) for worker in ours)
+        return f"{what}: {len(ours)} worker{'s' * (len(ours) != 1)} alive, {doing} busy"
+
+    @property
+    def _command(self) -> str:
+        return f"rooftree worker {shlex.quote(str(self._folder.path))}"

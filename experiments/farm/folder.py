@@ -1,0 +1,340 @@
+"""The folder that submitters and workers share, and every change that may happen in it.
+
+    tasks/    task-....json                     tasks, by the hash of their content
+    queue/    job-....ATTEMPT.json              jobs nobody has taken
+    taken/    job-....ATTEMPT.WORKER.json       jobs being worked on
+    done/     job-....json                      answers; the first one stays
+    workers/  ID.json                           heartbeats
+    broken/                                     what was none of these, each with its reason
+
+Not to be confused with `experiments.spool`, the side file from which a stopped recording goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from experiments.farm import files
+from experiments.farm.jobs import MAX_ATTEMPTS, Answer, Heartbeat, Job, Problem, Ticket
+from mcts.domain import KernelTask, Noun, first_problem
+from mcts.errors import InputError, WorldError
+
+FORMAT = 1
+LEASE_S = 60.0
+_HEAD = "farm.json"
+_DAY_S = 86400.0
+_PLACES = ("tasks", "queue", "taken", "done", "workers", "broken")
+Place = Literal["queue", "taken", "done"]
+N = TypeVar("N", bound=Noun)
+
+
+class FolderHead(Noun):
+    """What all who use a folder must agree on; whoever comes first writes it."""
+
+    format: int = FORMAT
+    lease_s: float = Field(default=LEASE_S, gt=0, allow_inf_nan=False)
+
+
+class JobFolder:
+    """A folder of jobs, made where it is absent, for its owner alone. Thread-safe.
+
+    A worker whose heart stops for `lease_s` seconds loses its job; the first to open the folder
+    decides. `on_broken` hears of every file that is put aside. Raises InputError for a folder that
+    others can write to, unless `unsafe`, or that holds something else; WorldError, from every
+    method, where the file system fails.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lease_s: float = LEASE_S,
+        unsafe: bool = False,
+        on_broken: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path = path.absolute()
+        self._on_broken = on_broken or (lambda _text: None)
+        self._stuck: set[Path] = set()
+        try:
+            self._open(FolderHead(lease_s=lease_s), unsafe=unsafe)
+        except OSError as error:
+            raise InputError(f"cannot use the job folder {path}: {error.strerror}") from None
+
+    def _open(self, head: FolderHead, *, unsafe: bool) -> None:
+        if not self.path.exists():
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        permissions = _permissions(self.path, unsafe=unsafe)
+        self._mode = permissions & 0o666 | 0o600
+        there = files.names_in(self.path)
+        if there and _HEAD not in there:
+            raise InputError(
+                f"{self.path} is no job folder, and not empty: name a new or empty folder"
+            )
+        files.create(self.path / _HEAD, head.model_dump_json().encode(), mode=self._mode)
+        self.lease_s = _read_head(self.path / _HEAD).lease_s
+        for name in _PLACES:
+            place = self.path / name
+            with suppress(FileExistsError):
+                place.mkdir(mode=0o700)
+                place.chmod(permissions & 0o2777 | 0o700)
+            _permissions(place, unsafe=unsafe)
+
+    # Tasks.
+
+    def put_task(self, task: KernelTask) -> None:
+        """Write a task where it is missing or damaged."""
+        path, data = self._task_path(task.id), task.model_dump_json().encode()
+        try:
+            same = files.read(path) == data
+        except files.Malformed as error:
+            self._put_aside(path, str(error))
+            same = False
+        if not same:
+            files.replace(path, data, mode=self._mode)
+
+    def task(self, task_id: str) -> KernelTask | None:
+        """A job's task; None where it is missing or damaged."""
+        return self._load(self._task_path(task_id), KernelTask, lambda task: task.id == task_id)
+
+    def _task_path(self, task_id: str) -> Path:
+        return self.path / "tasks" / f"{task_id}.json"
+
+    # A job's way: queue -> taken -> done, or back to the queue.
+
+    def submit(self, job: Job) -> None:
+        """Put a job into the queue."""
+        data = job.model_dump_json(exclude_defaults=True).encode()
+        if len(data) > files.MAX_BYTES:
+            raise WorldError(f"{job} is larger than {files.MAX_BYTES} bytes: it was not submitted")
+        files.create(self._path("queue", Ticket(job.id).name), data, mode=self._mode)
+
+    def find(self, job_id: str) -> Place | None:
+        """Where a job is. Looked for twice, because it may move on while it is looked for."""
+        for _ in range(2):
+            if any(ticket.job_id == job_id for ticket in self.queued()):
+                return "queue"
+            if any(ticket.job_id == job_id for ticket in self.taken()):
+                return "taken"
+            if self.is_done(job_id):
+                return "done"
+        return None
+
+    def queued(self) -> list[Ticket]:
+        return self._tickets("queue")
+
+    def taken(self) -> list[Ticket]:
+        return self._tickets("taken")
+
+    def job(self, ticket: Ticket) -> Job | None:
+        """The job of a ticket; None when it has gone, or was broken."""
+
+        def check(job: Job) -> bool:
+            return job.id == ticket.job_id and (job.candidate is None or bool(job.candidate.id))
+
+        return self._load(self._path(_place(ticket), ticket.name), Job, check)
+
+    def take(self, ticket: Ticket, worker: str) -> Ticket | None:
+        """Take a queued job; None where somebody else was quicker, or it has an answer."""
+        mine = Ticket(ticket.job_id, ticket.attempt, worker)
+        source = self._path("queue", ticket.name)
+        if not files.move(source, self._path("taken", mine.name)):
+            return None
+        if self.is_done(ticket.job_id):
+            self.drop(mine)
+            return None
+        return mine
+
+    def give_back(self, ticket: Ticket) -> None:
+        """Put a taken job back as it was."""
+        back = Ticket(ticket.job_id, ticket.attempt)
+        files.move(self._path("taken", ticket.name), self._path("queue", back.name))
+
+    def fail(self, ticket: Ticket, reason: str) -> bool:
+        """A taken job was not answered: queue it again, or after `MAX_ATTEMPTS` say so.
+
+        Whether it was queued again.
+        """
+        if self.is_done(ticket.job_id):
+            self.drop(ticket)
+            return False
+        if ticket.attempt < MAX_ATTEMPTS:
+            again = Ticket(ticket.job_id, ticket.attempt + 1)
+            files.move(self._path("taken", ticket.name), self._path("queue", again.name))
+            return True
+        if (job := self.job(ticket)) is not None:
+            text = f"{MAX_ATTEMPTS} workers took the job and did not answer; the last: {reason}"
+            problem = Problem(kind="WorldError", message=text)
+            worker = ticket.worker or ""
+            self.answer(Answer(job_id=job.id, kind=job.kind, worker=worker, problem=problem))
+            self.drop(ticket)
+        return False
+
+    def answer(self, answer: Answer) -> bool:
+        """Write an answer; False, and nothing changes, where the job already has one."""
+        data = answer.model_dump_json(exclude_defaults=True).encode()
+        if len(data) > files.MAX_BYTES:
+            text = f"the answer has {len(data)} bytes; {files.MAX_BYTES} are allowed"
+            problem = Problem(kind="WorldError", message=text)
+            short = {"evaluation": None, "profile": None, "problem": problem}
+            data = answer.model_copy(update=short).model_dump_json().encode()
+        return files.create(self._done_path(answer.job_id), data, mode=self._mode)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Remove a ticket whose job needs nothing more."""
+        files.remove(self._path(_place(ticket), ticket.name))
+
+    def is_done(self, job_id: str) -> bool:
+        return self._done_path(job_id).exists()
+
+    def answer_to(self, job: Job) -> Answer | None:
+        """The answer to a job, if there is one; one that does not fit the job is put aside."""
+
+        def fits(answer: Answer) -> bool:
+            found, asked = answer.evaluation, job.candidate
+            same = found is None or asked is None or found.candidate_id == asked.id
+            return answer.job_id == job.id and answer.kind == job.kind and same
+
+        return self._load(self._done_path(job.id), Answer, fits)
+
+    def reject(self, job_id: str, reason: str) -> None:
+        """Put a job's answer aside, so that another may come."""
+        self._put_aside(self._done_path(job_id), reason)
+
+    def forget(self, job_id: str) -> None:
+        """Remove a job's answer: an error that was heard must not meet the next who asks."""
+        files.remove(self._done_path(job_id))
+
+    def withdraw(self, job_id: str) -> None:
+        """Take a job out of the queue; one that is being worked on goes on."""
+        for ticket in self.queued():
+            if ticket.job_id == job_id:
+                self.drop(ticket)
+
+    # Heartbeats.
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        path = self._path("workers", heartbeat.file_name)
+        files.replace(path, heartbeat.model_dump_json().encode(), mode=self._mode, durable=False)
+
+    def heartbeats(self) -> list[tuple[Heartbeat, float]]:
+        """All there are, each with its file's modification time in seconds."""
+        found = []
+        for name in files.names_in(self.path / "workers"):
+            path = self._path("workers", name)
+            heartbeat = self._load(path, Heartbeat, partial(_is_named, name))
+            with suppress(OSError):
+                if heartbeat is not None:
+                    found.append((heartbeat, path.stat().st_mtime))
+        return found
+
+    def leave(self, member: str) -> None:
+        """Remove a heartbeat."""
+        files.remove(self._path("workers", f"{member}.json"))
+
+    def clock(self) -> float:
+        """Now, in seconds, as the file system that keeps the heartbeats tells it."""
+        return files.clock(self.path / "workers")
+
+    def sweep(self) -> None:
+        """Remove what was left half written a day ago."""
+        for name in _PLACES:
+            files.sweep(self.path / name, older_than=self.clock() - _DAY_S)
+
+    # What is no job of ours.
+
+    def _tickets(self, place: Literal["queue", "taken"]) -> list[Ticket]:
+        found = []
+        for name in files.names_in(self.path / place):
+            ticket = Ticket.parse(name)
+            if ticket is not None and _place(ticket) == place:
+                if self._path(place, name) not in self._stuck:
+                    found.append(ticket)
+            else:
+                self._put_aside(self._path(place, name), "its name is no job's")
+        return found
+
+    def _load(self, path: Path, noun: type[N], check: Callable[[N], bool]) -> N | None:
+        """A noun from its file; what is none is put aside."""
+        try:
+            data = files.read(path)
+            if data is None:
+                return None
+            value = noun.model_validate_json(data)
+            if check(value):
+                return value
+            reason = "it is not the one its name says"
+        except ValidationError as error:
+            reason = first_problem(error)
+        except (ValueError, InputError, RecursionError) as error:
+            reason = str(error)
+        self._put_aside(path, reason)
+        return None
+
+    def _put_aside(self, path: Path, reason: str) -> None:
+        if path in self._stuck:
+            return
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.name)[:150]
+        target = self.path / "broken" / f"{secrets.token_hex(4)}-{plain}"
+        try:
+            path.rename(target)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._stuck.add(path)
+            reason = f"{reason}; and it cannot be moved away: {error.strerror}"
+        else:
+            with suppress(WorldError):
+                why = target.with_name(f"{target.name}.reason")
+                files.create(why, f"{path.parent.name}: {reason}\n".encode(), mode=self._mode)
+        self._on_broken(f"{path.parent.name}/{plain} is put aside in {target.parent}: {reason}")
+
+    def _path(self, place: str, name: str) -> Path:
+        return self.path / place / name
+
+    def _done_path(self, job_id: str) -> Path:
+        return self.path / "done" / f"{job_id}.json"
+
+
+def _place(ticket: Ticket) -> Literal["queue", "taken"]:
+    return "queue" if ticket.worker is None else "taken"
+
+
+def _is_named(name: str, heartbeat: Heartbeat) -> bool:
+    return heartbeat.file_name == name
+
+
+def _permissions(path: Path, *, unsafe: bool) -> int:
+    """The permission bits of a folder; InputError where anybody may write to it."""
+    mode = path.stat().st_mode
+    if not stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a file: name a new or empty folder")
+    if mode & stat.S_IWOTH and not unsafe:
+        raise InputError(
+            f"{path} can be written to by everybody on this machine, who could then run code as "
+            "you: chmod o-w it, or give --unsafe"
+        )
+    return stat.S_IMODE(mode)
+
+
+def _read_head(path: Path) -> FolderHead:
+    try:
+        head = FolderHead.model_validate_json(files.read(path) or b"")
+    except ValidationError as error:
+        raise InputError(
+            f"{path} is damaged, or of another version of Rooftree: {first_problem(error)}"
+        ) from None
+    if head.format != FORMAT:
+        raise InputError(
+            f"{path.parent} has format {head.format}, this Rooftree knows {FORMAT}: use the same "
+            "version on all machines"
+        )
+    return head
