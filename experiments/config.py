@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from mcts.domain import Noun, first_problem
+from mcts.domain import Noun, Policy, first_problem
 from mcts.errors import InputError
+from mcts.objective import Objective
 
 CONFIG_FILE = "config.toml"
 CONFIG_FORMAT = 1
@@ -49,6 +50,8 @@ class RunConfig(Noun):
     recording. `search_settings` overrides single constants of the search. `memory` is the file the
     run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
     tools when the run began, kept here so that a resumed run ranks their advice the same way.
+    `objective` is what a better variant has less of; `finalists` are measured once more at the end.
+    `compiled`, `ungated` and `unsafe` are the evaluator's, as on the command line.
     """
 
     format: int = CONFIG_FORMAT
@@ -67,6 +70,12 @@ class RunConfig(Noun):
     device: int = Field(default=0, ge=0)
     run_id: str = ""
     memory: str | None = None
+    objective: Objective = "time"
+    finalists: int = Field(default=3, ge=0)
+    compiled: bool = False
+    ungated: bool = False
+    unsafe: bool = False
+    policy: Policy = Policy()
     search_settings: dict[str, int | float] = {}
     tool_weights: dict[str, float] = {}
     recording: RecordingReference | None = None

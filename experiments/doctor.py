@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -173,25 +172,16 @@ def _sandbox() -> Iterator[Check]:
     if os.name != "posix":
         yield Check("sandbox", "problem", "needs POSIX process groups")
         return
-    spaces = "available" if _namespaces() else "not available"
-    hint = f"own process group, allow-list environment; user namespaces: {spaces}, not used yet"
-    yield Check("sandbox", "ok", hint)
+    from profilers.sandbox.probe import probe
 
-
-def _namespaces() -> bool:
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return False
-    try:
-        done = subprocess.run(
-            [unshare, "--user", "--map-root-user", "true"],
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+    found = probe()
+    lacking = "; ".join(f"no {part}: {why}" for part, why in found.missing.items())
+    held = ", ".join(found.parts) or "a process group, an allow-listed environment, limits"
+    yield Check(
+        "sandbox",
+        "ok" if found.level == "full" else "note",
+        f"{found.level}: {held}" + (f" ({lacking})" if lacking else ""),
+    )
 
 
 def _drawing() -> Iterator[Check]:

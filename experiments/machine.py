@@ -8,12 +8,17 @@ from importlib.util import find_spec
 from mcts.errors import RooftreeError, WorldError
 
 
-def gpu_problem(device: int = 0) -> str | None:
-    """Why the gpu evaluator cannot work here, as one line with what to do; None when it can."""
+def gpu_problem(device: int = 0, *, torch: bool = False) -> str | None:
+    """Why the gpu evaluator cannot work here, as one line with what to do; None when it can.
+
+    `torch` is whether PyTorch is needed instead of our own compiler.
+    """
     from profilers.device import find_gpu
 
+    if torch and not has_module("torch"):
+        return "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
     try:
-        find_gpu(device)
+        find_gpu(device, compiler=not torch)
     except RooftreeError as error:
         return str(error)
     return None

@@ -22,6 +22,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
     EVALUATORS: {
         "replay": "experiments.parts:replay_evaluator",
         "gpu": "experiments.parts:gpu_evaluator",
+        "spool": "experiments.parts:spool_evaluator",
     },
     SEARCHES: {"puct": "mcts.settings:SearchSettings"},
 }
@@ -29,6 +30,12 @@ OURS: Mapping[str, Mapping[str, str]] = {
 
 
 _SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
+
+
+def split(name: str) -> tuple[str, str]:
+    """A part's name and its argument: ``spool:DIR`` is `spool` with `DIR`."""
+    base, _, argument = name.partition(":")
+    return base, argument
 
 
 def available(group: str) -> dict[str, EntryPoint]:

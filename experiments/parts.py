@@ -21,13 +21,19 @@ class EvaluatorRequest:
     """What an evaluator is built from.
 
     `recording` is the T4 file to replay, where there is one; `on_progress` takes a line about
-    what is being prepared.
+    what is being prepared. `compiled`, `ungated` and `unsafe` are for live evaluators. `argument`
+    is what stands behind the colon of an evaluator's name, `run_id` the run it works for.
     """
 
     task: KernelTask
     recording: Path | None = None
     seed: int = 0
     device: int = 0
+    compiled: bool = False
+    ungated: bool = False
+    unsafe: bool = False
+    argument: str = ""
+    run_id: str = ""
     on_progress: Callable[[str], None] | None = None
 
 
@@ -47,14 +53,59 @@ class ProposerRequest:
 
 
 def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
-    """Measures on the machine's own GPU."""
+    """Measures on the machine's own GPU: device code, or PyTorch candidates."""
     if request.task.dialect == "space":
         raise InputError(
             f"task {request.task.name!r} is a recording without source: it can only be replayed"
         )
+    if request.task.dialect == "kernelbench":
+        return _torch_evaluator(request)
+    if request.compiled:
+        raise InputError("torch.compile is a baseline for KernelBench problems only")
     from profilers.gpu import GpuEvaluator
+    from profilers.settings import GpuSettings
 
-    return GpuEvaluator(request.task, device=request.device, on_progress=request.on_progress)
+    return GpuEvaluator(
+        request.task,
+        device=request.device,
+        settings=GpuSettings(ungated=request.ungated),
+        on_progress=request.on_progress,
+    )
+
+
+def _torch_evaluator(request: EvaluatorRequest) -> Evaluator:
+    import codegen
+    from profilers.kernelbench.evaluator import KernelBenchEvaluator
+    from profilers.kernelbench.settings import KernelBenchSettings
+
+    return KernelBenchEvaluator(
+        request.task,
+        device=request.device,
+        settings=KernelBenchSettings(
+            compiled=request.compiled,
+            ungated=request.ungated,
+            unsafe=request.unsafe,
+            readable=tuple(map(Path, codegen.__path__)),  # candidates import codegen.torch_cuda
+        ),
+        on_progress=request.on_progress,
+    )
+
+
+def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """Hands candidates to workers on other machines, through a folder that both can see."""
+    if not request.argument:
+        raise InputError("--evaluator spool needs the folder: spool:DIR")
+    from experiments.farm.evaluator import SpoolEvaluator
+    from experiments.farm.folder import JobFolder
+    from experiments.farm.jobs import Terms
+
+    return SpoolEvaluator(
+        request.task,
+        JobFolder(Path(request.argument), unsafe=request.unsafe),
+        run_id=request.run_id or None,
+        terms=Terms(compiled=request.compiled, ungated=request.ungated),
+        on_progress=request.on_progress,
+    )
 
 
 def replay_evaluator(request: EvaluatorRequest) -> Evaluator:

@@ -6,9 +6,25 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcts.domain import Policy
 from mcts.errors import InputError
 
 AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """How a live evaluator judges, beyond its defaults.
+
+    policy: what a KernelBench candidate may do. compiled: `torch.compile` is the baseline.
+    ungated: a task that fails its gate is marked, not refused. unsafe: candidates run even where
+    nothing isolates them.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    compiled: bool = False
+    ungated: bool = False
+    unsafe: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +44,9 @@ class RunRequest:
     device: int = 0
     search_settings: dict[str, int | float] = field(default_factory=dict)
     memory: Path | None = None
+    objective: str = "time"
+    finalists: int = 3
+    measuring: Measuring = field(default_factory=Measuring)
     out: Path | None = None
     as_json: bool = False
 

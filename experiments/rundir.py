@@ -9,10 +9,12 @@ from pathlib import Path
 
 from experiments.config import CONFIG_FILE, RunConfig, read_config, write_config
 from experiments.journal import DATABASE
+from experiments.problems import PROBLEM_FILE
 from experiments.taskfiles import (
     TASK_FILE,
     TaskSource,
     load_task,
+    problem_source,
     read_task_file,
     recording_source,
 )
@@ -42,6 +44,10 @@ class RunFolder:
         """The task as it was when the run began. InputError when its recording has changed."""
         recording = config.recording.verified() if config.recording else None
         folder = self.path / _TASK
+        if (folder / PROBLEM_FILE).is_file():
+            return problem_source(
+                folder / PROBLEM_FILE, config.task, config.policy, config.task_name
+            )
         if not folder.is_dir():
             if recording is None:
                 raise InputError(f"{self.path} is damaged: it has neither a task nor a recording")
@@ -65,6 +71,9 @@ def create(source: TaskSource, config: RunConfig, *, out: Path | None) -> RunFol
     try:
         if source.folder is not None:
             _copy_task(source.folder, folder.path / _TASK)
+        if source.problem is not None:
+            (folder.path / _TASK).mkdir()
+            shutil.copyfile(source.problem, folder.path / _TASK / PROBLEM_FILE)
         folder.write_config(config)
     except OSError:
         shutil.rmtree(folder.path, ignore_errors=True)

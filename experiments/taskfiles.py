@@ -1,4 +1,4 @@
-"""Tasks on disk: a folder with `task.toml`, `kernel.cu` and `reference.py`, or a T4 recording."""
+"""Tasks on disk: a folder with `task.toml`, a KernelBench problem file, or a T4 recording."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from experiments.problems import is_problem, problem_task
 from experiments.taskchecks import check_baseline, check_reference, check_sizes, naming
 from mcts.domain import (
     Buffer,
@@ -18,6 +19,7 @@ from mcts.domain import (
     KernelTask,
     LaunchPlan,
     Noun,
+    Policy,
     Tolerance,
     Workload,
     first_problem,
@@ -49,12 +51,13 @@ class TaskFile(Noun):
 class TaskSource:
     """A task and where it came from: `folder` for source, `recordings` to replay, newest name last.
 
-    A task that is nothing but a T4 file has no folder.
+    A task that is nothing but a T4 file has no folder; a KernelBench problem is a single file.
     """
 
     task: KernelTask
     given: str
     folder: Path | None = None
+    problem: Path | None = None
     recordings: tuple[Path, ...] = ()
 
 
@@ -104,11 +107,14 @@ def bundled() -> dict[str, Path]:
     return {folder.name: folder for folder in folders if (folder / TASK_FILE).is_file()}
 
 
-def find_task(given: str) -> TaskSource:
-    """Resolve a bundled task's name, a task folder or a T4 file.
+def find_task(given: str, policy: Policy | None = None) -> TaskSource:
+    """Resolve a bundled task's name, a task folder, a KernelBench problem file or a T4 file.
 
-    Raises InputError, with the closest known names, when it is none of them.
+    `policy` is for problem files only. Raises InputError, with the closest known names, when it is
+    none of them.
     """
+    if policy is not None and policy != Policy() and not is_problem(Path(given)):
+        raise InputError("--policy is for KernelBench problem files (.py)")
     if not given:
         raise InputError(_unknown(given))
     if given in bundled():
@@ -119,10 +125,23 @@ def find_task(given: str) -> TaskSource:
             raise InputError(f"{path} is not a task folder: it has no {TASK_FILE}")
         return _folder_source(path, given)
     if path.is_file():
+        if is_problem(path):
+            return problem_source(path, given, policy or Policy())
         if not path.name.endswith(RECORDING_SUFFIXES):
-            raise InputError(f"{path} is neither a task folder nor a recording (.json, .json.gz)")
+            raise InputError(
+                f"{path} is neither a task folder, a KernelBench problem (.py) nor a recording "
+                "(.json, .json.gz)"
+            )
         return recording_source(path, given)
     raise InputError(_unknown(given))
+
+
+def problem_source(path: Path, given: str, policy: Policy, name: str | None = None) -> TaskSource:
+    """A KernelBench problem file as a task, under another name where one is given."""
+    task = problem_task(read_text(path), path, policy)
+    if name is not None:
+        task = task.model_copy(update={"name": name})
+    return TaskSource(task=task, given=given, problem=path)
 
 
 def recording_source(path: Path, given: str) -> TaskSource:
@@ -149,7 +168,7 @@ def _unknown(given: str) -> str:
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return (
         f"unknown task {given!r}: {hint}bundled tasks are {', '.join(names)}; "
-        "or give a task folder or a T4 recording"
+        "or give a task folder, a KernelBench problem file or a T4 recording"
     )
 
 

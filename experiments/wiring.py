@@ -13,11 +13,12 @@ from experiments.calibration import firings, follow_ups
 from experiments.config import RecordingReference, RunConfig
 from experiments.machine import gpu_problem
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
-from experiments.request import AUTO, RunRequest
+from experiments.request import AUTO, Measuring, RunRequest
 from experiments.taskfiles import TaskSource
 from experiments.toolmemory import ToolMemory, default_path
 from mcts.domain import Hardware
 from mcts.errors import InputError
+from mcts.objective import OBJECTIVES, Objective
 from mcts.optimize import Budget, Optimizer, Progress
 from mcts.ports import Advisor, Evaluator, Journal, Proposer
 from mcts.record import Result
@@ -25,6 +26,7 @@ from mcts.settings import SearchSettings
 
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"
+_PLAIN = Measuring()
 
 
 def rooftree_version() -> str:
@@ -41,13 +43,14 @@ def resolve_evaluator(
 
     Raises InputError with what stands in the way of both.
     """
-    if wanted == GPU and (problem := gpu_problem(device)):
+    torch = source.task.dialect == "kernelbench"
+    if wanted == GPU and (problem := gpu_problem(device, torch=torch)):
         raise InputError(f"--evaluator gpu cannot be used here: {problem}")
     if wanted != AUTO:
         return wanted
     if recording is not None or source.task.dialect == "space":
         return REPLAY
-    problem = gpu_problem(device)
+    problem = gpu_problem(device, torch=torch)
     if problem is None:
         return GPU
     if source.recordings:
@@ -143,7 +146,10 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     evaluator = resolve_evaluator(
         source, request.evaluator, request.recording, device=request.device
     )
-    names.load(names.EVALUATORS, evaluator)
+    base, argument = names.split(evaluator)
+    names.load(names.EVALUATORS, base)
+    if argument:  # a resumed run may be started from another folder
+        evaluator = f"{base}:{Path(argument).absolute()}"
     tape = resolve_recording(source, evaluator, request.recording)
     proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
     config = RunConfig(
@@ -163,9 +169,22 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         recording=RecordingReference.of(tape) if tape else None,
         run_id=uuid.uuid4().hex,
         memory=resolve_memory(evaluator, request.memory),
+        objective=_objective(request.objective),
+        finalists=request.finalists,
+        compiled=request.measuring.compiled,
+        ungated=request.measuring.ungated,
+        unsafe=request.measuring.unsafe,
+        policy=request.measuring.policy,
     )
     resolve_settings(config.search, config.search_settings)
     return config
+
+
+def _objective(wanted: str) -> Objective:
+    for objective in OBJECTIVES:
+        if wanted == objective:
+            return objective
+    raise InputError(f"unknown objective {wanted!r}: {', '.join(OBJECTIVES)}")
 
 
 def choose_evaluator(
@@ -175,6 +194,7 @@ def choose_evaluator(
     recording: Path | None = None,
     device: int = 0,
     seed: int = 0,
+    measuring: Measuring = _PLAIN,
     on_progress: Callable[[str], None],
 ) -> Evaluator:
     """The evaluator to judge candidates with outside a run, `auto` decided."""
@@ -184,6 +204,10 @@ def choose_evaluator(
         recording=resolve_recording(source, name, recording),
         seed=seed,
         device=device,
+        compiled=measuring.compiled,
+        ungated=measuring.ungated,
+        unsafe=measuring.unsafe,
+        argument=names.split(name)[1],
         on_progress=on_progress,
     )
     return build_evaluator(name, request)
@@ -191,7 +215,7 @@ def choose_evaluator(
 
 def build_evaluator(name: str, request: EvaluatorRequest) -> Evaluator:
     """The named evaluator of a task. InputError when it is not known or cannot work here."""
-    evaluator: Evaluator = names.load(names.EVALUATORS, name)(request)
+    evaluator: Evaluator = names.load(names.EVALUATORS, names.split(name)[0])(request)
     return evaluator
 
 
@@ -223,6 +247,11 @@ def evaluator_of(
         recording=config.recording.verified() if config.recording else None,
         seed=config.seed,
         device=config.device,
+        compiled=config.compiled,
+        ungated=config.ungated,
+        unsafe=config.unsafe,
+        argument=names.split(config.evaluator)[1],
+        run_id=config.run_id,
         on_progress=on_progress,
     )
     return build_evaluator(config.evaluator, request)
@@ -247,5 +276,7 @@ def build_optimizer(
         budget=Budget(evaluations=config.evaluations, minutes=config.minutes),
         seed=config.seed,
         parallel=config.parallel,
+        objective=config.objective,
+        finalists=config.finalists,
         on_progress=on_progress,
     )

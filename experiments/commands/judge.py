@@ -10,11 +10,14 @@ from typing import Any
 
 from experiments import wiring
 from experiments.commands.tables import print_table
+from experiments.energy_text import energy_text
+from experiments.request import Measuring
 from experiments.taskchecks import naming
 from experiments.taskfiles import find_task, read_text
 from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError, NotRecorded
+from mcts.ports import EnergyMeter, Evaluator
 
 Named = tuple[str, Candidate]
 
@@ -28,13 +31,21 @@ def evaluate(
     recording: Path | None,
     device: int,
     seed: int,
+    energy: bool,
+    measuring: Measuring,
     as_json: bool,
 ) -> bool:
     """Judge each file, or the baseline's source with other tunables; whether all were measured."""
-    source = find_task(task)
+    source = find_task(task, measuring.policy)
     candidates = _candidates(source.task, files, values)
     judge = wiring.choose_evaluator(
-        source, evaluator, recording=recording, device=device, seed=seed, on_progress=_say
+        source,
+        evaluator,
+        recording=recording,
+        device=device,
+        seed=seed,
+        measuring=measuring,
+        on_progress=_say,
     )
     with closing(judge):
         hardware, name = str(judge.hardware), judge.name
@@ -43,7 +54,10 @@ def evaluate(
             if len(candidates) > 1:
                 _say(f"judging {label}")
             try:
-                judged.append((label, candidate, judge.evaluate(candidate)))
+                found = judge.evaluate(candidate)
+                if energy and found.measured:
+                    found = _with_energy(judge, candidate, found)
+                judged.append((label, candidate, found))
             except NotRecorded as error:
                 raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
     if as_json:
@@ -65,6 +79,13 @@ def evaluate(
     return all(found.measured for _, _, found in judged)
 
 
+def _with_energy(judge: Evaluator, candidate: Candidate, found: Evaluation) -> Evaluation:
+    if not isinstance(judge, EnergyMeter):
+        raise InputError(f"evaluator {judge.name} measures no energy")
+    _say("measuring energy over long windows")
+    return judge.measure_energy(candidate, found)
+
+
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
@@ -72,6 +93,10 @@ def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[
         return [("baseline" if not values else " ".join(values), _variant(task, tunables))]
     if task.dialect == "space":
         raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
+    if task.dialect == "kernelbench":
+        if values:
+            raise InputError("--set is for tunables of .cu candidates")
+        return [(str(file), Candidate(source=read_text(file))) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
 
 
@@ -125,6 +150,12 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "speedup": timing.speedup if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
+        "outside_us": timing.host_us if timing else None,
+        "detectable": timing.detectable if timing else None,
+        "energy": found.energy.model_dump(mode="json") if found.energy else None,
+        "cheat": found.refusal.cheat if found.refusal else None,
+        "isolation": str(found.isolation) if found.isolation else None,
+        "notes": list(found.notes),
         "message": found.message,
     }
 
@@ -141,15 +172,34 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
     table.add_column("error", overflow="fold")
     for label, _, found in judged:
         timing = found.timing if found.measured else None
+        status = f"{found.status}: {found.refusal.cheat}" if found.refusal else found.status
         table.add_row(
             Text(label),
-            Text(found.status, style="green" if found.measured else "red"),
+            Text(status, style="green" if found.measured else "red"),
             f"{timing.median_us:.2f}" if timing else "",
             f"{timing.speedup:.2f}x" if timing else "",
             f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else "",
             Text(found.message),
         )
     print_table(table)
+    for line in _remarks(judged):
+        print(line)
+
+
+def _remarks(judged: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
+    """What stands below the table: what held the candidates, energy, and notes once each."""
+    lines = []
+    isolations = sorted({str(found.isolation) for _, _, found in judged if found.isolation})
+    if isolations:
+        lines.append(f"isolation: {', '.join(isolations)}")
+    baselines = {found.timing.baseline for _, _, found in judged if found.timing}
+    if baselines - {"baseline"}:
+        lines.append(f"speedups are over {', '.join(sorted(baselines))}")
+    for label, _, found in judged:
+        if found.energy is not None:
+            lines.append(f"{label}: {energy_text(found.energy)}")
+    notes = dict.fromkeys(note for _, _, found in judged for note in found.notes)
+    return lines + [f"note: {note}" for note in notes]
 
 
 def _say(text: str) -> None:

@@ -35,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
 
 def optimize(request: RunRequest) -> None:
     """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be."""
-    source = find_task(request.task)
+    source = find_task(request.task, request.measuring.policy)
     config = wiring.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)

@@ -33,7 +33,9 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
     facts, result = summary.facts_of(events), summary.result_of(events)
     title = f"{facts.task} on {facts.hardware}"
     render(tree_source(result, title=title, max_nodes=max_nodes).source, target)
-    print(f"{target}: {len(result.nodes)} nodes, best {result.best.speedup:.2f}x")
+    best = result.best.verdict
+    gain = f", best {best.speedup:.2f}x" if best is not None and best.speedup is not None else ""
+    print(f"{target}: {len(result.nodes)} nodes{gain}")
 
 
 def report(run_dir: Path) -> None:

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYS = {
     "task", "evaluator", "proposer", "hardware", "baseline_us", "best_us", "speedup",
     "speedup_low", "speedup_high", "evaluations", "unique", "failed", "stop_reason", "seconds",
-    "run_dir", "tree_digest",
+    "run_dir", "tree_digest", "confirmed", "searched_speedup", "detectable", "objective",
+    "energy_mj", "energy_low_mj", "energy_high_mj", "baseline_energy_mj", "isolation", "notes",
+    "refused",
 }  # fmt: skip
 
 

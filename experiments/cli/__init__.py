@@ -1,0 +1,68 @@
+"""The command line: options and their words. What a command does is in `experiments.commands`.
+
+Only typer is imported here; everything else waits until a command needs it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from experiments.cli import measure, memory, search, show
+from experiments.cli.errors import INTERRUPTED, OneLine
+
+app = typer.Typer(
+    name="rooftree",
+    cls=OneLine,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from experiments.wiring import rooftree_version
+
+        typer.echo(f"rooftree {rooftree_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def rooftree(
+    debug: Annotated[bool, typer.Option(help="Show tracebacks instead of one line.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Finds faster CUDA kernels by Monte Carlo tree search."""
+
+
+for commands in (search, measure, show):
+    commands.register(app)
+app.add_typer(memory.app)
+
+
+def main() -> None:
+    """The entry point of the command `rooftree`.
+
+    After an interrupt the process ends at once: a thread that waits for a model's answer would
+    otherwise hold it up for minutes, and the journal is already whole. A terminal that knows no
+    arrows and no µ gets question marks, not an error.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except SystemExit as done:
+        if done.code == INTERRUPTED:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise

@@ -1,0 +1,146 @@
+"""`evaluate`, `inspect`, `record`: measuring without a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli.options import (
+    Baseline,
+    Device,
+    EvaluatorOption,
+    Json,
+    Policy,
+    RecordingOption,
+    Task,
+    Ungated,
+    Unsafe,
+    measuring_of,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program, in the order in which help lists them."""
+    for command in (evaluate, inspect, record):
+        app.command()(command)
+
+
+def evaluate(
+    task: Task,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Candidates: .cu with a launch plan, or .py with a ModelNew."),
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A tunable's value, as NAME=VALUE; repeatable."),
+    ] = None,
+    evaluator: EvaluatorOption = "auto",
+    recording: RecordingOption = None,
+    device: Device = 0,
+    seed: Annotated[int, typer.Option(help="Of a replay's draws.")] = 0,
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Measure the energy of a call too; takes seconds.")
+    ] = False,
+    policy: Policy = None,
+    baseline: Baseline = "eager",
+    ungated: Ungated = False,
+    unsafe: Unsafe = False,
+    json: Json = False,
+) -> None:
+    """Verify and time candidates without a search; exit code 1 if one of them fails."""
+    from experiments.commands.judge import evaluate as judge
+
+    measured = judge(
+        task,
+        files or [],
+        values=set or [],
+        evaluator=evaluator,
+        recording=recording,
+        device=device,
+        seed=seed,
+        energy=energy,
+        measuring=measuring_of(policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe),
+        as_json=json,
+    )
+    raise typer.Exit(0 if measured else 1)
+
+
+def inspect(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A .cu, an executable, or a report of ncu or nsys.", metavar="FILE"),
+    ],
+    args: Annotated[
+        list[str] | None, typer.Argument(help="Arguments of a program, after --.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="The launch plan, where the source has none in it.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task a kernel belongs to: its buffers and least work.")
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A tunable's or macro's value, as NAME=VALUE; repeatable."),
+    ] = None,
+    device: Device = 0,
+    replay: Annotated[
+        Path | None, typer.Option(help="Recorded profiles to answer from, instead of a GPU.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep what was measured in this file, for --replay.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Draw the roofline to FILE.svg.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Findings to show, of each kernel.")] = 5,
+    arch: Annotated[
+        str | None, typer.Option(help="Compile for this, as sm_90; default: the GPU's own.")
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option(min=1, max=86400, help="Seconds a program may take.")
+    ] = 60.0,
+    json: Json = False,
+) -> None:
+    """Say what is slow in a kernel or a program, and what to do about it."""
+    from experiments.commands.inspect import inspect as look
+    from experiments.inspection.request import InspectRequest
+
+    look(
+        InspectRequest(
+            file=file,
+            plan=plan,
+            task=task,
+            values=tuple(set or ()),
+            device=device,
+            replay=replay,
+            save=save,
+            out=out,
+            limit=limit,
+            arch=arch,
+            timeout_s=timeout_s,
+            as_json=json,
+            args=tuple(args or ()),
+        )
+    )
+
+
+def record(
+    task: Task,
+    out: Annotated[
+        Path | None, typer.Option(help="The T4 file to write; default: TASK.json.gz.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="An even choice of so many configurations.")
+    ] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 8,
+    profile: Annotated[bool, typer.Option(help="Collect hardware counters too.")] = True,
+    device: Device = 0,
+) -> None:
+    """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
+    from experiments.commands.record import record as measure
+
+    measure(task, out=out, limit=limit, parallel=parallel, device=device, profile=profile)

@@ -1,0 +1,69 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from experiments.request import Measuring
+
+_YEAR_MIN = 366 * 24 * 60
+
+Task = Annotated[
+    str,
+    typer.Argument(
+        help="A bundled task's name, a task folder, a KernelBench problem file, or a T4 recording.",
+        metavar="TASK",
+    ),
+]
+Run = Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")]
+EvaluatorOption = Annotated[
+    str, typer.Option(help="Who measures: replay, gpu, spool:DIR, auto, or a plug-in's name.")
+]
+RecordingOption = Annotated[
+    Path | None, typer.Option(help="The T4 file to replay, instead of the task's own.")
+]
+Device = Annotated[int, typer.Option(min=0, help="Which GPU, as CUDA counts them.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Evaluations = Annotated[int, typer.Option(min=1, help="How many trials, failures included.")]
+Minutes = Annotated[
+    float | None, typer.Option(min=0.01, max=_YEAR_MIN, help="Stop after so many minutes.")
+]
+Policy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="What a KernelBench candidate may do, as NAME=VALUE; repeatable: precision=task|tf32, "
+        "weights=mutable|frozen, libraries=allowed|forbidden, hidden_shapes=true|false.",
+    ),
+]
+Baseline = Annotated[
+    str, typer.Option(help="What speedups of a KernelBench candidate are over: eager or compile.")
+]
+Ungated = Annotated[
+    bool, typer.Option("--ungated", help="Go on with a task that fails its gate; marks results.")
+]
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe", help="Run candidates even where nothing isolates them.")
+]
+
+
+def measuring_of(
+    *, policy: list[str] | None, baseline: str, ungated: bool, unsafe: bool
+) -> Measuring:
+    """The options of a live evaluator as one value. InputError for a bad one."""
+    from experiments.problems import read_policy
+    from experiments.request import Measuring
+    from mcts.errors import InputError
+
+    if baseline not in ("eager", "compile"):
+        raise InputError(f"--baseline {baseline!r}: eager or compile")
+    return Measuring(
+        policy=read_policy(policy or []),
+        compiled=baseline == "compile",
+        ungated=ungated,
+        unsafe=unsafe,
+    )

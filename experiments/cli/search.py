@@ -1,0 +1,137 @@
+"""`optimize`, `resume`, `worker`: searching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli.options import (
+    Baseline,
+    Device,
+    Evaluations,
+    EvaluatorOption,
+    Json,
+    Minutes,
+    Policy,
+    RecordingOption,
+    Run,
+    Task,
+    Ungated,
+    Unsafe,
+    measuring_of,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program, in the order in which help lists them."""
+    for command in (optimize, resume, worker):
+        app.command()(command)
+
+
+def optimize(
+    task: Task,
+    evaluator: EvaluatorOption = "auto",
+    proposer: Annotated[
+        str, typer.Option(help="Who proposes: scripted, llm, auto, or a plug-in's name.")
+    ] = "auto",
+    model: Annotated[
+        str | None, typer.Option(help="A model name litellm knows; implies the llm proposer.")
+    ] = None,
+    api_base: Annotated[
+        str | None, typer.Option(help="Address of an OpenAI-compatible server.")
+    ] = None,
+    recording: RecordingOption = None,
+    evaluations: Evaluations = 60,
+    minutes: Minutes = None,
+    seed: Annotated[int, typer.Option(help="Same seed and recording, same tree.")] = 0,
+    parallel: Annotated[int, typer.Option(min=1, help="Trials in flight at a time.")] = 1,
+    device: Device = 0,
+    search: Annotated[
+        list[str] | None, typer.Option(help="A constant of the search, as NAME=NUMBER; repeatable.")
+    ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="Learn from and teach this file; default: yours, replays none."),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="What to have less of: time, energy (at matched speed) or edp.")
+    ] = "time",
+    finalists: Annotated[
+        int, typer.Option(min=0, help="How many of the best are measured once more at the end.")
+    ] = 3,
+    policy: Policy = None,
+    baseline: Baseline = "eager",
+    ungated: Ungated = False,
+    unsafe: Unsafe = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder; default: the next free runs/TASK-N.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Search for a faster kernel and hand back the best one found, with proof."""
+    from experiments.commands.run import optimize as start
+    from experiments.request import RunRequest, parse_settings
+
+    start(
+        RunRequest(
+            task=task,
+            evaluator=evaluator,
+            proposer=proposer,
+            recording=recording,
+            model=model,
+            api_base=api_base,
+            evaluations=evaluations,
+            minutes=minutes,
+            seed=seed,
+            parallel=parallel,
+            device=device,
+            search_settings=parse_settings(search or []),
+            memory=memory,
+            objective=objective,
+            finalists=finalists,
+            measuring=measuring_of(
+                policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe
+            ),
+            out=out,
+            as_json=json,
+        )
+    )
+
+
+def resume(
+    run: Run,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, help="A new number of trials in all.")
+    ] = None,
+    minutes: Minutes = None,
+    json: Json = False,
+) -> None:
+    """Go on with a run that was interrupted; nothing is measured twice."""
+    from experiments.commands.run import resume as go_on
+
+    go_on(run, evaluations=evaluations, minutes=minutes, as_json=json)
+
+
+def worker(
+    folder: Annotated[Path, typer.Argument(help="The folder of jobs.", metavar="DIR")],
+    drain: Annotated[bool, typer.Option("--drain", help="End when no job is left.")] = False,
+    device: Device = 0,
+    parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
+    recording: RecordingOption = None,
+    unsafe: Unsafe = False,
+) -> None:
+    """Measure what others put into a folder: for GPU machines that see no network."""
+    from experiments.commands.worker import worker as work
+
+    raise typer.Exit(
+        work(
+            folder,
+            drain=drain,
+            device=device,
+            parallel=parallel,
+            recording=recording,
+            unsafe=unsafe,
+        )
+    )

@@ -1,0 +1,94 @@
+"""`new`, `tree`, `report`, `tasks`, `doctor`, `clinic`: what there is to start from and to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli.options import (
+    Device,
+    Json,
+    Run,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program, in the order in which help lists them."""
+    for command in (new, tree, report, tasks, doctor, clinic):
+        app.command()(command)
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
+) -> None:
+    """Make a commented task folder to start one's own kernel from."""
+    import shlex
+
+    from experiments.scaffold import new_task
+
+    for path in new_task(folder):
+        typer.echo(str(path))
+    typer.echo(f"next: rooftree optimize {shlex.quote(str(folder))}")
+
+
+def tree(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="FILE.svg, .png, .pdf or .dot.")
+    ] = None,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Fold what is beyond.")] = 300,
+) -> None:
+    """Draw a run's search tree, also while it runs."""
+    from experiments.commands.show import tree as draw
+
+    draw(run, out=out, max_nodes=max_nodes)
+
+
+def report(run: Run) -> None:
+    """Write a run's report and best kernel, also while it runs."""
+    from experiments.commands.show import report as write
+
+    write(run)
+
+
+def tasks(json: Json = False) -> None:
+    """List the bundled tasks and what is recorded of them."""
+    from experiments.commands.show import tasks as show
+
+    show(as_json=json)
+
+
+def doctor(json: Json = False) -> None:
+    """Say what this machine has: GPU, compilers, profilers, sandbox, keys by name only."""
+    from experiments.commands.show import doctor as examine
+
+    raise typer.Exit(0 if examine(as_json_object=json) else 1)
+
+
+def clinic(
+    half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
+    recording: Annotated[
+        Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Profile on this GPU instead.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Profile on this GPU and keep the profiles here.")
+    ] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="List every kernel too.")] = False,
+    device: Device = 0,
+    json: Json = False,
+) -> None:
+    """Measure the tools: precision and recall on kernels with known bottlenecks."""
+    from experiments.commands.clinic import clinic as examine
+
+    examine(
+        half=half,
+        recording=recording,
+        live=live,
+        record=record,
+        device=device,
+        cases=cases,
+        as_json=json,
+    )
