@@ -303,7 +303,7 @@ class KernelBenchEvaluator:
                 build=built.noun,
                 source=built.source,
                 environment=built.environment,
-                frozen_weights=self.task.policy.weights == "frozen",
+                frozen_weights=self._frozen_weights,
                 twin=twin,
             )
 
@@ -346,6 +346,11 @@ class KernelBenchEvaluator:
     def _load(self, trial: Trial, candidate: Candidate) -> None:
         trial.load(init=self._problem.facts["init"], seed=seed_from("construct", candidate.id))
 
+    @property
+    def _frozen_weights(self) -> bool:
+        """Whether there is nothing in the model that may change between calls."""
+        return self.task.policy.weights == "frozen" or not self._problem.facts["parameters"]
+
     def _must_be_own(self, candidate: Candidate) -> bool:
         """Whether the policy forbids libraries; the problem's own model may use them."""
         forbidden = self.task.policy.libraries == "forbidden"
@@ -354,9 +359,8 @@ class KernelBenchEvaluator:
     def _rounds(self) -> list[Any]:
         return list(
             rounds_of(
-                mutable_weights=self.task.policy.weights == "mutable",
+                mutable_weights=not self._frozen_weights,
                 hidden_shapes=self.task.policy.hidden_shapes,
-                has_weights=bool(self._problem.facts["parameters"]),
                 variations=self._problem.variations,
             )
         )

@@ -99,9 +99,12 @@ class ProblemBench:
         return report.to_json()
 
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write the weights into the slab; under a seed, change them first."""
+        """Write the weights into the slab; under a seed, change them first, or a part of them."""
         if request["seed"] is not None:
-            self._weights.mutate(request["seed"])
+            if request.get("part"):
+                self._weights.mutate_part(request["seed"])
+            else:
+                self._weights.mutate(request["seed"])
             for draw in self._draws.values():
                 if draw.expectation is not None and draw.expectation.bytes <= _STALE_LIMIT:
                     draw.stale = draw.expectation

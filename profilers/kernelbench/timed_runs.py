@@ -235,7 +235,10 @@ class TimedRuns:
         self.persisting_bytes = max(self.persisting_bytes, self.clock.persisting_bytes())
 
     def _copy(self, tensor: Any) -> Any:
-        if type(tensor) not in self._plain or tensor.layout is not self._torch.strided:
+        if (
+            not any(type(tensor) is kind for kind in self._plain)
+            or tensor.layout is not self._torch.strided
+        ):
             return None
         if tensor.device.type == "meta" or not has_storage(tensor):
             return None

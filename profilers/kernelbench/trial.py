@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mcts.domain import Build, Refusal, Tolerance
 from profilers.building import Failed
@@ -18,6 +18,14 @@ from profilers.kernelbench.clients import Oracle, Worker
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.libraries import forbidden_library
 from profilers.kernelbench.outside import Batch, OutsideClock, Overhead
+from profilers.kernelbench.replies import (
+    events_of,
+    kernels_of,
+    names_of,
+    outputs_of,
+    problems_of,
+    text_of,
+)
 from profilers.kernelbench.settings import KernelBenchSettings
 from profilers.kernelbench.verdicts import (
     Tally,
@@ -34,15 +42,16 @@ _LATE = ("side_stream", "batched_calls")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One verification: how inputs are drawn, and whether the weights change before it."""
+    """One verification: how inputs are drawn, and which weights change before it."""
 
     variation: str
-    new_weights: bool = False
+    weights: Literal["same", "new", "partly new"] = "same"
     may_refuse: bool = False
 
     @property
     def label(self) -> str:
-        return f"inputs {self.variation}" + (", new weights" if self.new_weights else "")
+        changed = "" if self.weights == "same" else f", {self.weights} weights"
+        return f"inputs {self.variation}{changed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +140,8 @@ class Trial:
             environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
             timeout_s=self.settings.load_deadline_s,
         )  # fmt: skip
-        self._heed(reply.get("problems", ()))
-        if extra := reply.get("extra"):
+        self._heed(problems_of(reply))
+        if extra := names_of(reply, "extra"):
             self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
 
     def verify(self, rounds: Sequence[Round]) -> None:
@@ -149,18 +158,25 @@ class Trial:
                 "trace", inputs=inputs[0], timeout_s=self.settings.start_deadline_s
             )
         source = self.source.read_text(encoding="utf-8", errors="replace")
-        if refusal := forbidden_library(source, reply["kernels"]):
+        if refusal := forbidden_library(source, kernels_of(reply)):
             raise Unfaithful(refusal)
 
     def time(self) -> Times:
-        """Blocks of paired calls: both models on the same fresh inputs, in random order."""
+        """Blocks of paired calls: both models on the same fresh inputs, in random order.
+
+        Where weights may change, they do so before some of the blocks: a candidate that keeps what
+        it made of them is right in verification only for as long as it thinks it is watched.
+        """
         self.doing = "being timed"
+        renewals = self._renewals()
         baseline: list[tuple[float, ...]] = []
         candidate: list[tuple[float, ...]] = []
         batches: list[Batch] = []
         self._block(1)  # the first call of all sets things up
         begin = time.monotonic()
         for number in range(self.settings.blocks):
+            if number in renewals:
+                self._verify(renewals[number])
             calls = random.SystemRandom().randint(max(1, self.layout.calls // 3), self.layout.calls)
             before, batch = self._block(calls)
             baseline.append(before)
@@ -188,11 +204,25 @@ class Trial:
 
             yield Runners(baseline, candidate)
 
+    def _renewals(self) -> dict[int, Round]:
+        """Before which blocks the weights change, drawn anew each time."""
+        if self.frozen_weights:
+            return {}
+        blocks = random.SystemRandom().sample(range(self.settings.least_blocks), 2)
+        kinds = (Round("given", weights="new"), Round("given", weights="partly new"))
+        return dict(zip(blocks, kinds, strict=True))
+
+    def _renew(self, *, part: bool) -> None:
+        """Change the weights of the reference, the candidate and the twin alike."""
+        reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
+        for worker in (self.worker, self.twin):
+            if worker is not None:
+                worker.ask("weights", weights=reply["weights"], timeout_s=self._deadline_s)
+
     def _verify(self, item: Round) -> None:
         name = next(self._names)
-        if item.new_weights:
-            weights = self.oracle.ask("weights", seed=secrets.randbits(63))["weights"]
-            self.worker.ask("weights", weights=weights, timeout_s=self._deadline_s)
+        if item.weights != "same":
+            self._renew(part=item.weights == "partly new")
         drawn = self.oracle.ask(
             "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
             at=self.layout.input_at(0),
@@ -205,10 +235,10 @@ class Trial:
                 "call", inputs=drawn["inputs"], at=0, late_at=self.layout.late_at,
                 may_refuse=item.may_refuse, timeout_s=self._deadline_s,
             )  # fmt: skip
-            if reply.get("refused"):
-                self.tally.notes.append(f"refuses another batch size: {reply['refused']}")
+            if said := text_of(reply, "refused"):
+                self.tally.notes.append(f"refuses another batch size: {said}")
                 return
-            problems = reply.get("problems", ())
+            problems = problems_of(reply)
             self._heed([found for found in problems if found["cheat"] not in _LATE])
             if not self._compare(item, name, reply):
                 self._heed(problems)
@@ -217,8 +247,8 @@ class Trial:
 
     def _compare(self, item: Round, name: str, reply: dict[str, Any]) -> bool:
         """Whether the outputs were right only later: work goes on behind the caller's stream."""
-        prompt = self._compared(name, reply["outputs"])
-        late = None if passes(prompt) else self._compared(name, reply["late"])
+        prompt = self._compared(name, reply.get("outputs"))
+        late = None if passes(prompt) else self._compared(name, reply.get("late"))
         if late is not None and not passes(late):
             self._heed([*prompt.get("problems", ()), *late.get("problems", ())])
             self._wrong(item, complaint(prompt))
@@ -234,7 +264,7 @@ class Trial:
 
     def _wrong(self, item: Round, detail: str) -> None:
         self.tally.rounds += 1
-        if item.new_weights and not self.frozen_weights:
+        if item.weights != "same":
             raise Unfaithful(
                 Refusal(
                     cheat="cached_weights",
@@ -266,16 +296,9 @@ class Trial:
             fetched = self.worker.timed("fetch", at=0, timeout_s=self._batch_s(calls))
             self.oracle.ask("fetch")
             if not self.tally.late:  # else it is no result, and the outputs are known to be late
-                self._heed(fetched.reply.get("problems", ()))
-                self._compare_timed(ids, fetched.reply["outputs"])
-        events = tuple(float(us) for us in ran.reply["events_us"])
-        if len(events) != calls or not all(0 < us < 1e12 for us in events):
-            raise Unfaithful(
-                Refusal(
-                    cheat="forged_result",
-                    evidence=f"{len(events)} event times for {calls} calls, or no times at all",
-                )
-            )
+                self._heed(problems_of(fetched.reply))
+                self._compare_timed(ids, outputs_of(fetched.reply, calls=calls))
+        events = events_of(ran.reply, calls=calls)
         return before, Batch(events_us=events, run_us=ran.us, fetch_us=fetched.us)
 
     def _baseline_run(self, calls: int) -> tuple[float, ...]:
@@ -284,9 +307,9 @@ class Trial:
         ran = self.twin.ask("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
         return tuple(ran["events_us"])
 
-    def _compare_timed(self, ids: list[str], outputs: list[Any]) -> None:
+    def _compare_timed(self, ids: list[str], outputs: Sequence[Any]) -> None:
         compared = self.oracle.ask(
-            "compare_timed", ids=ids, outputs=outputs, k=self.settings.error_factor,
+            "compare_timed", ids=ids, outputs=list(outputs), k=self.settings.error_factor,
             tolerance=[self.tolerance.relative, self.tolerance.absolute],
         )  # fmt: skip
         for comparison in compared["calls"]:
@@ -343,12 +366,12 @@ class Trial:
 
 
 def rounds_of(
-    *, mutable_weights: bool, hidden_shapes: bool, has_weights: bool, variations: Sequence[str]
+    *, mutable_weights: bool, hidden_shapes: bool, variations: Sequence[str]
 ) -> list[Round]:
     """The rounds of a task: first as given, so that what fails later is known to fail only then."""
     rounds = [Round("given"), Round("given")]
-    if has_weights and mutable_weights:
-        rounds.append(Round("given", new_weights=True))
+    if mutable_weights:
+        rounds += [Round("given", weights="new"), Round("given", weights="partly new")]
     allowed = [name for name in variations if name != "batch" or hidden_shapes]
     return rounds + [Round(name, may_refuse=name == "batch") for name in allowed]
 

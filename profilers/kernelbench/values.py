@@ -168,7 +168,7 @@ class _Encoder:
         raise ValueError(f"{_named(path)} is a {kind.__module__}.{kind.__qualname__}")
 
     def _pair(self, key: object, value: object, path: str, depth: int) -> list[Any]:
-        if key is not None and type(key) not in (bool, int, float, str):
+        if key is not None and not any(type(key) is kind for kind in (bool, int, float, str)):
             raise ValueError(f"{_named(path)} has a {type(key).__qualname__} for a key")
         inner = f"{path}[{key!r}]"
         return [self.code(key, inner, depth + 1), self.code(value, inner, depth + 1)]

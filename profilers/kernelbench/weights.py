@@ -82,6 +82,18 @@ class Weights:
                 if wanted and (found := _rms(tensor)) > 0 and not name.endswith(_RUNNING_VAR):
                     tensor.mul_(wanted / found)
 
+    def mutate_part(self, seed: int) -> None:
+        """Change one row of one tensor in place: what looks at samples of the weights misses it."""
+        import torch
+
+        names = list(self.changing)
+        name = names[seed % len(names)]
+        tensor = self.changing[name]
+        row = tensor if tensor.dim() == 0 else tensor[(seed // len(names)) % len(tensor)]
+        with torch.no_grad():
+            row = row.view(row.shape if row.dim() else (1,))
+            _mutate(name, row, _generator(tensor, seed, 0), strength=0.5)
+
     @contextmanager
     def changed(self, names: list[str], seed: int) -> Iterator[None]:
         """The named tensors with clearly other content; their own comes back at the end."""

@@ -158,6 +158,42 @@ def test_weights_kept_from_the_first_call_are_refused(judge: KernelBenchEvaluato
     assert found.refusal.cheat == "cached_weights"
 
 
+def test_weights_that_are_only_sampled_for_changes_are_refused(
+    judge: KernelBenchEvaluator,
+) -> None:
+    found = verdict(
+        judge,
+        body(
+            "self.count = getattr(self, 'count', 0) + 1\n"
+            "if self.count < 9: return x @ self.weight\n"
+            "self.kept = getattr(self, 'kept', self.weight.copy())\n"
+            "return x @ self.kept"
+        ),
+    )
+    assert found.status in ("refused", "wrong_result"), found.message
+
+
+@pytest.mark.parametrize("answer", ["True", "[1]", "[{'cheat': 'none'}]", "None"])
+def test_an_answer_of_another_form_is_evidence_never_an_error(
+    judge: KernelBenchEvaluator, answer: str
+) -> None:
+    found = verdict(
+        judge,
+        body(
+            "import sys\n"
+            "frame = sys._getframe()\n"
+            "while frame and 'handlers' not in frame.f_locals: frame = frame.f_back\n"
+            "handlers = frame.f_locals['handlers']\n"
+            "call = handlers['call']\n"
+            f"handlers['call'] = lambda request: {{**call(request), 'problems': {answer}}}\n"
+            "return x @ self.weight"
+        ),
+    )
+    assert found.status == "refused", found.message
+    assert found.refusal is not None
+    assert found.refusal.cheat == "forged_result"
+
+
 def test_a_policy_may_let_weights_be_kept() -> None:
     task = problem_task(weights="frozen")
     judge = KernelBenchEvaluator(task, device="cpu", settings=SETTINGS, processes=FAKE)

@@ -1,0 +1,39 @@
+// Takes device memory from the heap and never gives it back.
+/* rooftree
+[[launch]]
+kernel = "centre"
+grid   = ["rows"]
+block  = [256]
+args   = ["x", "y", "m", "rows", "cols"]
+*/
+
+__device__ float row_mean(const float* in, int cols)
+{
+    __shared__ float part[8];
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += 256)
+        sum += in[c];
+    for (int d = 16; d > 0; d >>= 1)
+        sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0.0f;
+    for (int w = 0; w < 8; ++w)
+        sum += part[w];
+    return sum / cols;
+}
+
+extern "C" __global__ void centre(const float* x, float* y, float* m, int rows, int cols)
+{
+    const size_t first = (size_t)blockIdx.x * cols;
+    const float mean = row_mean(x + first, cols);
+    for (int c = threadIdx.x; c < cols; c += 256)
+        y[first + c] = x[first + c] - mean;
+    if (threadIdx.x == 0)
+        m[blockIdx.x] = mean;
+    float* taken = static_cast<float*>(malloc(1 << 16));
+    while (taken == nullptr)
+        taken = static_cast<float*>(malloc(1 << 16));
+    taken[threadIdx.x] = mean;
+}

@@ -1,0 +1,55 @@
+// A macro that expands to a thousand million terms.
+/* rooftree
+[[launch]]
+kernel = "centre"
+grid   = ["rows"]
+block  = [256]
+args   = ["x", "y", "m", "rows", "cols"]
+*/
+
+#define A0 sum += in[c];
+#define A1 A0 A0 A0 A0 A0 A0 A0 A0
+#define A2 A1 A1 A1 A1 A1 A1 A1 A1
+#define A3 A2 A2 A2 A2 A2 A2 A2 A2
+#define A4 A3 A3 A3 A3 A3 A3 A3 A3
+#define A5 A4 A4 A4 A4 A4 A4 A4 A4
+#define A6 A5 A5 A5 A5 A5 A5 A5 A5
+#define A7 A6 A6 A6 A6 A6 A6 A6 A6
+#define A8 A7 A7 A7 A7 A7 A7 A7 A7
+#define A9 A8 A8 A8 A8 A8 A8 A8 A8
+#define A10 A9 A9 A9 A9 A9 A9 A9 A9
+
+__device__ float many(const float* in, int c)
+{
+    float sum = 0.0f;
+    A10
+    return sum;
+}
+
+__device__ float row_mean(const float* in, int cols)
+{
+    __shared__ float part[8];
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += 256)
+        sum += in[c];
+    for (int d = 16; d > 0; d >>= 1)
+        sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0.0f;
+    for (int w = 0; w < 8; ++w)
+        sum += part[w];
+    return sum / cols;
+}
+
+extern "C" __global__ void centre(const float* x, float* y, float* m, int rows, int cols)
+{
+    const size_t first = (size_t)blockIdx.x * cols;
+    const float mean = row_mean(x + first, cols);
+    for (int c = threadIdx.x; c < cols; c += 256)
+        y[first + c] = x[first + c] - mean;
+    if (threadIdx.x == 0)
+        m[blockIdx.x] = mean;
+    m[blockIdx.x] = many(x, 0);
+}

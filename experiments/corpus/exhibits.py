@@ -1,0 +1,168 @@
+"""The exhibits and the truth about them: what each is, and which verdicts on it are right."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import Field, ValidationError, model_validator
+
+from mcts.domain import Candidate, CheatClass, Noun, Policy, Status, first_problem
+from mcts.errors import InputError
+
+FOLDER = Path(__file__).parent
+MANIFEST = FOLDER / "corpus.toml"
+
+CorpusDialect = Literal["cuda", "kernelbench"]
+DIALECTS: tuple[CorpusDialect, ...] = ("cuda", "kernelbench")
+Kind = CheatClass | Literal["honest", "fault"]
+Verdict = Status | Literal["task_refused"]
+"""What can be expected: an evaluation's status, or that the task itself is refused."""
+
+CHEATS: tuple[CheatClass, ...] = get_args(CheatClass)
+IN_CUDA: frozenset[CheatClass] = frozenset(
+    {
+        "batched_calls",
+        "pointer_cache",
+        "content_cache",
+        "stale_memory",
+        "reads_reference",
+        "poisons_reference",
+        "phase_detection",
+        "sabotaged_sampling",
+        "input_mutation",
+        "precision_downgrade",
+        "skipped_work",
+        "hard_coded",
+        "tolerance_abuse",
+        "cache_persistence",
+        "garbage",
+        "leak",
+    }
+)
+"""Classes that device code with a launch plan can be of; the others need host code."""
+
+_SUFFIXES: dict[str, CorpusDialect] = {".cu": "cuda", ".py": "kernelbench"}
+
+
+class Exhibit(Noun):
+    """One candidate, what it is, and which verdicts on it are right.
+
+    `expect` lists them; a refusal is right under the classes in `refused_as`, by default the
+    exhibit's own. `or_neutral`: `measured` is right too where nothing was gained. `policy` holds
+    what differs from the task's default. `needs` names what must be installed; `slow` ones take a
+    compiler minutes. `hostile` ones take part in the cycle of a hostile run.
+    """
+
+    file: str
+    task: str
+    kind: Kind = Field(alias="class")
+    expect: tuple[Verdict, ...] = Field(min_length=1)
+    refused_as: tuple[CheatClass, ...] = ()
+    or_neutral: bool = False
+    max_speedup: float | None = Field(default=None, gt=0)
+    policy: dict[str, str | bool] = {}
+    needs: tuple[str, ...] = ()
+    slow: bool = False
+    hostile: bool = False
+    why: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Exhibit:
+        if Path(self.file).suffix not in _SUFFIXES:
+            raise ValueError(f"{self.file}: neither .cu nor .py")
+        Policy.model_validate(self.policy)
+        if self.kind == "honest" and (self.expect != ("measured",) or self.refused_as):
+            raise ValueError(f"{self.file}: an honest candidate is measured, and nothing else")
+        if self.is_cheat and "measured" in self.expect:
+            raise ValueError(f"{self.file}: a cheat is never simply measured; say or_neutral")
+        if self.or_neutral and not self.is_cheat:
+            raise ValueError(f"{self.file}: only a cheat can be neutral")
+        if self.refused_as and "refused" not in self.expect:
+            raise ValueError(f"{self.file}: refused_as without a refusal to expect")
+        if self.hostile and self.kind != "fault":
+            raise ValueError(f"{self.file}: only faults take part in a hostile run")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Dialect and file without its suffix: unique, and what --only takes."""
+        return self.file.rpartition(".")[0]
+
+    @property
+    def dialect(self) -> CorpusDialect:
+        return _SUFFIXES[Path(self.file).suffix]
+
+    @property
+    def is_cheat(self) -> bool:
+        return self.kind in CHEATS
+
+    @property
+    def may_be_refused_as(self) -> tuple[str, ...]:
+        """Classes under which a refusal is right; a fault may be refused as anything."""
+        if self.refused_as:
+            return self.refused_as
+        return (self.kind,) if self.is_cheat else CHEATS
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / self.file
+
+    @cached_property
+    def source(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def candidate(self) -> Candidate:
+        return Candidate(source=self.source)
+
+
+def exhibits(path: Path = MANIFEST) -> tuple[Exhibit, ...]:
+    """The manifest. InputError where it is not one, or names a file twice."""
+    try:
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise InputError(f"{path} is no manifest of the corpus: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+    names = [one.name for one in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{path} lists {twice[0]} twice")
+    return found
+
+
+def chosen(
+    every: tuple[Exhibit, ...],
+    *,
+    dialect: str = "all",
+    only: tuple[str, ...] = (),
+    kind: str | None = None,
+    slow: bool = True,
+) -> tuple[Exhibit, ...]:
+    """The exhibits that are asked for; InputError where a name or class matches none.
+
+    `only` takes names with or without their dialect. A name that is asked for is run, slow or not.
+    """
+    if dialect not in (*DIALECTS, "all"):
+        raise InputError(f"--dialect {dialect!r}: one of {', '.join(DIALECTS)}, all")
+    kinds = {one.kind for one in every}
+    if kind is not None and kind not in kinds:
+        raise InputError(f"no exhibit is of class {kind!r}; there are {', '.join(sorted(kinds))}")
+    for name in only:
+        if not any(_is_called(one, name) for one in every):
+            raise InputError(f"no exhibit is called {name!r}; see {MANIFEST.name}")
+    return tuple(
+        one
+        for one in every
+        if dialect in ("all", one.dialect)
+        and (not only or any(_is_called(one, name) for name in only))
+        and kind in (None, one.kind)
+        and (slow or only or not one.slow)
+    )
+
+
+def _is_called(one: Exhibit, name: str) -> bool:
+    return name in (one.name, one.name.partition("/")[2], one.file)
