@@ -126,7 +126,11 @@ def _judged_once(open_: Open, candidate: Candidate, number: int) -> Timing | str
 def _timing(evaluator: Evaluator, candidate: Candidate) -> Timing | str:
     """The timing of a measured candidate, or why there is none."""
     found = evaluator.evaluate(candidate)
-    return found.timing if found.measured and found.timing else f"{found.status}: {found.message}"
+    if found.measured and found.timing:
+        return found.timing
+    reason = f"{found.status}: {found.message}"
+    print(reason, file=sys.stderr)
+    return reason
 
 
 def _confirmations(evaluator: Evaluator, candidate: Candidate, count: int) -> list[Timing | str]:

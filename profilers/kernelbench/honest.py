@@ -12,6 +12,8 @@ from profilers.kernelbench.model_state import (
     kept_state,
     precision,
     storage_of,
+    tf32_weights,
+    to_tf32,
     widened,
     wider,
     wider_dtype,
@@ -90,6 +92,8 @@ class Reference:
     def expect(self, inputs: Any) -> Expectation:
         """What should come out for `inputs`, and how far the honest run is from it."""
         honest = self.run(inputs)
+        if self._tf32:
+            honest = self._as_tf32(inputs)
         wide = self._wide(inputs, honest)
         oracle: Oracle = "float32" if wide is None else "float64"
         truth = dict(tensors(honest if wide is None else wide))
@@ -106,6 +110,15 @@ class Reference:
             del leaves, wide, truth, honest
             return self.expect(inputs)
         return Expectation(leaves=leaves, output=mapped(honest, _emptied), oracle=oracle)
+
+    def _as_tf32(self, inputs: Any) -> Any:
+        """A run on inputs and weights as tensor cores round them to TF32.
+
+        Libraries choose by size and shape whether they use TF32 where they may; this is what a
+        candidate errs that always does.
+        """
+        with tf32_weights(self.model):
+            return self.run(mapped(inputs, to_tf32))
 
     def note_changed_inputs(self, inputs: Any) -> None:
         """Find out whether the model changes its inputs, from a run on `inputs`."""

@@ -79,6 +79,36 @@ def widened(model: Any) -> Iterator[None]:
             module.__dict__[name] = value
 
 
+@contextmanager
+def tf32_weights(model: Any) -> Iterator[None]:
+    """Float32 parameters rounded to TF32 inside."""
+    import torch
+
+    kept = [
+        (parameter, parameter.data)
+        for parameter in model.parameters()
+        if parameter.dtype == torch.float32
+    ]
+    try:
+        for parameter, data in kept:
+            parameter.data = to_tf32(data)
+        yield
+    finally:
+        for parameter, data in kept:
+            parameter.data = data
+
+
+def to_tf32(tensor: Any) -> Any:
+    """Finite float32 values rounded to 10 bits of mantissa, ties to even; others as they are."""
+    import torch
+
+    if tensor.dtype != torch.float32:
+        return tensor
+    bits = tensor.contiguous().view(torch.int32)
+    rounded = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
+    return torch.where(tensor.isfinite(), rounded.view(torch.float32), tensor)
+
+
 def _plain_of(model: Any) -> list[tuple[Any, str, Any]]:
     """Tensors that modules hold as ordinary attributes."""
     import torch

@@ -10,6 +10,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.kernelbench.honest import Reference  # noqa: E402
+from profilers.kernelbench.model_state import to_tf32  # noqa: E402
 from profilers.kernelbench.problem import Problem  # noqa: E402
 from profilers.kernelbench.slicing import plan_batch  # noqa: E402
 from profilers.kernelbench.trees import mapped, tensors  # noqa: E402
@@ -217,3 +218,12 @@ def test_the_same_seed_mutates_alike(tmp_path: Path) -> None:
         weights.mutate(4)
         found.append(model.linear.weight.detach().clone())
     assert torch.equal(*found)
+
+
+def test_tf32_keeps_ten_bits_and_rounds_ties_to_even() -> None:
+    ulp = 2.0**-10
+    values = torch.tensor([1.0, 1 + ulp, 1 + 0.5 * ulp, 1 + 1.5 * ulp, 1 + 0.6 * ulp, -3.25])
+    wanted = torch.tensor([1.0, 1 + ulp, 1.0, 1 + 2 * ulp, 1 + ulp, -3.25])
+    assert torch.equal(to_tf32(values), wanted)
+    odd = torch.tensor([float("inf"), float("nan")])
+    assert torch.equal(to_tf32(odd).isfinite(), torch.tensor([False, False]))
