@@ -51,7 +51,7 @@ class RunConfig(Noun):
     run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
     tools when the run began, kept here so that a resumed run ranks their advice the same way.
     `objective` is what a better variant has less of; `finalists` are measured once more at the end.
-    `compiled`, `ungated` and `unsafe` are the evaluator's, as on the command line.
+    `compiled`, `ungated`, `unsafe` and `wait_minutes` are the evaluator's, as on the command line.
     """
 
     format: int = CONFIG_FORMAT
@@ -75,6 +75,7 @@ class RunConfig(Noun):
     compiled: bool = False
     ungated: bool = False
     unsafe: bool = False
+    wait_minutes: float | None = Field(default=None, gt=0)
     policy: Policy = Policy()
     search_settings: dict[str, int | float] = {}
     tool_weights: dict[str, float] = {}

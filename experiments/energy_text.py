@@ -1,4 +1,4 @@
-"""Energy in a line, as tables and reports write it."""
+"""Energy in a line, as tables, closing words and reports write it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from mcts.domain import Energy
 
 
 def energy_text(energy: Energy) -> str:
-    """A call's energy with its interval, and what it is of the baseline's."""
-    text = f"{energy.energy_mj:.4g} mJ a call ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
+    """``12.3 mJ per call (12.1 to 12.5) above 80 W idle, the baseline's 20.1 mJ, 0.61 of it``,
+    and after a semicolon what the sensor could not resolve."""
+    text = f"{energy.energy_mj:.4g} mJ per call ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
     if energy.idle_w is not None:
         text += f" above {energy.idle_w:.0f} W idle"
     if energy.baseline_mj is not None:
-        text += f", {energy.energy_mj / energy.baseline_mj:.3f} of the baseline's"
+        share = energy.energy_mj / energy.baseline_mj
+        text += f", the baseline's {energy.baseline_mj:.4g} mJ, {share:.2f} of it"
     return text + (f"; {energy.limits}" if energy.limits else "")

@@ -22,7 +22,8 @@ class EvaluatorRequest:
 
     `recording` is the T4 file to replay, where there is one; `on_progress` takes a line about
     what is being prepared. `compiled`, `ungated` and `unsafe` are for live evaluators. `argument`
-    is what stands behind the colon of an evaluator's name, `run_id` the run it works for.
+    is what stands behind the colon of an evaluator's name, `run_id` the run it works for;
+    `wait_minutes` is how long one whose GPUs are elsewhere goes on without any, None for ever.
     """
 
     task: KernelTask
@@ -34,6 +35,7 @@ class EvaluatorRequest:
     unsafe: bool = False
     argument: str = ""
     run_id: str = ""
+    wait_minutes: float | None = None
     on_progress: Callable[[str], None] | None = None
 
 
@@ -104,6 +106,7 @@ def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
         JobFolder(Path(request.argument), unsafe=request.unsafe),
         run_id=request.run_id or None,
         terms=Terms(compiled=request.compiled, ungated=request.ungated),
+        wait_s=None if request.wait_minutes is None else 60 * request.wait_minutes,
         on_progress=request.on_progress,
     )
 
@@ -111,9 +114,11 @@ def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
 def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
     """Answers from a recording."""
     if request.recording is None:
+        none = f"task {request.task.name!r} has no recording to replay"
+        if request.task.dialect == "kernelbench":
+            raise InputError(f"{none}: PyTorch candidates are measured with --evaluator gpu")
         raise InputError(
-            f"task {request.task.name!r} has no recording to replay: record one on a GPU with "
-            "rooftree record, or give --recording FILE"
+            f"{none}: record one on a GPU with rooftree record, or give --recording FILE"
         )
     from profilers.replay import ReplayEvaluator
     from profilers.t4 import load_recording

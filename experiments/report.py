@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from experiments.changes import changes, source_diff
+from experiments.energy_text import energy_text
 from experiments.findings import finding_words, findings_html
 from mcts.domain import Evaluation, Timing
 from mcts.progress import status_words
@@ -55,6 +56,7 @@ def _best(result: Result, verdict: Evaluation) -> str:
     timing = verdict.timing
     assert timing is not None, "the best is measured"
     share = 100 * min(1.0, timing.median_us / timing.baseline_us)
+    over = f", over {timing.baseline}" if timing.baseline != "baseline" else ""
     before, after = result.baseline.candidate, result.best.candidate
     words = changes(before, after).words() if before and after else ()
     chips = "".join(f'<span class="chip">{_e(word)}</span>' for word in words)
@@ -62,9 +64,9 @@ def _best(result: Result, verdict: Evaluation) -> str:
         "Best kernel",
         f'<div class="big">{timing.speedup:.2f}×</div>'
         f'<div class="soft">95 % interval {timing.speedup_low:.2f} to {timing.speedup_high:.2f}, '
-        f"{timing.rounds} rounds, node {result.best.id}</div>"
+        f"{timing.rounds} rounds, node {result.best.id}{_e(over)}</div>"
         f"{_proof(result, verdict, timing)}"
-        f'<div class="bar-note">baseline {timing.baseline_us:.2f} µs'
+        f'<div class="bar-note">{_e(timing.baseline)} {timing.baseline_us:.2f} µs'
         '<div class="bar" style="width:100%"></div></div>'
         f'<div class="bar-note">best {timing.median_us:.2f} µs'
         f'<div class="bar best" style="width:{share:.1f}%"></div></div>'
@@ -81,19 +83,22 @@ def _proof(result: Result, verdict: Evaluation, timing: Timing) -> str:
     elif result.confirmed:
         lines.append("no finalist is faster than the baseline when measured again")
     if timing.detectable is not None:
-        lines.append(f"differences from {timing.detectable:.2%} can be told from none")
+        lines.append(resolution_words(timing.detectable))
     if verdict.energy is not None:
-        lines.append(_energy(verdict, unit=" mJ per call"))
-        lines += [verdict.energy.limits] if verdict.energy.limits else []
+        lines.append(energy_text(verdict.energy))
     lines += verdict.notes
     return "".join(f'<div class="soft">{_e(line)}</div>' for line in lines)
 
 
-def _energy(evaluation: Evaluation | None, *, unit: str = "") -> str:
+def resolution_words(detectable: float) -> str:
+    return f"smallest difference this run can resolve: {100 * detectable:.2f} %"
+
+
+def _energy(evaluation: Evaluation | None) -> str:
     energy = evaluation.energy if evaluation else None
     if energy is None:
         return ""
-    return f"{energy.energy_mj:.4g}{unit} ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
+    return f"{energy.energy_mj:.4g} ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
 
 
 def _facts(facts: Mapping[str, str]) -> str:

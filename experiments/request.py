@@ -46,6 +46,7 @@ class RunRequest:
     memory: Path | None = None
     objective: str = "time"
     finalists: int = 3
+    wait_minutes: float | None = None
     measuring: Measuring = field(default_factory=Measuring)
     out: Path | None = None
     as_json: bool = False

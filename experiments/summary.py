@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.changes import changes
+from experiments.energy_text import energy_text
+from experiments.problems import PROBLEM_FILE
 from experiments.render import render
-from experiments.report import report_html
+from experiments.report import report_html, resolution_words
 from experiments.treeview import tree_source
-from mcts.domain import Energy, Evaluation, Timing, kernel_macros
+from mcts.domain import Evaluation, Timing, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
 from mcts.finalists import confirmation_words
 from mcts.ports import Event
@@ -74,7 +76,7 @@ def result_of(events: Iterable[Event]) -> Result:
     try:
         return read_result(events)
     except JournalError as error:
-        raise InputError(f"nothing to show: {error}") from None
+        raise InputError(str(error)) from None
 
 
 def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
@@ -93,6 +95,7 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
         "baseline_us": timing.baseline_us,
         "best_us": timing.median_us,
         "speedup": timing.speedup,
+        "over": timing.baseline,
         "speedup_low": timing.speedup_low,
         "speedup_high": timing.speedup_high,
         "confirmed": result.best.confirmed is not None,
@@ -141,7 +144,7 @@ def refusals(result: Result) -> dict[str, int]:
 
 def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
     """Write `best/`, the tree's picture and the report into the run folder."""
-    best_source, best_candidate = _write_best(run_dir / "best", result)
+    best_source, best_candidate = _write_best(run_dir, result)
     graph = tree_source(result, title=f"{facts.task} on {facts.hardware}")
     tree, problem = _draw(graph.source, run_dir)
     svg = tree.read_bytes() if tree.suffix == ".svg" else None
@@ -193,8 +196,8 @@ def _draw(source: str, run_dir: Path) -> tuple[Path, str | None]:
     return picture, None
 
 
-def _write_best(folder: Path, result: Result) -> tuple[Path | None, Path]:
-    best = result.best
+def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
+    best, folder = result.best, run_dir / "best"
     assert best.candidate is not None and best.evaluation is not None
     folder.mkdir(exist_ok=True)
     record = folder / "candidate.json"
@@ -212,7 +215,8 @@ def _write_best(folder: Path, result: Result) -> tuple[Path | None, Path]:
     record.write_text(json.dumps(payload, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if not best.candidate.source:
         return None, record
-    source = folder / "kernel.cu"
+    is_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
+    source = folder / ("kernel.py" if is_torch else "kernel.cu")
     source.write_text(best.candidate.source, encoding="utf-8")
     return source, record
 
@@ -221,7 +225,7 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
     """What a person reads at the end of a run."""
     timing, best = timing_of(result.best), result.best
     lines = [
-        f"best kernel   {timing.median_us:.2f} us, {timing.speedup:.2f}x over the baseline's "
+        f"best kernel   {timing.median_us:.2f} us, {timing.speedup:.2f}x over {_over(timing)} "
         f"{timing.baseline_us:.2f} us (95 % interval {timing.speedup_low:.2f} to "
         f"{timing.speedup_high:.2f}), node {best.id}",
         *_proof(result),
@@ -240,6 +244,11 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
     return lines
 
 
+def _over(timing: Timing) -> str:
+    """Whose time the speedup is over, before that time."""
+    return "the baseline's" if timing.baseline == "baseline" else f"{timing.baseline}'s"
+
+
 def _proof(result: Result) -> list[str]:
     """How well the best is known: lines for what there is to say of it."""
     best, verdict, lines = result.best, verdict_of(result.best), []
@@ -247,11 +256,9 @@ def _proof(result: Result) -> list[str]:
     if result.confirmed:
         lines.append(f"confirmed     {_confirmed(result)}")
     if timing.detectable is not None:
-        lines.append(
-            f"resolution    differences from {timing.detectable:.2%} can be told from none"
-        )
+        lines.append(f"resolution    {resolution_words(timing.detectable)}")
     if verdict.energy is not None:
-        lines.append(f"energy        {energy_words(verdict.energy)}")
+        lines.append(f"energy        {energy_text(verdict.energy)}")
     if verdict.isolation is not None:
         lines.append(f"isolation     {verdict.isolation}")
     if refused := refusals(result):
@@ -267,15 +274,6 @@ def _confirmed(result: Result) -> str:
     if best.confirmed is None or best.evaluation is None:
         return f"none is faster than the baseline when measured again; {count}"
     return f"{confirmation_words(best.evaluation, best.confirmed)}; {count}"
-
-
-def energy_words(energy: Energy) -> str:
-    """``12.3 mJ per call (12.1 to 12.5), the baseline's 20.1 mJ, 0.61 of it``."""
-    words = f"{energy.energy_mj:.4g} mJ per call ({energy.low_mj:.4g} to {energy.high_mj:.4g})"
-    if energy.baseline_mj is None:
-        return words
-    share = energy.energy_mj / energy.baseline_mj
-    return f"{words}, the baseline's {energy.baseline_mj:.4g} mJ, {share:.2f} of it"
 
 
 def _kernel(outputs: Outputs, best: NodeRecord) -> str:

@@ -29,6 +29,7 @@ from mcts.errors import InputError
 
 TASK_FILE = "task.toml"
 RECORDING_SUFFIXES = (".json", ".json.gz")
+_SUFFIXES = (".py", ".json", ".gz")
 _PLAIN_NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _TASKS = Path(__file__).parent / "tasks"
 
@@ -163,8 +164,10 @@ def _folder_source(folder: Path, given: str) -> TaskSource:
 
 
 def _unknown(given: str) -> str:
+    if "/" in given or given.endswith(_SUFFIXES):
+        return f"{given} does not exist"
     names = list(bundled())
-    close = difflib.get_close_matches(given, names, n=2, cutoff=0.4)
+    close = difflib.get_close_matches(given, names, n=2, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     return (
         f"unknown task {given!r}: {hint}bundled tasks are {', '.join(names)}; "

@@ -12,6 +12,7 @@ from experiments import names
 from experiments.calibration import firings, follow_ups
 from experiments.config import RecordingReference, RunConfig
 from experiments.machine import gpu_problem
+from experiments.misfits import check_evaluator, check_proposer
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
 from experiments.request import AUTO, Measuring, RunRequest
 from experiments.taskfiles import TaskSource
@@ -55,10 +56,34 @@ def resolve_evaluator(
         return GPU
     if source.recordings:
         return REPLAY
+    if torch:
+        raise InputError(f"task {source.task.name!r} cannot be measured here: {problem}")
     raise InputError(
         f"task {source.task.name!r} has no recording to replay, give one with --recording FILE; "
         f"and cannot be measured here: {problem}"
     )
+
+
+def _fitting_evaluator(
+    source: TaskSource,
+    wanted: str,
+    measuring: Measuring,
+    *,
+    recording: Path | None,
+    device: int,
+    wait_minutes: float | None = None,
+) -> str:
+    """`resolve_evaluator`, for options of which none would do nothing. InputError for one."""
+
+    def check(name: str) -> None:
+        check_evaluator(
+            source.task, name, measuring, recording=recording, wait_minutes=wait_minutes
+        )
+
+    check(wanted)
+    name = resolve_evaluator(source, wanted, recording, device=device)
+    check(name)
+    return name
 
 
 def resolve_recording(source: TaskSource, evaluator: str, recording: Path | None) -> Path | None:
@@ -143,15 +168,21 @@ def proposer_label(config: RunConfig) -> str:
 
 def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     """A run's configuration with every `auto` decided and every name known to exist."""
-    evaluator = resolve_evaluator(
-        source, request.evaluator, request.recording, device=request.device
+    proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
+    check_proposer(source.task, proposer)
+    evaluator = _fitting_evaluator(
+        source,
+        request.evaluator,
+        request.measuring,
+        recording=request.recording,
+        device=request.device,
+        wait_minutes=request.wait_minutes,
     )
     base, argument = names.split(evaluator)
     names.load(names.EVALUATORS, base)
     if argument:  # a resumed run may be started from another folder
         evaluator = f"{base}:{Path(argument).absolute()}"
     tape = resolve_recording(source, evaluator, request.recording)
-    proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
     config = RunConfig(
         rooftree=rooftree_version(),
         task=source.given,
@@ -174,6 +205,7 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         compiled=request.measuring.compiled,
         ungated=request.measuring.ungated,
         unsafe=request.measuring.unsafe,
+        wait_minutes=request.wait_minutes,
         policy=request.measuring.policy,
     )
     resolve_settings(config.search, config.search_settings)
@@ -198,7 +230,7 @@ def choose_evaluator(
     on_progress: Callable[[str], None],
 ) -> Evaluator:
     """The evaluator to judge candidates with outside a run, `auto` decided."""
-    name = resolve_evaluator(source, wanted, recording, device=device)
+    name = _fitting_evaluator(source, wanted, measuring, recording=recording, device=device)
     request = EvaluatorRequest(
         task=source.task,
         recording=resolve_recording(source, name, recording),
@@ -252,6 +284,7 @@ def evaluator_of(
         unsafe=config.unsafe,
         argument=names.split(config.evaluator)[1],
         run_id=config.run_id,
+        wait_minutes=config.wait_minutes,
         on_progress=on_progress,
     )
     return build_evaluator(config.evaluator, request)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments import wiring
-from experiments.spool import Spool
+from experiments.partial_recording import PartialRecording
 from experiments.taskfiles import find_task
 from mcts.errors import InputError
 
@@ -29,11 +29,13 @@ def record(
     from profilers.t4 import write_recording
 
     source = find_task(task)
+    if source.task.dialect == "kernelbench":
+        raise InputError("recordings are of tunables; a PyTorch candidate has none")
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
     judge = wiring.choose_evaluator(source, wiring.GPU, device=device, on_progress=_say)
-    with closing(judge), Spool(target, source.task, str(judge.hardware)) as spool:
+    with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
         _say(f"recording task {source.task.name} on {judge.hardware}{taken}")
         recording = measure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -33,8 +34,15 @@ class Interrupted(KeyboardInterrupt):
         )
 
 
+class HopelessRun(InputError):
+    """The run came to nothing before its baseline was taken: there is nothing to go on from."""
+
+
 def optimize(request: RunRequest) -> None:
-    """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be."""
+    """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be.
+
+    Nor is a run folder left of a run that could not take its first step.
+    """
     source = find_task(request.task, request.measuring.policy)
     config = wiring.resolve(source, request)
     if request.out is not None:
@@ -44,8 +52,12 @@ def optimize(request: RunRequest) -> None:
     with closing(wiring.evaluator_of(source, config, on_progress=_say)) as evaluator:
         config = wiring.remember(config, gpu=evaluator.hardware.name)
         folder = rundir.create(source, config, out=request.out)
-        with SqliteJournal(folder.journal) as journal:
-            _run(folder, source, config, evaluator, journal, as_json=request.as_json)
+        try:
+            with SqliteJournal(folder.journal) as journal:
+                _run(folder, source, config, evaluator, journal, as_json=request.as_json)
+        except HopelessRun:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
 
 
 def resume(run_dir: Path, *, evaluations: int | None, minutes: float | None, as_json: bool) -> None:
@@ -108,7 +120,7 @@ def _search(
     except InputError as error:
         if any(event.kind == "told" for event in journal.events()):
             raise InputError(f"{error}; mend that, then resume with: {again}") from error
-        raise
+        raise HopelessRun(str(error)) from error
 
 
 def _learn(config: RunConfig, result: Result, *, gpu: str) -> None:

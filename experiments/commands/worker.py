@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from experiments import wiring
+from experiments.farm.bench import UnfitMachine
 from experiments.farm.folder import JobFolder
 from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
@@ -31,15 +32,14 @@ def worker(
 
     With `recording` they are answered from it instead of a GPU, with draws of `seed`. `unsafe`
     works where nothing isolates candidates, and for a folder that everybody can write to.
-    InputError where there is no GPU or the folder is not to be used.
+    A task that this machine cannot judge is left to other workers. InputError where there is no
+    GPU, the recording cannot be read, or the folder is not to be used.
     """
-    # Without our own compiler, PyTorch candidates can still be judged.
-    problem = gpu_problem(device) and gpu_problem(device, torch=True)
-    if recording is None and problem:
-        raise InputError(f"no job can be measured here: {gpu_problem(device)}")
-    name = wiring.GPU if recording is None else wiring.REPLAY
+    check(device=device, recording=recording)
 
     def build(task: KernelTask, terms: Terms, on_progress: Callable[[str], None]) -> Evaluator:
+        if recording is None and (problem := machine_problem(task, device=device, unsafe=unsafe)):
+            raise UnfitMachine(problem)
         request = EvaluatorRequest(
             task=task,
             recording=recording,
@@ -50,7 +50,15 @@ def worker(
             unsafe=unsafe,
             on_progress=on_progress,
         )
-        return wiring.build_evaluator(name, request)
+        try:
+            return wiring.build_evaluator(
+                wiring.GPU if recording is None else wiring.REPLAY, request
+            )
+        except InputError as error:
+            if recording is None:
+                raise
+            # A recording is this worker's, and so is what is wrong with it.
+            raise UnfitMachine(str(error)) from error
 
     return serve(
         JobFolder(folder, unsafe=unsafe, on_broken=_say),
@@ -60,6 +68,36 @@ def worker(
         parallel=parallel,
         say=_say,
     )
+
+
+def check(*, device: int, recording: Path | None) -> None:
+    """InputError where this machine can answer no job at all."""
+    if recording is not None:
+        from profilers.t4 import load_recording
+
+        load_recording(recording)
+    # Without our own compiler, PyTorch candidates can still be judged.
+    elif (problem := gpu_problem(device)) and gpu_problem(device, torch=True):
+        raise InputError(f"no job can be measured here: {problem}")
+
+
+def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | None:
+    """Why no candidate of `task` can be measured on this machine; None where it can.
+
+    WorldError where isolation cannot be tried out.
+    """
+    if task.dialect == "space":
+        return "it is a recording without source, which needs a worker with --recording"
+    torch = task.dialect == "kernelbench"
+    if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
+        return problem
+    from profilers.sandbox.probe import probe
+
+    isolation = probe()
+    if isolation.level != "process":
+        return None
+    lacking = "; ".join(f"{part}: {why}" for part, why in isolation.missing.items())
+    return f"nothing here would isolate a candidate ({lacking}), and --unsafe was not given"
 
 
 def _say(text: str) -> None:

@@ -8,15 +8,21 @@ from typing import Protocol
 
 from experiments.farm.jobs import Setup, Terms, hardware_kind
 from mcts.domain import KernelTask
+from mcts.errors import WorldError
 from mcts.ports import Evaluator
 
 _CLOSE_S = 5.0
 
 
+class UnfitMachine(WorldError):
+    """This machine cannot judge the task, whoever asks; another may."""
+
+
 class EvaluatorFactory(Protocol):
     """Builds this machine's evaluator of a task, to measure on the submitter's terms.
 
-    `on_progress` takes a line about what it does. Raises InputError or WorldError.
+    `on_progress` takes a line about what it does. Raises InputError for a fault of the
+    task, UnfitMachine where it is this machine that cannot, WorldError where something broke.
     """
 
     def __call__(

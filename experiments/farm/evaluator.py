@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 import threading
 import time
 import uuid
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from experiments.farm.crew import Crew
 from experiments.farm.folder import JobFolder
-from experiments.farm.heart import BEATS_PER_LEASE, Heart, Watch
-from experiments.farm.jobs import Answer, Heartbeat, Job, JobKind, Terms, hardware_kind, job_id
+from experiments.farm.heart import Heart
+from experiments.farm.jobs import Answer, Job, JobKind, Terms, hardware_kind, job_id, run_mark
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import WorldError
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
-SAY_EVERY_S = 30.0
 LOOK_EVERY_S = 2.0
 _MAX_LOST = 3
 _NO_TERMS = Terms()
@@ -64,7 +64,9 @@ class SpoolEvaluator:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._heart = Heart(folder, role="submitter", task_id=task.id)
-        self._crew = Crew(folder, wait_s=wait_s, say=on_progress or (lambda _text: None))
+        self._crew = Crew(
+            folder, task_id=task.id, wait_s=wait_s, say=on_progress or (lambda _text: None)
+        )
         try:
             self._heart.start()
             self._prepare()
@@ -115,14 +117,19 @@ class SpoolEvaluator:
     def close(self) -> None:
         """Withdraw the jobs nobody has taken; whoever still waits gets a WorldError. Idempotent.
 
-        Jobs being worked on are finished, and found again under the same `run_id`.
+        Jobs being worked on are finished, and found again under the same `run_id`. What the folder
+        has of this run is removed, unless somebody still waits or an exception is on its way out:
+        what stops so may be resumed, and may not have written down all it heard.
         """
         with self._lock:
+            first = not self._closed.is_set()
             self._closed.set()
             waiting, self._open = self._open, set()
-        for id in waiting:
-            with suppress(WorldError):
-                self._folder.withdraw(id)
+        with suppress(WorldError):
+            if waiting:
+                self._folder.withdraw(*waiting)
+            elif first and sys.exception() is None:
+                self._folder.forget_run(run_mark(self._run_id))
         self._heart.stop()
 
     # A question, from the job to its answer.
@@ -213,71 +220,3 @@ class SpoolEvaluator:
             if self._closed.is_set():
                 raise WorldError(f"{job} was not submitted: the evaluator is closed")
             self._folder.submit(job)
-
-
-class Crew:
-    """The workers of a folder as one submitter sees them. Thread-safe.
-
-    `hardware` is what the task is measured on, once that is known.
-    """
-
-    def __init__(
-        self, folder: JobFolder, *, wait_s: float | None, say: Callable[[str], None]
-    ) -> None:
-        self.hardware: str | None = None
-        self._folder, self._wait_s, self._say = folder, wait_s, say
-        self._watch = Watch(folder)
-        self._busy = threading.Lock()
-        self._looked_at = self._said_at = -float("inf")
-        self._alone_s = 0.0
-        """How long no worker was alive while somebody waited."""
-        self._others: set[str] = set()
-
-    def tend(self, *, waiting: int) -> None:
-        """Look after the folder now and then. WorldError when no worker came for `wait_s`."""
-        if not self._busy.acquire(blocking=False):
-            return
-        try:
-            now, pause_s = time.monotonic(), self._folder.lease_s / BEATS_PER_LEASE
-            if (since_s := now - self._looked_at) >= pause_s:
-                self._looked_at = now
-                self._look(now, waiting, waited_s=min(since_s, 2 * pause_s))
-        finally:
-            self._busy.release()
-        if self._wait_s is not None and self._alone_s >= self._wait_s:
-            raise WorldError(
-                f"no worker was alive for {self._alone_s:.0f} s: start one with {self._command}"
-            )
-
-    def _look(self, now: float, waiting: int, *, waited_s: float) -> None:
-        self._watch.look()
-        for ticket in self._watch.expire():
-            self._say(f"{ticket.worker} stopped; its job goes to another worker")
-        alive = self._watch.alive("worker")
-        ours = [worker for worker in alive if self._fits(worker)]
-        self._alone_s = 0.0 if ours else self._alone_s + waited_s
-        if now - self._said_at >= SAY_EVERY_S:
-            self._say(self._line(ours, waiting))
-            self._said_at = now
-
-    def _fits(self, worker: Heartbeat) -> bool:
-        if None in (self.hardware, worker.hardware) or worker.hardware == self.hardware:
-            return True
-        if worker.id not in self._others:
-            self._others.add(worker.id)
-            self._say(
-                f"worker {worker.id} has {worker.hardware}: it gets no job of this task, which is "
-                f"measured on {self.hardware}"
-            )
-        return False
-
-    def _line(self, ours: list[Heartbeat], waiting: int) -> str:
-        what = f"waiting for {waiting} job{'s' * (waiting != 1)} in {self._folder.path}"
-        if not ours:
-            return f"{what}: no worker is alive, start one with {self._command}"
-        doing = sum(bool(worker.doing) for worker in ours)
-        return f"{what}: {len(ours)} worker{'s' * (len(ours) != 1)} alive, {doing} busy"
-
-    @property
-    def _command(self) -> str:
-        return f"rooftree worker {shlex.quote(str(self._folder.path))}"

@@ -1,47 +1,31 @@
 """The folder that submitters and workers share, and every change that may happen in it.
 
-    tasks/    task-....json                     tasks, by the hash of their content
-    queue/    job-....ATTEMPT.json              jobs nobody has taken
-    taken/    job-....ATTEMPT.WORKER.json       jobs being worked on
-    done/     job-....json                      answers; the first one stays
-    workers/  ID.json                           heartbeats
-    broken/                                     what was none of these, each with its reason
-
-Not to be confused with `experiments.spool`, the side file from which a stopped recording goes on.
+tasks/    task-....json                     tasks, by the hash of their content
+queue/    job-....ATTEMPT.json              jobs nobody has taken
+taken/    job-....ATTEMPT.WORKER.json       jobs being worked on
+done/     job-....json                      answers; the first one stays
+workers/  ID.json                           heartbeats
+broken/                                     what was none of these, each with its reason
 """
 
 from __future__ import annotations
 
-import re
-import secrets
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
-
-from pydantic import Field, ValidationError
+from typing import Literal
 
 from experiments.farm import files
+from experiments.farm.head import HEAD_NAME, LEASE_S, FolderHead, permissions, read_head
 from experiments.farm.jobs import MAX_ATTEMPTS, Answer, Heartbeat, Job, Problem, Ticket
-from mcts.domain import KernelTask, Noun, first_problem
+from experiments.farm.shelf import Shelf
+from mcts.domain import KernelTask
 from mcts.errors import InputError, WorldError
 
-FORMAT = 1
-LEASE_S = 60.0
-_HEAD = "farm.json"
 _DAY_S = 86400.0
 _PLACES = ("tasks", "queue", "taken", "done", "workers", "broken")
 Place = Literal["queue", "taken", "done"]
-N = TypeVar("N", bound=Noun)
-
-
-class FolderHead(Noun):
-    """What all who use a folder must agree on; whoever comes first writes it."""
-
-    format: int = FORMAT
-    lease_s: float = Field(default=LEASE_S, gt=0, allow_inf_nan=False)
 
 
 class JobFolder:
@@ -62,8 +46,7 @@ class JobFolder:
         on_broken: Callable[[str], None] | None = None,
     ) -> None:
         self.path = path.absolute()
-        self._on_broken = on_broken or (lambda _text: None)
-        self._stuck: set[Path] = set()
+        self._shelf = Shelf(self.path / "broken", on_broken or (lambda _text: None))
         try:
             self._open(FolderHead(lease_s=lease_s), unsafe=unsafe)
         except OSError as error:
@@ -72,21 +55,21 @@ class JobFolder:
     def _open(self, head: FolderHead, *, unsafe: bool) -> None:
         if not self.path.exists():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        permissions = _permissions(self.path, unsafe=unsafe)
-        self._mode = permissions & 0o666 | 0o600
+        bits = permissions(self.path, unsafe=unsafe)
+        self._mode = self._shelf.mode = bits & 0o666 | 0o600
         there = files.names_in(self.path)
-        if there and _HEAD not in there:
+        if there and HEAD_NAME not in there:
             raise InputError(
                 f"{self.path} is no job folder, and not empty: name a new or empty folder"
             )
-        files.create(self.path / _HEAD, head.model_dump_json().encode(), mode=self._mode)
-        self.lease_s = _read_head(self.path / _HEAD).lease_s
+        files.create(self.path / HEAD_NAME, head.model_dump_json().encode(), mode=self._mode)
+        self.lease_s = read_head(self.path / HEAD_NAME).lease_s
         for name in _PLACES:
             place = self.path / name
             with suppress(FileExistsError):
                 place.mkdir(mode=0o700)
-                place.chmod(permissions & 0o2777 | 0o700)
-            _permissions(place, unsafe=unsafe)
+                place.chmod(bits & 0o2777 | 0o700)
+            permissions(place, unsafe=unsafe)
 
     # Tasks.
 
@@ -96,14 +79,16 @@ class JobFolder:
         try:
             same = files.read(path) == data
         except files.Malformed as error:
-            self._put_aside(path, str(error))
+            self._shelf.put_aside(path, str(error))
             same = False
         if not same:
             files.replace(path, data, mode=self._mode)
 
     def task(self, task_id: str) -> KernelTask | None:
         """A job's task; None where it is missing or damaged."""
-        return self._load(self._task_path(task_id), KernelTask, lambda task: task.id == task_id)
+        return self._shelf.load(
+            self._task_path(task_id), KernelTask, lambda task: task.id == task_id
+        )
 
     def _task_path(self, task_id: str) -> Path:
         return self.path / "tasks" / f"{task_id}.json"
@@ -140,7 +125,7 @@ class JobFolder:
         def check(job: Job) -> bool:
             return job.id == ticket.job_id and (job.candidate is None or bool(job.candidate.id))
 
-        return self._load(self._path(_place(ticket), ticket.name), Job, check)
+        return self._shelf.load(self._path(_place(ticket), ticket.name), Job, check)
 
     def take(self, ticket: Ticket, worker: str) -> Ticket | None:
         """Take a queued job; None where somebody else was quicker, or it has an answer."""
@@ -203,21 +188,30 @@ class JobFolder:
             same = found is None or asked is None or found.candidate_id == asked.id
             return answer.job_id == job.id and answer.kind == job.kind and same
 
-        return self._load(self._done_path(job.id), Answer, fits)
+        return self._shelf.load(self._done_path(job.id), Answer, fits)
 
     def reject(self, job_id: str, reason: str) -> None:
         """Put a job's answer aside, so that another may come."""
-        self._put_aside(self._done_path(job_id), reason)
+        self._shelf.put_aside(self._done_path(job_id), reason)
 
     def forget(self, job_id: str) -> None:
         """Remove a job's answer: an error that was heard must not meet the next who asks."""
         files.remove(self._done_path(job_id))
 
-    def withdraw(self, job_id: str) -> None:
-        """Take a job out of the queue; one that is being worked on goes on."""
+    def withdraw(self, *job_ids: str) -> None:
+        """Take jobs out of the queue; those that are being worked on go on."""
         for ticket in self.queued():
-            if ticket.job_id == job_id:
+            if ticket.job_id in job_ids:
                 self.drop(ticket)
+
+    def forget_run(self, mark: str) -> None:
+        """Withdraw what is queued of the run with this mark, and remove its answers."""
+        for ticket in self.queued():
+            if ticket.job_id.startswith(mark):
+                self.drop(ticket)
+        for name in files.names_in(self.path / "done"):
+            if name.startswith(mark):
+                files.remove(self._path("done", name))
 
     # Heartbeats.
 
@@ -230,7 +224,7 @@ class JobFolder:
         found = []
         for name in files.names_in(self.path / "workers"):
             path = self._path("workers", name)
-            heartbeat = self._load(path, Heartbeat, partial(_is_named, name))
+            heartbeat = self._shelf.load(path, Heartbeat, partial(_is_named, name))
             with suppress(OSError):
                 if heartbeat is not None:
                     found.append((heartbeat, path.stat().st_mtime))
@@ -256,46 +250,11 @@ class JobFolder:
         for name in files.names_in(self.path / place):
             ticket = Ticket.parse(name)
             if ticket is not None and _place(ticket) == place:
-                if self._path(place, name) not in self._stuck:
+                if not self._shelf.is_stuck(self._path(place, name)):
                     found.append(ticket)
             else:
-                self._put_aside(self._path(place, name), "its name is no job's")
+                self._shelf.put_aside(self._path(place, name), "its name is no job's")
         return found
-
-    def _load(self, path: Path, noun: type[N], check: Callable[[N], bool]) -> N | None:
-        """A noun from its file; what is none is put aside."""
-        try:
-            data = files.read(path)
-            if data is None:
-                return None
-            value = noun.model_validate_json(data)
-            if check(value):
-                return value
-            reason = "it is not the one its name says"
-        except ValidationError as error:
-            reason = first_problem(error)
-        except (ValueError, InputError, RecursionError) as error:
-            reason = str(error)
-        self._put_aside(path, reason)
-        return None
-
-    def _put_aside(self, path: Path, reason: str) -> None:
-        if path in self._stuck:
-            return
-        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.name)[:150]
-        target = self.path / "broken" / f"{secrets.token_hex(4)}-{plain}"
-        try:
-            path.rename(target)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._stuck.add(path)
-            reason = f"{reason}; and it cannot be moved away: {error.strerror}"
-        else:
-            with suppress(WorldError):
-                why = target.with_name(f"{target.name}.reason")
-                files.create(why, f"{path.parent.name}: {reason}\n".encode(), mode=self._mode)
-        self._on_broken(f"{path.parent.name}/{plain} is put aside in {target.parent}: {reason}")
 
     def _path(self, place: str, name: str) -> Path:
         return self.path / place / name
@@ -310,31 +269,3 @@ def _place(ticket: Ticket) -> Literal["queue", "taken"]:
 
 def _is_named(name: str, heartbeat: Heartbeat) -> bool:
     return heartbeat.file_name == name
-
-
-def _permissions(path: Path, *, unsafe: bool) -> int:
-    """The permission bits of a folder; InputError where anybody may write to it."""
-    mode = path.stat().st_mode
-    if not stat.S_ISDIR(mode):
-        raise InputError(f"{path} is a file: name a new or empty folder")
-    if mode & stat.S_IWOTH and not unsafe:
-        raise InputError(
-            f"{path} can be written to by everybody on this machine, who could then run code as "
-            "you: chmod o-w it, or give --unsafe"
-        )
-    return stat.S_IMODE(mode)
-
-
-def _read_head(path: Path) -> FolderHead:
-    try:
-        head = FolderHead.model_validate_json(files.read(path) or b"")
-    except ValidationError as error:
-        raise InputError(
-            f"{path} is damaged, or of another version of Rooftree: {first_problem(error)}"
-        ) from None
-    if head.format != FORMAT:
-        raise InputError(
-            f"{path.parent} has format {head.format}, this Rooftree knows {FORMAT}: use the same "
-            "version on all machines"
-        )
-    return head

@@ -138,7 +138,8 @@ class Heartbeat(Noun):
     """A worker or submitter that lives: written anew every few seconds, `beat` counting up.
 
     `hardware` is known once a worker has built an evaluator; for a submitter it is what its task
-    is measured on. `doing` is for people to read.
+    is measured on. `unfit` is why a worker cannot judge a task, by its id. `doing` is for people to
+    read.
     """
 
     id: str = Field(pattern=rf"^{MEMBER_ID}$")
@@ -150,6 +151,7 @@ class Heartbeat(Noun):
     hardware: str | None = None
     task_id: str | None = None
     doing: str = ""
+    unfit: dict[str, str] = {}
 
     @property
     def file_name(self) -> str:
@@ -179,6 +181,11 @@ class Ticket:
         return None if found is None else cls(found[1], int(found[2]), found[3])
 
 
+def run_mark(run_id: str) -> str:
+    """What the ids of a run's jobs begin with."""
+    return tagged_hash("job", {"run": run_id}, digits=8)
+
+
 def job_id(
     *,
     run_id: str,
@@ -191,7 +198,8 @@ def job_id(
 ) -> str:
     """The same question of the same run has the same id, so that a resumed run finds its answer.
 
-    Nobody who does not know `run_id` can tell the id beforehand; 32 hex digits are 128 bits.
+    It begins with the run's mark. Nobody who does not know `run_id` can tell the other 24 hex
+    digits, 96 bits, beforehand.
     """
     content = {
         "run": run_id,
@@ -202,7 +210,7 @@ def job_id(
         "evaluation": evaluation and evaluation.model_dump_json(),
         "ordinal": ordinal,
     }
-    return tagged_hash("job", content, digits=32)
+    return run_mark(run_id) + tagged_hash("job", content, digits=24).removeprefix("job-")
 
 
 def hardware_kind(hardware: Hardware) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
 
-from experiments.farm.bench import EvaluatorFactory, WorkBench
+from experiments.farm.bench import EvaluatorFactory, UnfitMachine, WorkBench
+from experiments.farm.choices import Choices, Flight
 from experiments.farm.folder import JobFolder
 from experiments.farm.heart import BEATS_PER_LEASE, Heart, Watch
-from experiments.farm.jobs import Answer, Job, Problem, Ticket
+from experiments.farm.jobs import Answer, Job, Problem, Setup, Ticket
 from experiments.farm.perform import perform
 from mcts.domain import KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
@@ -23,8 +22,6 @@ from mcts.errors import InputError, NotRecorded, WorldError
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 0.5
 GRACE_S = 20.0
 """What a job in hand may still take after the first signal, before it is given back."""
-_STAY_S = 300.0
-"""How long jobs of the task in hand come first while others wait."""
 _MAX_BREAKS = 2
 BROKEN = 2
 
@@ -58,19 +55,6 @@ def serve(
     return worker.run(drain=drain, grace_s=grace_s, stop=stop or threading.Event())
 
 
-@dataclass(slots=True)
-class Flight:
-    """A job in hand: what came of it is set by its thread before that ends."""
-
-    ticket: Ticket
-    job: Job
-    thread: threading.Thread = field(init=False)
-    started: float = field(default_factory=time.monotonic)
-    answer: Answer | None = None
-    broke: str = "its thread ended without an answer"
-    foreign: str | None = None
-
-
 class Worker:
     """One worker's state. Jobs are done in threads, all else happens in the thread of `run`."""
 
@@ -88,9 +72,7 @@ class Worker:
         self._watch = Watch(folder)
         self._watched_at = -float("inf")
         self._flights: list[Flight] = []
-        self._known: dict[str, Job] = {}
-        self._foreign: set[tuple[str, str]] = set()
-        self._since = time.monotonic()
+        self._choices = Choices(folder)
         self._breaks = 0
         self._signals = 0
 
@@ -124,12 +106,12 @@ class Worker:
 
     def _launch(self) -> bool:
         """Take one job that can be done now, and start on it; whether there was one."""
-        for ticket, job in self._choices():
+        for ticket, job in self._choices.now(self._setup, settled=bool(self._flights)):
             mine = self._folder.take(ticket, self._heart.id)
             if mine is None:
                 continue
             if job.setup != self._bench.setup:
-                self._since = time.monotonic()
+                self._choices.began()
             task = self._folder.task(job.task_id)
             if task is None:
                 text = f"the task {job.task_id} is missing from the folder, or damaged"
@@ -145,33 +127,10 @@ class Worker:
             return True
         return False
 
-    def _choices(self) -> list[tuple[Ticket, Job]]:
-        """Jobs this worker may take, the best first.
-
-        In a random order, so that workers do not race for the same one and none waits for ever;
-        those of the task in hand first, and only those while any is being done.
-        """
-        tickets = self._folder.queued()
-        random.shuffle(tickets)
-        known = {ticket.job_id: self._known.get(ticket.job_id) for ticket in tickets}
-        found: list[tuple[Ticket, Job]] = []
-        for ticket in tickets:
-            job = known[ticket.job_id] or self._folder.job(ticket)
-            if job is None:
-                continue
-            known[ticket.job_id] = job
-            if not self._is_foreign(job):
-                found.append((ticket, job))
-        self._known = {id: job for id, job in known.items() if job is not None}
-        setup = self._flights[0].job.setup if self._flights else self._bench.setup
-        if self._flights:
-            return [choice for choice in found if choice[1].setup == setup]
-        if time.monotonic() - self._since < _STAY_S:
-            found.sort(key=lambda choice: choice[1].setup != setup)
-        return found
-
-    def _is_foreign(self, job: Job) -> bool:
-        return job.hardware is not None and (job.task_id, job.hardware) in self._foreign
+    @property
+    def _setup(self) -> Setup | None:
+        """What the evaluator is for, or is about to be."""
+        return self._flights[0].job.setup if self._flights else self._bench.setup
 
     # Doing it, in a thread of its own.
 
@@ -191,6 +150,8 @@ class Worker:
             if job.kind == "prepare":
                 flight.answer = self._problem(job, error)
             flight.broke = str(error)
+        except UnfitMachine as error:
+            flight.unfit = str(error)
         except WorldError as error:
             flight.broke = str(error)
 
@@ -210,7 +171,9 @@ class Worker:
                 self._breaks = 0
                 self._settle(flight.ticket, flight.answer, flight)
             elif flight.foreign is not None:
-                self._refuse(flight, flight.foreign)
+                self._leave_foreign(flight, flight.foreign)
+            elif flight.unfit is not None:
+                self._leave_unfit(flight, flight.unfit)
             else:
                 self._break(flight)
         if landed:
@@ -225,14 +188,23 @@ class Worker:
         late = "" if first else "; another worker had answered before, this is dropped"
         self._say(f"{_short(ticket)} {_words(answer)}{took}{late}")
 
-    def _refuse(self, flight: Flight, mine: str) -> None:
+    def _leave_foreign(self, flight: Flight, mine: str) -> None:
         job = flight.job
         assert job.hardware is not None, "only a job that asks for hardware is foreign"
+        self._choices.leave_foreign(job.task_id, job.hardware)
+        self._leave(flight, f"its task is measured on {job.hardware}, here is {mine}")
+
+    def _leave_unfit(self, flight: Flight, reason: str) -> None:
+        """Not counted as a break: the worker stays for tasks that it can judge."""
+        self._choices.leave_unfit(flight.job.task_id, reason)
+        self._heart.say(unfit=self._choices.unfit)
+        self._leave(flight, f"this machine cannot judge its task: {reason}")
+
+    def _leave(self, flight: Flight, reason: str) -> None:
         self._folder.give_back(flight.ticket)
-        self._foreign.add((job.task_id, job.hardware))
         self._say(
-            f"{_short(flight.ticket)} given back: its task is measured on {job.hardware}, here is "
-            f"{mine}; jobs of this task are left to others from now on"
+            f"{_short(flight.ticket)} given back: {reason}; jobs of this task are left to others "
+            "from now on"
         )
         if not self._flights:
             self._bench.clear()
@@ -263,7 +235,7 @@ class Worker:
         if self._watch.alive("submitter"):
             return False
         self._watch.look()
-        return not self._watch.alive("submitter") and not self._choices()
+        return not self._watch.alive("submitter") and not self._choices.now(None)
 
     def _finish(self, grace_s: float) -> None:
         """Wait for the jobs in hand, within reason."""

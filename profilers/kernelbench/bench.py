@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profilers.kernelbench import guards
-from profilers.kernelbench.candidate import Candidate
+from profilers.kernelbench.candidate import LoadedCandidate
 from profilers.kernelbench.exchange import Slab, Writer
 from profilers.kernelbench.guards import Problem
 from profilers.kernelbench.importing import set_environment
@@ -23,7 +23,7 @@ from profilers.kernelbench.values import TensorSpec, decode, leaves
 from profilers.serving import Refusal
 
 
-class Bench:
+class CandidateBench:
     """A device, two slabs, and the candidate that is tried there."""
 
     def __init__(self, device: int | str, *, inputs: Slab, outputs: Slab) -> None:
@@ -35,12 +35,12 @@ class Bench:
         self._scatter = Scatter(self._device)
         self._taken: list[Taken] = []
         self._dummies: list[list[Any]] = []
-        self._candidate: Candidate | None = None
+        self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
         self._bindings = guards.Bindings()
 
     @property
-    def candidate(self) -> Candidate:
+    def candidate(self) -> LoadedCandidate:
         if self._candidate is None or self._candidate.model is None:
             raise Refusal("internal", "no candidate was loaded")
         return self._candidate
@@ -79,7 +79,7 @@ class Bench:
         self._runs.drop()
         set_environment(request.get("environment", {}))
         begin = time.perf_counter()
-        candidate = Candidate(Path(request["path"]), request["module"], self._runs.clock)
+        candidate = LoadedCandidate(Path(request["path"]), request["module"], self._runs.clock)
         self._candidate = candidate
         module = candidate.execute()
         init = decode(request["init"], self._inputs.fresh)

@@ -29,7 +29,7 @@ _FAILED_BUILD = re.compile(
 _OPTIONAL_WEIGHT = "num_batches_tracked"  # a counter that no forward in evaluation reads
 
 
-class Candidate:
+class LoadedCandidate:
     """One file with `ModelNew`. `clock` tells whether an error left the device unusable."""
 
     def __init__(self, path: Path, module: str, clock: Clock | None = None) -> None:

@@ -56,8 +56,8 @@ def judged(
             f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
             f"the outputs once ({floor_us:.4g} us)"
         )
-    if reason is not None:
-        reason += f"; by the judge's clock it is {timing.speedup:.2f}x"
+    if reason is not None and timing.host_us is not None:
+        reason += f"; by the slower clock it is {timing.speedup:.2f}x"
     late = Refusal(cheat="side_stream", evidence=_LATE) if trial.tally.late else None
     return Evaluation(
         candidate_id=candidate.id,
@@ -80,13 +80,16 @@ def resolution(time_us: float) -> float:
 
 
 def timing_of(candidate: Candidate, times: Times, *, baseline: str, outside: bool) -> Timing:
-    """From event times; where they cannot be believed (`outside`), from the judge's clock."""
+    """From event times; where they cannot be believed (`outside`), from the slower clock.
+
+    `host_us` is None where calls are too short for the judge's clock.
+    """
     seed = seed_from("timing", candidate.id)
+    host_us = times.clock.call_us(times.batches)
     own = times.candidate
     if outside:
-        own = tuple(
-            (max(times.clock.call_us([batch]), 1e-3),) * batch.calls for batch in times.batches
-        )
+        us = max(host_us, times.clock.claimed_us(times.batches))
+        own = tuple((us,) * batch.calls for batch in times.batches)
     median = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
@@ -101,7 +104,7 @@ def timing_of(candidate: Candidate, times: Times, *, baseline: str, outside: boo
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         rounds=len(before),
-        host_us=max(times.clock.call_us(times.batches), 1e-3),
+        host_us=host_us if times.clock.resolves(host_us) else None,
         detectable=detectable_effect(times.baseline, own),
         baseline=baseline,
         samples_us=tuple(us for block in own for us in block),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from profilers.kernelbench.candidate import Candidate
+from profilers.kernelbench.candidate import LoadedCandidate
 from profilers.kernelbench.captured import captured_output
 from profilers.serving import Refusal
 
@@ -34,7 +34,7 @@ def build(request: dict[str, Any]) -> dict[str, Any]:
     """
     set_environment(request.get("environment", {}))
     begin = time.perf_counter()
-    candidate = Candidate(Path(request["path"]), _MODULE)
+    candidate = LoadedCandidate(Path(request["path"]), _MODULE)
     refused: Refusal | None = None
     with captured_output() as printed:
         try:

@@ -66,18 +66,29 @@ class OutsideClock:
     def call_us(self, batches: Sequence[Batch]) -> float:
         """Microseconds a call by the judge's clock, work done at the fetch included.
 
-        The slope over batches of different sizes, in which what is fixed cancels; the mean over
-        all calls where the sizes do not differ enough for one. Never below zero.
+        The slope over batches of different sizes, in which what is fixed cancels: the median of
+        the slopes between pairs, which single late batches do not move (Theil 1950, Sen 1968). The
+        mean over all calls where the sizes do not differ enough for one. Never below zero.
         """
+        from scipy.stats import theilslopes
+
         rest = [(batch.calls, self._run_rest_us(batch)) for batch in batches]
         hidden = sum(max(0.0, self.hidden_us(batch)) for batch in batches)
         calls = sum(batch.calls for batch in batches)
         counts = [count for count, _ in rest]
         if len(batches) >= 4 and max(counts) >= min(counts) + 4:
-            run_us = float(np.polyfit(counts, [us for _, us in rest], 1)[0])
+            run_us = float(theilslopes([us for _, us in rest], counts).slope)
         else:
             run_us = sum(us for _, us in rest) / calls
         return max(0.0, run_us) + hidden / calls
+
+    def claimed_us(self, batches: Sequence[Batch]) -> float:
+        """The median of the event times."""
+        return median(us for batch in batches for us in batch.events_us)
+
+    def resolves(self, us: float) -> bool:
+        """Whether a time is long enough for this clock to say anything about it."""
+        return us > self.slack_us
 
     def hidden_us(self, batch: Batch) -> float:
         """How much longer the fetch took than the bytes explain; 0 within what noise explains."""
@@ -88,7 +99,7 @@ class OutsideClock:
 
     def disagreement(self, batches: Sequence[Batch]) -> str | None:
         """Why the claimed times cannot be believed, or None where both clocks agree."""
-        claimed = median(us for batch in batches for us in batch.events_us)
+        claimed = self.claimed_us(batches)
         outside = self.call_us(batches)
         if outside > self.slack * claimed + self.slack_us:
             return (

@@ -31,7 +31,7 @@ from profilers.kernelbench.verdicts import (
     Tally,
     Unfaithful,
     complaint,
-    first_problem,
+    first_refusal,
     passes,
 )
 from profilers.statistics import speedup_blocked
@@ -348,7 +348,7 @@ class Trial:
         return self.worker.timed(op, timeout_s=self.settings.start_deadline_s, **fields).us
 
     def _heed(self, problems: Sequence[dict[str, Any]]) -> None:
-        if refusal := first_problem(problems):
+        if refusal := first_refusal(problems):
             raise Unfaithful(refusal)
 
     @property

@@ -80,7 +80,7 @@ def complaint(comparison: Comparison) -> str:
     )
 
 
-def first_problem(problems: Sequence[Mapping[str, Any]]) -> Refusal | None:
+def first_refusal(problems: Sequence[Mapping[str, Any]]) -> Refusal | None:
     """The first thing that the worker's guards saw."""
     for problem in problems:
         return Refusal(cheat=problem["cheat"], evidence=str(problem["evidence"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from profilers.kernelbench.bench import Bench
+from profilers.kernelbench.bench import CandidateBench
 from profilers.kernelbench.exchange import Slab, slab_kind
 from profilers.kernelbench.importing import build
 from profilers.kernelbench.timed_runs import device_name
@@ -25,7 +25,7 @@ class Worker:
 
     def __init__(self, receive: ReceiveDescriptors) -> None:
         self._receive = receive
-        self._bench: Bench | None = None
+        self._bench: CandidateBench | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """By the names of the operations."""
@@ -57,7 +57,7 @@ class Worker:
         first, second = self._receive(2)
         ordinal = 0 if device == "cpu" else device
         kind = slab_kind(device)
-        self._bench = Bench(
+        self._bench = CandidateBench(
             device,
             inputs=Slab.attach(kind, first, request["inputs"], ordinal),
             outputs=Slab.attach(kind, second, request["outputs"], ordinal),
@@ -72,7 +72,7 @@ class Worker:
         return {"sum": float(torch.ones(1024, device=device).sum())}
 
     @property
-    def bench(self) -> Bench:
+    def bench(self) -> CandidateBench:
         if self._bench is None:
             raise Refusal("internal", "the worker was not started", sticky=True)
         return self._bench

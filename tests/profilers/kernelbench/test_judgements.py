@@ -9,7 +9,7 @@ import pytest
 from profilers.kernelbench.layout import ALIGNMENT, Layout
 from profilers.kernelbench.libraries import forbidden_library, is_library, library_share
 from profilers.kernelbench.outside import Batch, OutsideClock, Overhead
-from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_problem, passes
+from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_refusal, passes
 
 CLOCK = OutsideClock(
     run=Overhead(fixed_us=100.0, per_call_us=150.0), fetch=Overhead(fixed_us=50.0, per_call_us=10.0)
@@ -53,6 +53,12 @@ def test_one_size_of_batch_is_enough_where_memory_holds_no_more() -> None:
     clock = OutsideClock(run=Overhead.fit([(1, 240.0), (1, 260.0)]), fetch=Overhead(50.0, 0.0))
     found = [Batch((3000.0,), 3250.0, 60.0)] * 3
     assert clock.call_us(found) == pytest.approx(3000.0)
+
+
+def test_a_single_late_batch_moves_nothing() -> None:
+    found = batches(event_us=400.0, work_us=405.0)
+    late = Batch(found[2].events_us, found[2].run_us + 50_000.0, found[2].fetch_us)
+    assert CLOCK.call_us([*found[:2], late, *found[3:]]) == pytest.approx(405.0, rel=0.05)
 
 
 def test_overhead_is_a_line_over_the_calls() -> None:
@@ -140,7 +146,7 @@ def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
 
 
 def test_the_first_thing_that_a_guard_saw_is_the_refusal() -> None:
-    assert first_problem([]) is None
-    refusal = first_problem([{"cheat": "input_mutation", "evidence": "input 0 changed"}])
+    assert first_refusal([]) is None
+    refusal = first_refusal([{"cheat": "input_mutation", "evidence": "input 0 changed"}])
     assert refusal is not None
     assert refusal.cheat == "input_mutation"

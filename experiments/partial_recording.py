@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from profilers.recording import RecordedConfiguration
 
 
-class Spool:
+class PartialRecording:
     """A side file of the recording `target`; `done` is what an earlier attempt left in it.
 
     InputError when it belongs to another state of the task or to other hardware.
     """
 
     def __init__(self, target: Path, task: KernelTask, hardware: str) -> None:
-        self.path = target.with_name(target.name + ".spool")
+        self.path = target.with_name(target.name + ".partial")
         self.done: dict[ConfigurationKey, RecordedConfiguration] = {}
         self._head = {"task_id": task.id, "hardware": hardware}
         if self.path.is_file():
@@ -37,7 +37,7 @@ class Spool:
         self._write(json.dumps(record_to_json(record), allow_nan=False))
 
     def discard(self) -> None:
-        """The recording is written: the spool is no longer needed."""
+        """The recording is written: the side file is no longer needed."""
         self._stream.close()
         self.path.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.record import ProgressLines
-from experiments.spool import Spool
+from experiments.partial_recording import PartialRecording
 from experiments.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
@@ -37,35 +37,35 @@ def test_what_was_measured_before_a_stop_is_not_measured_again(toy_folder: Path)
     target = toy_folder / "again.json.gz"
     evaluator = Counting(task, source)
 
-    with pytest.raises(Stopped), Spool(target, task, "Paper GPU") as spool:
+    with pytest.raises(Stopped), PartialRecording(target, task, "Paper GPU") as partial:
         kept = []
 
         def stop_after_five(found: RecordedConfiguration) -> None:
-            spool.keep(found)
+            partial.keep(found)
             kept.append(found)
             if len(kept) == 5:
                 raise Stopped
 
         record(task, evaluator, parallel=1, profile=False, on_result=stop_after_five)
 
-    with spool.path.open("a") as stream:
+    with partial.path.open("a") as stream:
         stream.write('{"configuration": {"BLO')
     asked_before = evaluator.asked
-    with Spool(target, task, "Paper GPU") as spool:
-        done = len(spool.done)
+    with PartialRecording(target, task, "Paper GPU") as partial:
+        done = len(partial.done)
         assert done == 5
-        whole = record(task, evaluator, parallel=1, profile=False, done=spool.done)
-        spool.discard()
+        whole = record(task, evaluator, parallel=1, profile=False, done=partial.done)
+        partial.discard()
     assert evaluator.asked - asked_before == len(whole.configurations) - done
-    assert not spool.path.exists()
+    assert not partial.path.exists()
 
 
-def test_a_spool_of_another_gpu_is_refused(toy_folder: Path) -> None:
+def test_a_partial_recording_of_another_gpu_is_refused(toy_folder: Path) -> None:
     task = load_task(toy_folder)
-    with Spool(toy_folder / "r.json", task, "Paper GPU"):
+    with PartialRecording(toy_folder / "r.json", task, "Paper GPU"):
         pass
     with pytest.raises(InputError, match="another GPU"):
-        Spool(toy_folder / "r.json", task, "Slate GPU")
+        PartialRecording(toy_folder / "r.json", task, "Slate GPU")
 
 
 def test_a_recording_tells_of_itself_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
