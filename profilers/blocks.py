@@ -160,6 +160,7 @@ class BlockTimer:
             for role, call in zip(("baseline", "candidate"), self._calls, strict=True)
         ]
         self._cases: list[Case] = []
+        self._found: list[dict[str, Any]] = []
         self._prepared: list[list[Prepared]] = []
 
     def measure(self, plan: TimingPlan) -> dict[str, Any]:
@@ -171,7 +172,7 @@ class BlockTimer:
         session = self._session
         for _ in range(_WARM_UP_FLUSHES):
             session.flush()
-        session.clear_results()
+        self._found = []
         deadline = time.perf_counter() + plan.budget_s
         blocks: list[dict[str, list[float]]] = []
         slowest = 0.0
@@ -179,21 +180,25 @@ class BlockTimer:
             self._begin_block()
             if slowest <= _LONG_US:
                 slowest = max(slowest, *self._round())  # a first call is no sample
-            rounds = [self._round() for _ in range(plan.rounds_of(slowest))]
+            rounds = [self._round()]
+            while len(rounds) < plan.rounds_of(slowest) and not self._wrong:
+                rounds.append(self._round())
             blocks.append(
                 {
                     "baseline_us": [before for before, _ in rounds],
                     "candidate_us": [after for _, after in rounds],
                 }
             )
-            outputs = session.results(self._cases[0], values=False)
-            wrong = any(output["mismatches"] for output in outputs)
-            if wrong or len(blocks) >= plan.max_blocks:
+            if self._wrong or len(blocks) >= plan.max_blocks:
                 break
             late = time.perf_counter() > deadline
             if len(blocks) >= plan.blocks_of(slowest) and (late or _precise(blocks, plan)):
                 break
-        return {"blocks": blocks, "outputs": outputs}
+        return {"blocks": blocks, "outputs": self._found}
+
+    @property
+    def _wrong(self) -> bool:
+        return any(output["mismatches"] for output in self._found)
 
     def _begin_block(self) -> None:
         """Load both programs anew and move the buffers."""
@@ -214,6 +219,7 @@ class BlockTimer:
     def _round(self) -> tuple[float, float]:
         """Both once, in random order, on the same fresh content: baseline's and candidate's us."""
         session, key, seeds = self._session, fresh_key(), self._field.seeds()
+        session.clear_results()
         slots = [0, 1]
         self._order.shuffle(slots)
         times = [0.0, 0.0]
@@ -238,6 +244,9 @@ class BlockTimer:
                 self._compare(views)
             session.context.synchronize()
             times[slot] = self._watch.us()
+        # Now, before a candidate runs again, which could write where they lie.
+        compared = session.results(self._cases[0], values=False)
+        self._found = merged(self._found, compared) if self._found else compared
         return times[0], times[1]
 
     def _compare(self, views: Sequence[Sequence[View]]) -> None:
@@ -245,6 +254,26 @@ class BlockTimer:
         elements = [output.elements for output in self._cases[0].outputs.values()]
         for slot, (honest, found, count) in enumerate(zip(*views, elements, strict=True)):
             self._session.compare(slot, found, honest, count, self._tolerance)
+
+
+def merged(
+    held: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What comparisons of two rounds found together, output by output."""
+    return [_both(before, after) for before, after in zip(held, found, strict=True)]
+
+
+def _both(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    together = {**after, **({"first": before["first"]} if before["mismatches"] else {})}
+    for name in ("mismatches", "nans"):
+        together[name] = before[name] + after[name]
+    for name in ("max_error", "worst_ratio"):
+        known = before[name] is not None and after[name] is not None
+        together[name] = max(before[name], after[name]) if known else None
+    for name in ("square_error", "square_expected"):
+        pairs = zip(before[name], after[name], strict=True)
+        together[name] = [one + other for one, other in pairs]
+    return together
 
 
 def _precise(blocks: Sequence[Mapping[str, Sequence[float]]], plan: TimingPlan) -> bool:

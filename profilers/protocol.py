@@ -67,6 +67,11 @@ def read_frame(fd: int, *, deadline: float | None = None) -> dict[str, Any] | No
         message = json.loads(body, parse_constant=_refuse, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise FrameError("a frame holds no JSON") from None
+    if b"\\u" in body:
+        try:
+            json.dumps(message, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise FrameError("a frame holds text that is none: half of a surrogate pair") from None
     if not isinstance(message, dict):
         raise FrameError(f"a frame holds a JSON {type(message).__name__}, not an object")
     return message

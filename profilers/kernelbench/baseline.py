@@ -46,6 +46,7 @@ class Baseline:
 
     def prepare(self, calls: Sequence[Sequence[Any]]) -> None:
         self._runs.prepare(calls)
+        self._runs.warm()
 
     def run(self, *, flush: bool) -> list[float]:
         """Microseconds of each prepared call. Raises Fault for what the model raises."""

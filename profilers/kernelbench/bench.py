@@ -46,11 +46,13 @@ class CandidateBench:
         return self._candidate
 
     def calibrate_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What `prepare` does, and outputs made beforehand, as specified, for what follows."""
+        """What `prepare` does; with outputs, those are made as specified for what follows."""
         import torch
 
         self._only_without_candidate()
         self._prepare(request["calls"])
+        if "outputs" not in request:
+            return {}
         self._dummies = [
             [
                 torch.zeros(spec.span, dtype=getattr(torch, spec.dtype), device=self._device)
@@ -119,6 +121,13 @@ class CandidateBench:
             raise
         with candidate.boundary("runtime"):
             return self._told(shot, taken, request)
+
+    def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """Have the device raise its clocks; there are no inputs yet."""
+        self._runs.drop()
+        self._taken = []
+        self._runs.warm()
+        return {}
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Fresh inputs for every call that will be timed."""

@@ -7,8 +7,10 @@ it is first called is compiled there instead.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +27,19 @@ from profilers.sandbox import Jail
 
 _COMPILES = re.compile(r"load_inline|cpp_extension|compile_cuda|\bload\(|nvrtc", re.IGNORECASE)
 _JOBS = 8
+_KEPT_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltModule:
-    """A candidate's file in a folder of its own, with the environment its compilers need."""
+    """A candidate's file, the folder that it may write to, and what its compilers need to know.
+
+    The file lies where the candidate cannot change it, and is never read again by the judge.
+    """
 
     folder: Path
     source: Path
+    text: str
     environment: dict[str, str]
     noun: Build
 
@@ -47,19 +54,33 @@ class Builder:
         self._folder = folder
         self._gpu = gpu
         self._settings = settings
-        self._built: dict[str, BuiltModule] = {}
+        self._built: dict[str, BuiltModule | Failed] = {}
 
     def build(self, candidate: Candidate) -> BuiltModule:
         """The candidate's folder, compiled where importing compiles. Failed with the log."""
         if candidate.id not in self._built:
-            self._built[candidate.id] = self._build(candidate)
-        return self._built[candidate.id]
+            try:
+                self._built[candidate.id] = self._build(candidate)
+            except Failed as failed:
+                self._built[candidate.id] = failed
+        found = self._built[candidate.id]
+        if isinstance(found, Failed):
+            raise found
+        return found
+
+    def tidy(self, candidate: Candidate) -> None:
+        """Remove what the candidate has written, where that is more than compilers leave behind."""
+        found = self._built.get(candidate.id)
+        if isinstance(found, BuiltModule) and _size(found.folder) > _KEPT_BYTES:
+            shutil.rmtree(self._folder / candidate.id, ignore_errors=True)
+            del self._built[candidate.id]
 
     def _build(self, candidate: Candidate) -> BuiltModule:
-        folder = self._folder / candidate.id
-        source = folder / "candidate.py"
+        folder = self._folder / candidate.id / "work"
+        source = self._folder / candidate.id / "source" / "candidate.py"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True)
+            source.parent.mkdir()
             source.write_text(candidate.source, encoding="utf-8")
         except OSError as error:
             raise WorldError(f"cannot write {source}: {error.strerror}") from error
@@ -71,11 +92,12 @@ class Builder:
         if _COMPILES.search(candidate.source):
             log = self._import(source, folder, environment)
         noun = Build(seconds=time.perf_counter() - begin, log=log)
-        return BuiltModule(folder=folder, source=source, environment=environment, noun=noun)
+        return BuiltModule(folder, source, candidate.source, environment, noun)
 
     def _import(self, source: Path, folder: Path, environment: dict[str, str]) -> str:
         """Import the candidate where there is no GPU; the end of what that printed."""
-        jail = Jail(gpu=False, writable=(folder,), readable=self._settings.readable)
+        readable = (source.parent, *self._settings.readable)
+        jail = Jail(gpu=False, writable=(folder,), readable=readable)
         worker = Worker(self._nursery, jail=jail, cwd=folder)
         begin = time.perf_counter()
         try:
@@ -120,6 +142,16 @@ class Builder:
             environment["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}{accelerated}"
             environment["ROOFTREE_CUDA_ARCH"] = f"sm_{major}{minor}{accelerated}"
         return environment
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files in a folder that somebody else may be changing."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118
+    return total
 
 
 def _telling(lines: list[str]) -> str:

@@ -139,9 +139,9 @@ def compare_leaf(
         "mismatches": mismatches,
         "share": mismatches / elements if elements else 0.0,
         "nans": sum(row.nans for row in rows),
-        "max_error": None if kinds else max((row.max_error for row in rows), default=0.0),
+        "max_error": None if kinds else _finite(max((row.max_error for row in rows), default=0.0)),
         "worst_ratio": None,
-        "error_ratio": None if exact or kinds else _error_ratio(rows, honest, leaf.floor),
+        "error_ratio": None if exact or kinds else _finite(_error_ratio(rows, honest, leaf.floor)),
         "first": None,
         "got": None,
         "expected": None,
@@ -224,6 +224,11 @@ def _first_wrong(got: Any, leaf: ExpectedLeaf, rows: Sequence[Tally]) -> dict[st
         "got": _number(got[place]),
         "expected": _number(leaf.values[place]),
     }
+
+
+def _finite(value: float) -> float | None:
+    """None for what JSON has no number for: squares of errors near the end of the range."""
+    return value if math.isfinite(value) else None
 
 
 def _number(value: Any) -> float | str:

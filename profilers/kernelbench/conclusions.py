@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.seeding import seed_from
 from profilers.kernelbench.clients import Refused
+from profilers.kernelbench.outside import OutsideClock
 from profilers.kernelbench.trial import Times, Trial
 from profilers.kernelbench.verdicts import cheat_of
 from profilers.processes import ChildGone
@@ -47,10 +49,11 @@ def judged(
     candidate: Candidate, trial: Trial, times: Times, *, baseline: str, floor_us: float
 ) -> Evaluation:
     """The verdict on a candidate whose results are right: measured, or a suspect timing."""
-    reason = times.clock.disagreement(times.batches)
+    clock = OutsideClock(slack_us=trial.settings.clock_slack_us)
+    reason = clock.disagreement(times.spans)
     if trial.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
-    timing = timing_of(candidate, times, baseline=baseline, outside=reason is not None)
+    timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)
     if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
         reason = (
             f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
@@ -58,6 +61,8 @@ def judged(
         )
     if reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
+    if reason is None and clock.uneven(times.spans):
+        trial.tally.notes.append("its calls take unequal times: their mean is reported")
     late = Refusal(cheat="side_stream", evidence=_LATE) if trial.tally.late else None
     return Evaluation(
         candidate_id=candidate.id,
@@ -76,20 +81,25 @@ def resolution(time_us: float) -> float:
     Blocks of one process share its placement, and so their spread does not tell of it. Several
     pairs do, and need no allowance.
     """
-    return math.hypot(_PLACEMENT_SHARE, _PLACEMENT_US / time_us)
+    return min(1.0, math.hypot(_PLACEMENT_SHARE, _PLACEMENT_US / time_us))
 
 
-def timing_of(candidate: Candidate, times: Times, *, baseline: str, outside: bool) -> Timing:
-    """From event times; where they cannot be believed (`outside`), from the slower clock.
+def timing_of(
+    candidate: Candidate, times: Times, clock: OutsideClock, *, baseline: str, doubted: bool
+) -> Timing:
+    """From event times; where they are `doubted`, from the slower clock.
 
-    `host_us` is None where calls are too short for the judge's clock.
+    Where calls are uneven, a block counts as its mean. `host_us` is None where calls are too short
+    for the judge's clock.
     """
     seed = seed_from("timing", candidate.id)
-    host_us = times.clock.call_us(times.batches)
+    host_us = clock.call_us(times.spans)
     own = times.candidate
-    if outside:
-        us = max(host_us, times.clock.claimed_us(times.batches))
-        own = tuple((us,) * batch.calls for batch in times.batches)
+    if doubted:
+        us = max(host_us, clock.claimed_us(times.spans))
+        own = tuple((us,) * len(block) for block in own)
+    elif clock.uneven(times.spans):
+        own = tuple((fmean(block),) * len(block) for block in own)
     median = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
@@ -104,7 +114,7 @@ def timing_of(candidate: Candidate, times: Times, *, baseline: str, outside: boo
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         rounds=len(before),
-        host_us=host_us if times.clock.resolves(host_us) else None,
+        host_us=host_us if clock.resolves(times.spans) else None,
         detectable=detectable_effect(times.baseline, own),
         baseline=baseline,
         samples_us=tuple(us for block in own for us in block),

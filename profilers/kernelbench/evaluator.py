@@ -251,6 +251,7 @@ class KernelBenchEvaluator:
             # Nobody but the kernel's memory killer and an operator sends this signal.
             killed = "SIGKILL" in str(gone)
             doubtful = not gone.hung and (self._gpu_may_be_at_fault() or killed)
+        self._builder.tidy(candidate)
         notes = (*self._problem.marks, *under_way.notes)
         return found.model_copy(update={"notes": notes, "isolation": self._isolation}), doubtful
 
@@ -302,6 +303,7 @@ class KernelBenchEvaluator:
                 call_s=self._call_s,
                 build=built.noun,
                 source=built.source,
+                text=built.text,
                 environment=built.environment,
                 frozen_weights=self._frozen_weights,
                 twin=twin,
@@ -315,7 +317,7 @@ class KernelBenchEvaluator:
             jail=Jail(
                 gpu=self._gpu is not None,
                 writable=(built.folder,),
-                readable=settings.readable,
+                readable=(built.source.parent, *settings.readable),
             ),
             cwd=built.folder,
         )

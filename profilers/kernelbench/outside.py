@@ -1,30 +1,61 @@
-"""The judge's own clock: what a batch took, as seen from another process.
+"""The judge's own clock: what a block took, as seen from another process.
 
-Whatever runs in the candidate's process can be forged there. The judge times the round trip of
-each request instead, takes off what the same request costs without a candidate, and compares with
-the event times that the worker claims. Work that is hidden from the events (on another stream, in
-a thread, in an output that computes when it is read) shows here: in the run, or in the fetch.
+Whatever runs in the candidate's process can be forged there. The judge times from the moment at
+which inputs are put where the candidate could see them until its outputs are back, takes off what
+the same costs without a candidate, and compares the rest with the event times that are claimed.
+Work that the events do not show (on another stream, in a thread, while inputs are prepared, in an
+output that computes when it is read) is in that span all the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
-_HIDDEN_SHARE = 0.3
-_HIDDEN_US = 3000.0
+_SLACK = 1.1
+_UNEVEN = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """One timed batch: the claimed event times of its calls, and what the judge saw."""
+class Overhead:
+    """What a span costs without a candidate: a line over the calls, and how much it varies."""
+
+    fixed_us: float
+    per_call_us: float
+    spread_us: float
+
+    @classmethod
+    def fit(cls, samples: Sequence[tuple[int, float]]) -> Overhead:
+        """Least squares over (calls, microseconds); with one number of calls, all is fixed.
+
+        The spread is the root mean square of the residuals.
+        """
+        calls, us = [float(count) for count, _ in samples], [us for _, us in samples]
+        if len(set(calls)) < 2:
+            found = cls(fixed_us=median(us), per_call_us=0.0, spread_us=0.0)
+        else:
+            slope, start = np.polyfit(calls, us, 1)
+            found = cls(fixed_us=float(start), per_call_us=max(0.0, float(slope)), spread_us=0.0)
+        rest = [value - found.of(count) for count, value in zip(calls, us, strict=True)]
+        spread = math.sqrt(fmean(value * value for value in rest))
+        return cls(found.fixed_us, found.per_call_us, spread)
+
+    def of(self, calls: float) -> float:
+        return self.fixed_us + self.per_call_us * calls
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One timed block: the claimed event times of its calls, and what the judge saw beyond what the
+    span costs by itself; `spread_us` is how much that cost varies."""
 
     events_us: tuple[float, ...]
-    run_us: float
-    fetch_us: float
+    excess_us: float
+    spread_us: float
 
     @property
     def calls(self) -> int:
@@ -32,86 +63,52 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
-    """What a request costs without a candidate, a straight line over the number of calls."""
-
-    fixed_us: float
-    per_call_us: float
-
-    @classmethod
-    def fit(cls, samples: Sequence[tuple[int, float]]) -> Overhead:
-        """Least squares over (calls, microseconds); with one number of calls, all is fixed."""
-        counts = {calls for calls, _ in samples}
-        if len(counts) < 2:
-            return cls(fixed_us=median(us for _, us in samples), per_call_us=0.0)
-        slope, start = np.polyfit([calls for calls, _ in samples], [us for _, us in samples], 1)
-        return cls(fixed_us=max(0.0, float(start)), per_call_us=max(0.0, float(slope)))
-
-    def of(self, calls: int) -> float:
-        return self.fixed_us + self.per_call_us * calls
-
-
-@dataclass(frozen=True, slots=True)
 class OutsideClock:
-    """Compares batches with what they claim.
+    """Compares spans with what they claim.
 
-    The clocks agree where neither counts more than `slack` times the other and `slack_us` besides.
+    The clocks agree where neither counts more than a tenth beyond the other, and `slack_us` a call
+    and four standard errors besides.
     """
 
-    run: Overhead
-    fetch: Overhead
-    slack: float = 1.1
-    slack_us: float = 25.0
+    slack_us: float = 5.0
 
-    def call_us(self, batches: Sequence[Batch]) -> float:
-        """Microseconds a call by the judge's clock, work done at the fetch included.
+    def call_us(self, spans: Sequence[Span]) -> float:
+        """Microseconds a call by the judge's clock: the median over spans, never below zero."""
+        return max(0.0, median(span.excess_us / span.calls for span in spans))
 
-        The slope over batches of different sizes, in which what is fixed cancels: the median of
-        the slopes between pairs, which single late batches do not move (Theil 1950, Sen 1968). The
-        mean over all calls where the sizes do not differ enough for one. Never below zero.
+    def claimed_us(self, spans: Sequence[Span]) -> float:
+        """Microseconds a call by the events: the median over spans of their means.
+
+        Means, because work of many calls may be done in one of them.
         """
-        from scipy.stats import theilslopes
+        return median(fmean(span.events_us) for span in spans)
 
-        rest = [(batch.calls, self._run_rest_us(batch)) for batch in batches]
-        hidden = sum(max(0.0, self.hidden_us(batch)) for batch in batches)
-        calls = sum(batch.calls for batch in batches)
-        counts = [count for count, _ in rest]
-        if len(batches) >= 4 and max(counts) >= min(counts) + 4:
-            run_us = float(theilslopes([us for _, us in rest], counts).slope)
-        else:
-            run_us = sum(us for _, us in rest) / calls
-        return max(0.0, run_us) + hidden / calls
+    def slack(self, spans: Sequence[Span]) -> float:
+        """How far the clocks may lie apart, microseconds a call, beside their tenth."""
+        errors = [span.spread_us / span.calls for span in spans]
+        return self.slack_us + 4 * fmean(errors) / math.sqrt(len(spans))
 
-    def claimed_us(self, batches: Sequence[Batch]) -> float:
-        """The median of the event times."""
-        return median(us for batch in batches for us in batch.events_us)
+    def resolves(self, spans: Sequence[Span]) -> bool:
+        """Whether calls are long enough for this clock to say anything about them."""
+        return self.call_us(spans) > self.slack(spans)
 
-    def resolves(self, us: float) -> bool:
-        """Whether a time is long enough for this clock to say anything about it."""
-        return us > self.slack_us
+    def uneven(self, spans: Sequence[Span]) -> bool:
+        """Whether a typical call says little about all of them."""
+        typical = median(us for span in spans for us in span.events_us)
+        return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
 
-    def hidden_us(self, batch: Batch) -> float:
-        """How much longer the fetch took than the bytes explain; 0 within what noise explains."""
-        excess = batch.fetch_us - self.fetch.of(batch.calls)
-        if excess < max(_HIDDEN_US, _HIDDEN_SHARE * self.fetch.of(batch.calls)):
-            return 0.0
-        return excess
-
-    def disagreement(self, batches: Sequence[Batch]) -> str | None:
+    def disagreement(self, spans: Sequence[Span]) -> str | None:
         """Why the claimed times cannot be believed, or None where both clocks agree."""
-        claimed = self.claimed_us(batches)
-        outside = self.call_us(batches)
-        if outside > self.slack * claimed + self.slack_us:
+        claimed, outside = self.claimed_us(spans), self.call_us(spans)
+        slack = self.slack(spans)
+        if outside > _SLACK * claimed + slack:
             return (
                 f"the clocks disagree: a call took {outside:.4g} us by the judge's clock, "
                 f"{claimed:.4g} us by the CUDA events of the candidate's process"
             )
-        if claimed > self.slack * outside + self.slack_us:
+        if claimed > _SLACK * outside + slack:
             return (
                 f"the CUDA events of the candidate's process count {claimed:.4g} us for a call "
                 f"that took {outside:.4g} us by the judge's clock"
             )
         return None
-
-    def _run_rest_us(self, batch: Batch) -> float:
-        return batch.run_us - self.run.of(batch.calls)

@@ -109,6 +109,8 @@ class ProblemBench:
                 if draw.expectation is not None and draw.expectation.bytes <= _STALE_LIMIT:
                     draw.stale = draw.expectation
                 draw.expectation = None
+        # The constructor's tensors too: the last candidate could have written over them.
+        self._write(lambda: encode(self._init, Writer(self._shared[0])))
         writer = Writer(self._shared[0], self.facts["init_bytes"])
 
         def place() -> dict[str, Any]:
@@ -118,12 +120,16 @@ class ProblemBench:
         return {"weights": self._write(place)}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Draw inputs, keep a copy, and write them into the slab."""
+        """Draw inputs and keep them; write them into the slab as well where `at` is given."""
         variation = request.get("variation", "given")
         try:
             draw = self._source.draw(request["seed"], variation)
         except Unavailable as reason:
             return {"available": str(reason), "inputs": None, "bytes": 0}
+        size = sum(room_for(tensor) for _, tensor in tensors(draw.inputs))
+        if request["at"] is None:
+            self._draws[request["id"]] = draw
+            return {"available": True, "inputs": None, "bytes": size, "held_bytes": self._held()}
         writer = Writer(self._shared[0], request["at"])
         size = sum(room_for(tensor) for _, tensor in tensors(draw.inputs))
         if writer.at + size > self._shared[0].size:
@@ -134,6 +140,16 @@ class ProblemBench:
         coded = self._write(lambda: encode(draw.inputs, writer))
         self._draws[request["id"]] = draw
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
+
+    def place(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write draws into the slab, each at its place."""
+        slab = self._shared[0]
+
+        def write() -> list[Any]:
+            pairs = zip(request["ids"], request["at"], strict=True)
+            return [encode(self._drawn(name).inputs, Writer(slab, at)) for name, at in pairs]
+
+        return {"inputs": self._write(write)}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compute what should come out for a draw, with the weights as they are."""

@@ -16,8 +16,8 @@ class KernelBenchSettings:
     interval is so narrow, or the time is up.
     confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
     error_factor: how many times the honest implementation's error a candidate may make.
-    clock_slack, clock_slack_us: how far event times and the judge's own clock may lie apart: so
-    many times, and so many microseconds a call besides.
+    clock_slack_us: how far event times and the judge's own clock may lie apart, in microseconds a
+    call, beside a tenth and what the clock varies by.
     memory_share: the part of the device's memory that inputs and outputs may take, all copies.
     *_deadline_s: after these the process at work is killed and the candidate timed out; a call
     gets the baseline's time many times over besides.
@@ -35,8 +35,7 @@ class KernelBenchSettings:
     time_budget_s: float = 1.5
     confirm_processes: int = 5
     error_factor: float = 64.0
-    clock_slack: float = 1.1
-    clock_slack_us: float = 25.0
+    clock_slack_us: float = 5.0
     memory_share: float = 0.6
     start_deadline_s: float = 120.0
     build_deadline_s: float = 600.0

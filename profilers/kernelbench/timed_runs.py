@@ -143,8 +143,14 @@ class TimedRuns:
         self.drop()
         self._calls = list(calls)
         self._reserve()
+        self.clock.synchronize()
+
+    def warm(self) -> None:
+        """Traffic for some milliseconds, and whatever else need not be timed.
+
+        How long it takes depends on the clocks that it raises.
+        """
         gc.collect()
-        # Not in what is timed from outside: how long it takes depends on the clocks it raises.
         for _ in range(_WARM_UP_FLUSHES):
             self._flush()
         self.clock.synchronize()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from mcts.domain import Build, Refusal, Tolerance
 from profilers.building import Failed
@@ -17,9 +17,10 @@ from profilers.energy import Runners
 from profilers.kernelbench.clients import Oracle, Worker
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.libraries import forbidden_library
-from profilers.kernelbench.outside import Batch, OutsideClock, Overhead
+from profilers.kernelbench.outside import Overhead, Span
 from profilers.kernelbench.replies import (
     events_of,
+    forged,
     kernels_of,
     names_of,
     outputs_of,
@@ -56,15 +57,14 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Paired samples in microseconds, block by block, and the batches behind the candidate's.
+    """Paired samples in microseconds, block by block, and the spans behind the candidate's.
 
     `processes` is how many pairs of fresh processes they come from.
     """
 
     baseline: tuple[tuple[float, ...], ...]
     candidate: tuple[tuple[float, ...], ...]
-    batches: tuple[Batch, ...]
-    clock: OutsideClock
+    spans: tuple[Span, ...]
     processes: int = 1
 
     @classmethod
@@ -73,8 +73,7 @@ class Times:
         return cls(
             baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
             candidate=tuple(tuple(us for block in one.candidate for us in block) for one in each),
-            batches=tuple(batch for one in each for batch in one.batches),
-            clock=each[0].clock,
+            spans=tuple(span for one in each for span in one.spans),
             processes=len(each),
         )
 
@@ -98,12 +97,13 @@ class Trial:
     call_s: float
     build: Build
     source: Path
+    text: str
     environment: dict[str, str]
     frozen_weights: bool = False
     twin: Worker | None = None
     doing: str = "being loaded"
     tally: Tally = field(init=False)
-    clock: OutsideClock = field(init=False)
+    overhead: Overhead = field(init=False)
     _names: Iterator[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,26 +111,23 @@ class Trial:
         self._names = (f"{secrets.token_hex(8)}" for _ in iter(int, 1))
 
     def calibrate(self) -> None:
-        """Time what the requests cost by themselves; nothing of the candidate has run yet."""
-        runs: list[tuple[int, float]] = []
-        fetches: list[tuple[int, float]] = []
-        with self._drawn(self.layout.calls) as (ids, inputs):
+        """Time what a span costs by itself; nothing of the candidate has run yet."""
+        samples: list[tuple[int, float]] = []
+        sizes = sorted({1, max(1, self.layout.calls // 2), self.layout.calls})
+        with self._drawn(self.layout.calls) as ids:
+            inputs = self._place(ids)
             outputs = self._baseline_outputs(ids)
-            for count in sorted({1, max(1, self.layout.calls // 2), self.layout.calls}):
-                self.worker.ask(
-                    "calibrate_prepare", calls=inputs[:count], outputs=outputs[:count],
-                    timeout_s=self.settings.start_deadline_s,
-                )  # fmt: skip
-                for _ in range(_CALIBRATIONS):
-                    runs.append((count, self._own("calibrate_run", flush=True)))
-                    fetches.append((count, self._own("calibrate_fetch", at=0)))
-        # The first of each size pays for what is set up once.
-        self.clock = OutsideClock(
-            run=Overhead.fit(_without_first(runs)),
-            fetch=Overhead.fit(_without_first(fetches)),
-            slack=self.settings.clock_slack,
-            slack_us=self.settings.clock_slack_us,
-        )
+            for count in sizes:
+                self._own("calibrate_prepare", calls=inputs[:count], outputs=outputs[:count])
+                for number in range(_CALIBRATIONS + 1):
+                    begin = time.perf_counter_ns()
+                    placed = self._place(ids[:count])
+                    self._own("calibrate_prepare", calls=placed)
+                    self._own("calibrate_run", flush=True)
+                    self._own("calibrate_fetch", at=0)
+                    if number:  # the first of each size pays for what is set up once
+                        samples.append((count, (time.perf_counter_ns() - begin) / 1e3))
+        self.overhead = Overhead.fit(samples)
 
     def load(self, *, init: Any, seed: int) -> None:
         """Construct the candidate's model with the reference's weights."""
@@ -153,12 +150,12 @@ class Trial:
     def trace(self) -> None:
         """Which kernels a call runs. Unfaithful where the work is left to libraries."""
         self.doing = "being traced"
-        with self._drawn(1) as (_, inputs):
+        with self._drawn(1) as ids:
+            (inputs,) = self._place(ids)
             reply = self.worker.ask(
-                "trace", inputs=inputs[0], timeout_s=self.settings.start_deadline_s
+                "trace", inputs=inputs, timeout_s=self.settings.start_deadline_s
             )
-        source = self.source.read_text(encoding="utf-8", errors="replace")
-        if refusal := forbidden_library(source, kernels_of(reply)):
+        if refusal := forbidden_library(self.text, kernels_of(reply)):
             raise Unfaithful(refusal)
 
     def time(self) -> Times:
@@ -171,30 +168,31 @@ class Trial:
         renewals = self._renewals()
         baseline: list[tuple[float, ...]] = []
         candidate: list[tuple[float, ...]] = []
-        batches: list[Batch] = []
+        spans: list[Span] = []
         self._block(1)  # the first call of all sets things up
+        exact = random.SystemRandom().sample(range(self.settings.least_blocks), 2)
         begin = time.monotonic()
         for number in range(self.settings.blocks):
             if number in renewals:
                 self._verify(renewals[number])
             calls = random.SystemRandom().randint(max(1, self.layout.calls // 3), self.layout.calls)
-            before, batch = self._block(calls)
+            before, span = self._block(calls, exactly=number in exact)
             baseline.append(before)
-            candidate.append(batch.events_us)
-            batches.append(batch)
+            candidate.append(span.events_us)
+            spans.append(span)
             if number + 1 >= self.settings.least_blocks and (
                 time.monotonic() - begin > self.settings.time_budget_s
                 or self._narrow(baseline, candidate)
             ):
                 break
-        return Times(tuple(baseline), tuple(candidate), tuple(batches), self.clock)
+        return Times(tuple(baseline), tuple(candidate), tuple(spans))
 
     @contextmanager
     def prepared(self) -> Iterator[Runners]:
         """The baseline and the candidate, ready to run so many times in a row."""
-        with self._drawn(self.layout.calls) as (ids, inputs):
+        with self._drawn(self.layout.calls) as ids:
             self.oracle.ask("prepare", ids=ids)
-            self.worker.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
+            self.worker.ask("prepare", calls=self._place(ids), timeout_s=self._deadline_s)
 
             def baseline(calls: int) -> None:
                 self.oracle.ask("burn", calls=calls, timeout_s=self._batch_s(calls))
@@ -215,7 +213,7 @@ class Trial:
     def _renew(self, *, part: bool) -> None:
         """Change the weights of the reference, the candidate and the twin alike."""
         reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
-        for worker in (self.worker, self.twin):
+        for worker in (self.twin, self.worker):
             if worker is not None:
                 worker.ask("weights", weights=reply["weights"], timeout_s=self._deadline_s)
 
@@ -233,9 +231,11 @@ class Trial:
             self.oracle.ask("expect", id=name, weights="current")
             reply = self.worker.ask(
                 "call", inputs=drawn["inputs"], at=0, late_at=self.layout.late_at,
-                may_refuse=item.may_refuse, timeout_s=self._deadline_s,
+                may_refuse=item.may_refuse, timeout_s=self._first_call_s(item),
             )  # fmt: skip
             if said := text_of(reply, "refused"):
+                if not item.may_refuse:
+                    raise forged("it refuses inputs that it was not free to refuse")
                 self.tally.notes.append(f"refuses another batch size: {said}")
                 return
             problems = problems_of(reply)
@@ -280,26 +280,54 @@ class Trial:
             verification=self.tally.verification(passed=False, detail=detail),
         )
 
-    def _block(self, calls: int) -> tuple[tuple[float, ...], Batch]:
-        """Time one block; its outputs are compared like any others."""
-        with self._drawn(calls) as (ids, inputs):
+    def _block(self, calls: int, *, exactly: bool = False) -> tuple[tuple[float, ...], Span]:
+        """Time one block; its outputs are compared like any others, one of them `exactly`."""
+        with self._drawn(calls) as ids, self._twins(calls):
             self.oracle.ask("prepare", ids=ids)
-            self.worker.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
-            if self.twin is not None:
-                self.twin.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
-                self.oracle.ask("run", flush=False)
+            self.worker.ask("warm", timeout_s=self._deadline_s)
             first = secrets.randbits(1)
             before = self._baseline_run(calls) if first else None
-            ran = self.worker.timed("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
+            begin = time.perf_counter_ns()
+            self.worker.ask("prepare", calls=self._place(ids), timeout_s=self._deadline_s)
+            ran = self.worker.ask("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
+            fetched = self.worker.ask("fetch", at=0, timeout_s=self._batch_s(calls))
+            span_us = (time.perf_counter_ns() - begin) / 1e3
             if before is None:
                 before = self._baseline_run(calls)
-            fetched = self.worker.timed("fetch", at=0, timeout_s=self._batch_s(calls))
-            self.oracle.ask("fetch")
             if not self.tally.late:  # else it is no result, and the outputs are known to be late
-                self._heed(problems_of(fetched.reply))
-                self._compare_timed(ids, outputs_of(fetched.reply, calls=calls))
-        events = events_of(ran.reply, calls=calls)
-        return before, Batch(events_us=events, run_us=ran.us, fetch_us=fetched.us)
+                self._heed(problems_of(fetched))
+                outputs = outputs_of(fetched, calls=calls)
+                self._compare_timed(ids, outputs)
+                if exactly:
+                    self._compare_exactly(ids, outputs)
+        span = Span(
+            events_us=events_of(ran, calls=calls),
+            excess_us=span_us - self.overhead.of(calls),
+            spread_us=self.overhead.spread_us,
+        )
+        return before, span
+
+    @contextmanager
+    def _twins(self, calls: int) -> Iterator[None]:
+        """Inputs of its own for the twin, which the candidate's replace in the shared memory.
+
+        What the twin makes of them is compared: who wrote into that memory wrote to be faster.
+        """
+        if self.twin is None:
+            yield
+            return
+        with self._drawn(calls) as ids:
+            inputs = self._place(ids)
+            self.twin.ask("prepare", calls=inputs, timeout_s=self._deadline_s)
+            yield
+            fetched = self.twin.ask("fetch", at=0, timeout_s=self._batch_s(calls))
+            if not all(passes(one) for one in self._timed_comparisons(ids, fetched["outputs"])):
+                raise Unfaithful(
+                    Refusal(
+                        cheat="poisons_reference",
+                        evidence="the baseline's inputs were changed in the shared memory",
+                    )
+                )
 
     def _baseline_run(self, calls: int) -> tuple[float, ...]:
         if self.twin is None:
@@ -308,18 +336,37 @@ class Trial:
         return tuple(ran["events_us"])
 
     def _compare_timed(self, ids: list[str], outputs: Sequence[Any]) -> None:
-        compared = self.oracle.ask(
-            "compare_timed", ids=ids, outputs=list(outputs), k=self.settings.error_factor,
-            tolerance=[self.tolerance.relative, self.tolerance.absolute],
-        )  # fmt: skip
-        for comparison in compared["calls"]:
+        for comparison in self._timed_comparisons(ids, outputs):
             if not passes(comparison):
                 self._heed(comparison.get("problems", ()))
-                detail = f"while being timed: {complaint(comparison)}"
-                raise Failed(
-                    "wrong_result", detail, build=self.build,
-                    verification=self.tally.verification(passed=False, detail=detail),
-                )  # fmt: skip
+                self._wrong_when_timed(comparison)
+
+    def _timed_comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
+        """Outputs of timed calls against those of the oracle's own model."""
+        if self.twin is not None:
+            self.oracle.ask("prepare", ids=ids)
+            self.oracle.ask("run", flush=False)
+        compared: list[dict[str, Any]] = self.oracle.ask(
+            "compare_timed", ids=ids, outputs=list(outputs), k=self.settings.error_factor,
+            tolerance=[self.tolerance.relative, self.tolerance.absolute],
+        )["calls"]  # fmt: skip
+        return compared
+
+    def _compare_exactly(self, ids: list[str], outputs: Sequence[Any]) -> None:
+        """One timed call against float64, its error bounded as in verification."""
+        chosen = random.SystemRandom().randrange(len(ids))
+        self.oracle.ask("expect", id=ids[chosen], weights="current")
+        comparison = self._compared(ids[chosen], outputs[chosen])
+        if not passes(comparison):
+            self._wrong_when_timed(comparison)
+        self.tally.take(comparison, label="a timed call")
+
+    def _wrong_when_timed(self, comparison: dict[str, Any]) -> NoReturn:
+        detail = f"while being timed: {complaint(comparison)}"
+        raise Failed(
+            "wrong_result", detail, build=self.build,
+            verification=self.tally.verification(passed=False, detail=detail),
+        )  # fmt: skip
 
     def _baseline_outputs(self, ids: list[str]) -> list[Any]:
         """Specs of outputs as the fetch of so many calls would lay them out."""
@@ -329,20 +376,23 @@ class Trial:
         return outputs
 
     @contextmanager
-    def _drawn(self, calls: int) -> Iterator[tuple[list[str], list[Any]]]:
-        """Fresh inputs for so many calls, in the slab and in the oracle's own memory."""
+    def _drawn(self, calls: int) -> Iterator[list[str]]:
+        """Fresh inputs for so many calls, in the oracle's own memory alone."""
         ids = [next(self._names) for _ in range(calls)]
         try:
-            inputs = [
+            for name in ids:
                 self.oracle.ask(
-                    "draw", id=name, seed=secrets.randbits(63), variation="given",
-                    at=self.layout.input_at(index),
-                )["inputs"]
-                for index, name in enumerate(ids)
-            ]  # fmt: skip
-            yield ids, inputs
+                    "draw", id=name, seed=secrets.randbits(63), variation="given", at=None
+                )
+            yield ids
         finally:
             self.oracle.ask("forget", ids=ids)
+
+    def _place(self, ids: Sequence[str]) -> list[Any]:
+        """Put drawn inputs where the worker can see them; what lay there is gone."""
+        slots = [self.layout.input_at(index) for index in range(len(ids))]
+        placed: list[Any] = self.oracle.ask("place", ids=list(ids), at=slots)["inputs"]
+        return placed
 
     def _own(self, op: str, **fields: Any) -> float:
         return self.worker.timed(op, timeout_s=self.settings.start_deadline_s, **fields).us
@@ -350,6 +400,11 @@ class Trial:
     def _heed(self, problems: Sequence[dict[str, Any]]) -> None:
         if refusal := first_refusal(problems):
             raise Unfaithful(refusal)
+
+    def _first_call_s(self, item: Round) -> float:
+        """What a call may take: the first of a shape may compile, as JITs and autotuners do."""
+        fresh = self.tally.rounds == 0 or item.variation == "batch"
+        return max(self._deadline_s, self.settings.load_deadline_s if fresh else 0.0)
 
     @property
     def _deadline_s(self) -> float:
@@ -374,13 +429,3 @@ def rounds_of(
         rounds += [Round("given", weights="new"), Round("given", weights="partly new")]
     allowed = [name for name in variations if name != "batch" or hidden_shapes]
     return rounds + [Round(name, may_refuse=name == "batch") for name in allowed]
-
-
-def _without_first(samples: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    seen: set[int] = set()
-    kept = []
-    for calls, us in samples:
-        if calls in seen:
-            kept.append((calls, us))
-        seen.add(calls)
-    return kept

@@ -50,6 +50,8 @@ class TensorSpec:
             raise ValueError(f"{len(self.strides)} strides for {len(self.shape)} extents")
         if self.offset % ITEM_BYTES[self.dtype]:
             raise ValueError(f"{self.dtype} at the misaligned offset {self.offset}")
+        if self.elements >= _MAX_EXTENT:
+            raise ValueError(f"a tensor of {self.elements} elements")
         if self.bytes >= _MAX_EXTENT:
             raise ValueError(f"a tensor that spans {self.bytes} bytes")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from mcts.domain import CheatClass, Refusal, Verification
 
@@ -90,7 +90,9 @@ def first_refusal(problems: Sequence[Mapping[str, Any]]) -> Refusal | None:
 def cheat_of(kind: str) -> CheatClass | None:
     """The class in a worker's refusal of kind ``cheat:<class>``."""
     prefix, _, name = kind.partition(":")
-    return name if prefix == "cheat" else None  # type: ignore[return-value]
+    if prefix != "cheat":
+        return None
+    return name if name in get_args(CheatClass) else "forged_result"  # type: ignore[return-value]
 
 
 def _output_complaint(output: Mapping[str, Any]) -> str:

@@ -38,6 +38,7 @@ class Worker:
             "load": lambda request: self.bench.load(request),
             "weights": lambda request: self.bench.weights(request),
             "call": lambda request: self.bench.call(request),
+            "warm": lambda request: self.bench.warm(request),
             "prepare": lambda request: self.bench.prepare(request),
             "run": lambda request: self.bench.run(request),
             "fetch": lambda request: self.bench.fetch(request),

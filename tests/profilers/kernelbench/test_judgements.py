@@ -8,62 +8,68 @@ import pytest
 
 from profilers.kernelbench.layout import ALIGNMENT, Layout
 from profilers.kernelbench.libraries import forbidden_library, is_library, library_share
-from profilers.kernelbench.outside import Batch, OutsideClock, Overhead
+from profilers.kernelbench.outside import OutsideClock, Overhead, Span
 from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_refusal, passes
 
-CLOCK = OutsideClock(
-    run=Overhead(fixed_us=100.0, per_call_us=150.0), fetch=Overhead(fixed_us=50.0, per_call_us=10.0)
-)
+CLOCK = OutsideClock()
 
 
-def batch(calls: int, *, event_us: float, work_us: float, hidden_us: float = 0.0) -> Batch:
-    """A batch whose events claim `event_us` a call, of which the device was busy `work_us`."""
-    return Batch(
-        events_us=(event_us,) * calls,
-        run_us=100.0 + calls * (150.0 + work_us),
-        fetch_us=50.0 + calls * 10.0 + hidden_us,
-    )
+def span(calls: int, *, event_us: float, work_us: float, late_us: float = 0.0) -> Span:
+    """A block whose events claim `event_us` a call, of which `work_us` were worked."""
+    return Span(events_us=(event_us,) * calls, excess_us=calls * work_us + late_us, spread_us=30.0)
 
 
-def batches(**kinds: float) -> list[Batch]:
-    return [batch(calls, **kinds) for calls in (5, 9, 13, 17, 21)]
+def spans(**kinds: float) -> list[Span]:
+    return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21)]
 
 
 def test_clocks_that_agree_say_nothing() -> None:
-    assert CLOCK.disagreement(batches(event_us=400.0, work_us=405.0)) is None
+    assert CLOCK.disagreement(spans(event_us=400.0, work_us=405.0)) is None
 
 
 def test_work_that_no_event_saw_is_counted() -> None:
-    found = batches(event_us=3.0, work_us=400.0)
+    found = spans(event_us=3.0, work_us=400.0)
     assert CLOCK.call_us(found) == pytest.approx(400.0)
     assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
-def test_work_left_for_the_fetch_is_counted() -> None:
-    found = batches(event_us=3.0, work_us=3.0, hidden_us=20_000.0)
-    assert CLOCK.call_us(found) > 1000.0
-    assert CLOCK.disagreement(found) is not None
-
-
 def test_events_cannot_count_more_than_the_judge_waited() -> None:
-    assert "took 10" in str(CLOCK.disagreement(batches(event_us=900.0, work_us=10.0)))
+    assert "took 10" in str(CLOCK.disagreement(spans(event_us=900.0, work_us=10.0)))
 
 
-def test_one_size_of_batch_is_enough_where_memory_holds_no_more() -> None:
-    clock = OutsideClock(run=Overhead.fit([(1, 240.0), (1, 260.0)]), fetch=Overhead(50.0, 0.0))
-    found = [Batch((3000.0,), 3250.0, 60.0)] * 3
-    assert clock.call_us(found) == pytest.approx(3000.0)
+def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
+    found = [span(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
+    assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
-def test_a_single_late_batch_moves_nothing() -> None:
-    found = batches(event_us=400.0, work_us=405.0)
-    late = Batch(found[2].events_us, found[2].run_us + 50_000.0, found[2].fetch_us)
-    assert CLOCK.call_us([*found[:2], late, *found[3:]]) == pytest.approx(405.0, rel=0.05)
+def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
+    heavy = [Span((4000.0, *(2.0,) * 9), excess_us=4020.0, spread_us=30.0)] * 5
+    assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
+    assert CLOCK.uneven(heavy)
+    assert CLOCK.disagreement(heavy) is None
+    assert not CLOCK.uneven(spans(event_us=400.0, work_us=400.0))
+
+
+def test_a_single_late_block_moves_nothing() -> None:
+    found = spans(event_us=400.0, work_us=405.0)
+    late = span(13, event_us=400.0, work_us=405.0, late_us=50_000.0)
+    assert CLOCK.call_us([*found[:2], late, *found[3:]]) == pytest.approx(405.0)
+
+
+def test_a_clock_that_varies_is_given_room() -> None:
+    steady = spans(event_us=10.0, work_us=40.0)
+    wild = [Span(one.events_us, one.excess_us, spread_us=2000.0) for one in steady]
+    assert CLOCK.disagreement(steady) is not None
+    assert CLOCK.disagreement(wild) is None
+    assert CLOCK.resolves(steady)
+    assert not CLOCK.resolves(wild)
 
 
 def test_overhead_is_a_line_over_the_calls() -> None:
     found = Overhead.fit([(1, 110.0), (2, 120.0), (4, 140.0)])
     assert found.of(10) == pytest.approx(200.0)
+    assert found.spread_us == pytest.approx(0.0, abs=1e-6)
+    assert Overhead.fit([(1, 240.0), (1, 260.0)]).spread_us == pytest.approx(10.0)
 
 
 def test_as_many_calls_as_memory_holds_but_always_one() -> None:

@@ -78,12 +78,17 @@ class Worker:
         return {"outputs": outputs, "problems": problems if changed else []}
 
     def calibrate_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        if "outputs" not in request:
+            return self.prepare(request)
         self.ready = [np.zeros(specs_of(out)[0]["shape"], "f4") for out in request["outputs"]]
         return self.prepare(request)
 
     def calibrate_run(self, request: dict[str, Any]) -> dict[str, Any]:
         ready = iter(self.ready)
         return self.run(request, lambda _arrays: next(ready))
+
+    def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return {}
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
         for index in range(request["calls"]):
@@ -111,7 +116,7 @@ def make_handlers(context: ForkContext) -> dict[str, Handler]:
     worker = Worker(context)
     names = (
         "start", "load", "weights", "call", "prepare", "run", "fetch", "calibrate_prepare",
-        "calibrate_run", "burn", "build", "probe",
+        "calibrate_run", "burn", "warm", "build", "probe",
     )  # fmt: skip
     handlers: dict[str, Handler] = {name: getattr(worker, name) for name in names}
     handlers["calibrate_fetch"] = worker.fetch

@@ -63,7 +63,13 @@ class Oracle:
         if request["variation"] == "scaled":
             arrays = [array * np.float32(4) for array in arrays]
         self.held[request["id"]] = arrays
+        if request["at"] is None:
+            return {"available": True, "inputs": None}
         return {"available": True, "inputs": coded(self.inputs.put(arrays, request["at"]))}
+
+    def place(self, request: dict[str, Any]) -> dict[str, Any]:
+        pairs = zip(request["ids"], request["at"], strict=True)
+        return {"inputs": [coded(self.inputs.put(self.held[name], at)) for name, at in pairs]}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
         self.expected[request["id"]] = self._exact(request["id"])
@@ -131,7 +137,7 @@ def main() -> None:
     argparse.ArgumentParser().parse_known_args(sys.argv)
     oracle = Oracle()
     names = (
-        "start", "slabs", "gate", "weights", "draw", "expect", "compare", "prepare", "run",
+        "start", "slabs", "gate", "weights", "draw", "place", "expect", "compare", "prepare", "run",
         "fetch", "compare_timed", "forget",
     )  # fmt: skip
     handlers = {name: getattr(oracle, name) for name in names}
