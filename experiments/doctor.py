@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -49,7 +50,8 @@ class Check:
 def examine() -> list[Check]:
     """Run every probe."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
-        _python, _gpu, _nvrtc, _tools, _readers, _counters, _sandbox, _drawing, _llm, _shadows,
+        _python, _gpu, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
+        _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
 
@@ -87,6 +89,41 @@ def _nvrtc() -> Iterator[Check]:
     bindings, compiler = _version("cuda-bindings"), _version("nvidia-cuda-nvrtc")
     found = f"cuda-bindings {bindings}, nvidia-cuda-nvrtc {compiler or 'not installed'}"
     yield Check("NVRTC", "ok" if compiler else "note", found)
+
+
+def _torch() -> Iterator[Check]:
+    """PyTorch, which is not imported for this, and what its `load_inline` builds with."""
+    found = _version("torch")
+    if found is None and not has_module("torch"):
+        hint = "PyTorch candidates need it: pip install 'rooftree[torch]'"
+        yield Check("PyTorch", "note", hint)
+    else:
+        build = _torch_cuda()
+        where = f"built for CUDA {build}" if build else "built without CUDA: it can judge nothing"
+        yield Check("PyTorch", "ok" if build else "note", f"{found or 'from sources'}, {where}")
+    yield from _builders()
+
+
+def _torch_cuda() -> str | None:
+    """The CUDA version PyTorch was built for, as its `version.py` says; None where it has none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        text = (Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _builders() -> Iterator[Check]:
+    from profilers.toolchain import find_tool
+
+    for tool in ("nvcc", "c++"):
+        path = find_tool(tool)
+        hint = "not found (PyTorch candidates that call load_inline need it)"
+        yield Check(tool, "ok" if path else "note", str(path or hint))
 
 
 def _tools() -> Iterator[Check]:

@@ -16,6 +16,10 @@ class InputError(RooftreeError):
     """What was given (a task, a file, an option) is wrong; the text says what and what to do."""
 
 
+class UnfairTask(InputError):
+    """The task proves nothing: its gate has refused it."""
+
+
 class WorldError(RooftreeError):
     """The world broke, not the candidate: no GPU, a lost LLM server, a full disk.
 

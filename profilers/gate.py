@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mcts.domain import KernelTask, Workload
-from mcts.errors import InputError
+from mcts.errors import UnfairTask
 from profilers.cases import Array, Reference, draw, widen
 
 Outputs = Mapping[str, Array]
@@ -20,7 +20,7 @@ Outputs = Mapping[str, Array]
 def gate(task: KernelTask, reference: Reference, *, ungated: bool = False) -> tuple[str, ...]:
     """What a reader of this task's results should know; empty for a sound task.
 
-    The reference is run on the smallest workload. InputError where it gives two answers to one
+    The reference is run on the smallest workload. UnfairTask where it gives two answers to one
     question, or where all outputs stay, within the task's tolerance, what they were when every
     input changes; with `ungated` that is told like the rest. An output or an input that does not
     matter is told only.
@@ -46,7 +46,7 @@ def gate(task: KernelTask, reference: Reference, *, ungated: bool = False) -> tu
             marks += [f"output {name} does not depend on the inputs" for name in fixed]
             marks += _idle_inputs(task, reference, workload, inputs, first, generator)
     if faults and not ungated:
-        raise InputError(f"task {task.name} cannot be judged: {'; '.join(faults)}")
+        raise UnfairTask(f"task {task.name} cannot be judged: {'; '.join(faults)}")
     return (*faults, *marks)
 
 

@@ -10,12 +10,13 @@ import typer
 if TYPE_CHECKING:
     from experiments.request import Measuring
 
-_YEAR_MIN = 366 * 24 * 60
+YEAR_MIN = 366 * 24 * 60
 
 Task = Annotated[
     str,
     typer.Argument(
-        help="A bundled task's name, a task folder, a KernelBench problem file, or a T4 recording.",
+        help="A bundled task's name, a task folder, a T4 recording, or a KernelBench problem file "
+        "(to evaluate; to optimize with a proposer that writes PyTorch candidates).",
         metavar="TASK",
     ),
 ]
@@ -30,14 +31,15 @@ Device = Annotated[int, typer.Option(min=0, help="Which GPU, as CUDA counts them
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Evaluations = Annotated[int, typer.Option(min=1, help="How many trials, failures included.")]
 Minutes = Annotated[
-    float | None, typer.Option(min=0.01, max=_YEAR_MIN, help="Stop after so many minutes.")
+    float | None, typer.Option(min=0.01, max=YEAR_MIN, help="Stop after so many minutes.")
 ]
 Policy = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
-        help="What a KernelBench candidate may do, as NAME=VALUE; repeatable: precision=task|tf32, "
-        "weights=mutable|frozen, libraries=allowed|forbidden, hidden_shapes=true|false.",
+        help="What a KernelBench candidate may do, as NAME=VALUE; repeatable. precision: task or "
+        "tf32; weights: mutable or frozen; libraries: allowed or forbidden; hidden_shapes: true or "
+        "false.",
     ),
 ]
 Baseline = Annotated[
@@ -47,7 +49,12 @@ Ungated = Annotated[
     bool, typer.Option("--ungated", help="Go on with a task that fails its gate; marks results.")
 ]
 Unsafe = Annotated[
-    bool, typer.Option("--unsafe", help="Run candidates even where nothing isolates them.")
+    bool,
+    typer.Option(
+        "--unsafe",
+        help="Run candidates even where nothing isolates them; with spool:DIR, and as a worker, "
+        "also use a folder that everybody can write to.",
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from experiments.cli.options import (
+    YEAR_MIN,
     Baseline,
     Device,
     Evaluations,
@@ -61,6 +62,14 @@ def optimize(
     finalists: Annotated[
         int, typer.Option(min=0, help="How many of the best are measured once more at the end.")
     ] = 3,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=YEAR_MIN,
+            help="With spool:DIR, give up after so many minutes without a worker; default: never.",
+        ),
+    ] = None,
     policy: Policy = None,
     baseline: Baseline = "eager",
     ungated: Ungated = False,
@@ -91,6 +100,7 @@ def optimize(
             memory=memory,
             objective=objective,
             finalists=finalists,
+            wait_minutes=wait,
             measuring=measuring_of(
                 policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe
             ),
@@ -118,7 +128,7 @@ def worker(
     folder: Annotated[Path, typer.Argument(help="The folder of jobs.", metavar="DIR")],
     drain: Annotated[bool, typer.Option("--drain", help="End when no job is left.")] = False,
     device: Device = 0,
-    parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
+    parallel: Annotated[int, typer.Option(min=1, help="Jobs of one task at a time.")] = 4,
     recording: RecordingOption = None,
     unsafe: Unsafe = False,
 ) -> None:

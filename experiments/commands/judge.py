@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from experiments import wiring
-from experiments.commands.tables import print_table
+from experiments.commands.tables import print_table, width
+from experiments.commands.ticking import ticking
 from experiments.energy_text import energy_text
 from experiments.request import Measuring
 from experiments.taskchecks import naming
@@ -49,17 +51,12 @@ def evaluate(
     )
     with closing(judge):
         hardware, name = str(judge.hardware), judge.name
-        judged = []
-        for label, candidate in candidates:
-            if len(candidates) > 1:
-                _say(f"judging {label}")
-            try:
-                found = judge.evaluate(candidate)
-                if energy and found.measured:
-                    found = _with_energy(judge, candidate, found)
-                judged.append((label, candidate, found))
-            except NotRecorded as error:
-                raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
+        if energy and not isinstance(judge, EnergyMeter):
+            raise InputError(f"evaluator {name} measures no energy: leave out --energy")
+        judged = [
+            (label, candidate, _judged(judge, label, candidate, energy=energy))
+            for label, candidate in candidates
+        ]
     if as_json:
         rows = [_row(label, candidate, found) for label, candidate, found in judged]
         print(
@@ -79,25 +76,40 @@ def evaluate(
     return all(found.measured for _, _, found in judged)
 
 
-def _with_energy(judge: Evaluator, candidate: Candidate, found: Evaluation) -> Evaluation:
-    if not isinstance(judge, EnergyMeter):
-        raise InputError(f"evaluator {judge.name} measures no energy")
-    _say("measuring energy over long windows")
-    return judge.measure_energy(candidate, found)
+def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool) -> Evaluation:
+    with ticking(f"judging {label}", _say) as go_on:
+        try:
+            found = judge.evaluate(candidate)
+            if energy and found.measured and isinstance(judge, EnergyMeter):
+                go_on(f"measuring the energy of {label}")
+                found = judge.measure_energy(candidate, found)
+        except NotRecorded as error:
+            raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
+    return found
 
 
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
+    """What is to be judged, by name. InputError for what cannot be a candidate of the task."""
+    if values and task.dialect == "kernelbench":
+        raise InputError("--set is for tunables of .cu candidates")
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
         _check_where(task, task.space, tunables)
         return [("baseline" if not values else " ".join(values), _variant(task, tunables))]
     if task.dialect == "space":
         raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
+    for file in files:
+        _check_kind(task, file)
     if task.dialect == "kernelbench":
-        if values:
-            raise InputError("--set is for tunables of .cu candidates")
         return [(str(file), Candidate(source=read_text(file))) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
+
+
+def _check_kind(task: KernelTask, file: Path) -> None:
+    if task.dialect == "kernelbench" and file.suffix == ".cu":
+        raise InputError(f"{file}: candidates of a KernelBench problem are .py with a ModelNew")
+    if task.dialect == "cuda" and file.suffix == ".py":
+        raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
 
 
 def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
@@ -148,6 +160,7 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "time_us": timing.median_us if timing else None,
         "baseline_us": timing.baseline_us if timing else None,
         "speedup": timing.speedup if timing else None,
+        "over": timing.baseline if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
         "outside_us": timing.host_us if timing else None,
@@ -165,11 +178,10 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("candidate", "left"), ("status", "left"), ("time, us", "right")):
-        table.add_column(title, justify=justify)  # type: ignore[arg-type]
-    for title in ("speedup", "95 % interval"):
-        table.add_column(title, justify="right")
-    table.add_column("error", overflow="fold")
+    for title in ("candidate", "status"):
+        table.add_column(title, overflow="fold")
+    for title in ("time, us", "speedup", "95 % interval"):
+        table.add_column(title, justify="right", no_wrap=True)
     for label, _, found in judged:
         timing = found.timing if found.measured else None
         status = f"{found.status}: {found.refusal.cheat}" if found.refusal else found.status
@@ -179,11 +191,29 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
             f"{timing.median_us:.2f}" if timing else "",
             f"{timing.speedup:.2f}x" if timing else "",
             f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else "",
-            Text(found.message),
         )
     print_table(table)
+    for label, _, found in judged:
+        if found.message:
+            print(f"{label}:")
+            print(_indented(found.message))
     for line in _remarks(judged):
         print(line)
+
+
+def _indented(message: str) -> str:
+    """A message of one or more lines below its candidate's name, no wider than the terminal."""
+    lines = [
+        textwrap.fill(
+            line,
+            width=max(width(), 20),
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        for line in message.splitlines()
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 def _remarks(judged: list[tuple[str, Candidate, Evaluation]]) -> list[str]:

@@ -22,27 +22,6 @@ Verdict = Status | Literal["task_refused"]
 """What can be expected: an evaluation's status, or that the task itself is refused."""
 
 CHEATS: tuple[CheatClass, ...] = get_args(CheatClass)
-IN_CUDA: frozenset[CheatClass] = frozenset(
-    {
-        "batched_calls",
-        "pointer_cache",
-        "content_cache",
-        "stale_memory",
-        "reads_reference",
-        "poisons_reference",
-        "phase_detection",
-        "sabotaged_sampling",
-        "input_mutation",
-        "precision_downgrade",
-        "skipped_work",
-        "hard_coded",
-        "tolerance_abuse",
-        "cache_persistence",
-        "garbage",
-        "leak",
-    }
-)
-"""Classes that device code with a launch plan can be of; the others need host code."""
 
 _SUFFIXES: dict[str, CorpusDialect] = {".cu": "cuda", ".py": "kernelbench"}
 

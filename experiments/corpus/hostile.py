@@ -31,6 +31,7 @@ class HostileRun:
     """
 
     outcomes: list[Outcome] = field(default_factory=list)
+    hardware: str = ""
     seconds: float = 0.0
     left: list[str] = field(default_factory=list)
     memory_before: int | None = None
@@ -85,6 +86,7 @@ def run_hostile(
         if share == 0:
             continue
         with opened(factory, group.task) as evaluator:
+            found.hardware = found.hardware or str(evaluator.hardware)
             begin = time.monotonic()
             for number, one in enumerate(islice(cycle(group.exhibits), share)):
                 outcome = judge(evaluator, _Numbered.of(one, number))

@@ -13,7 +13,7 @@ from experiments.corpus.exhibits import DIALECTS, Exhibit
 from experiments.corpus.expectation import Outcome
 from experiments.corpus.tasks import task_of
 from mcts.domain import KernelTask, Policy
-from mcts.errors import InputError, RooftreeError
+from mcts.errors import RooftreeError, UnfairTask, WorldError
 from mcts.ports import Evaluator
 
 Factory = Callable[[KernelTask, Policy], Evaluator]
@@ -34,14 +34,21 @@ class Group:
 
 @dataclass(slots=True)
 class Study:
-    """What came of a run, and on what it ran."""
+    """What came of a run over the `planned` exhibits, and on what it ran."""
 
+    planned: tuple[Exhibit, ...] = ()
     outcomes: list[Outcome] = field(default_factory=list)
     hardware: str = ""
 
     @property
     def wrong(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.wrong]
+
+    @property
+    def left(self) -> list[str]:
+        """Names of the exhibits that nothing came of, because the run ended before them."""
+        judged = {outcome.exhibit.name for outcome in self.outcomes}
+        return [one.name for one in self.planned if one.name not in judged]
 
     @property
     def isolation(self) -> str:
@@ -62,9 +69,20 @@ def grouped(exhibits: Sequence[Exhibit]) -> list[Group]:
     ]
 
 
-def run(exhibits: Sequence[Exhibit], factory: Factory, *, on_progress: Say) -> Study:
-    """Judge every exhibit; a group whose task is refused has that for its verdict."""
-    study = Study()
+def run(
+    exhibits: Sequence[Exhibit],
+    factory: Factory,
+    *,
+    on_progress: Say,
+    keep: Callable[[Study], None] = lambda _study: None,
+    overdue: Callable[[], bool] = lambda: False,
+) -> Study:
+    """Judge every exhibit; a group whose task the gate refuses has that for its verdict.
+
+    `keep` gets the study after every group, one that was interrupted included. Once `overdue` says
+    so no other exhibit is begun. InputError of the factory, other than the gate's, ends the run.
+    """
+    study = Study(planned=tuple(exhibits))
     ready = []
     for one in exhibits:
         if absent := missing(one.needs):
@@ -74,7 +92,12 @@ def run(exhibits: Sequence[Exhibit], factory: Factory, *, on_progress: Say) -> S
         else:
             ready.append(one)
     for group in grouped(ready):
-        _run_group(group, factory, study, on_progress)
+        if overdue():
+            break
+        try:
+            _run_group(group, factory, study, on_progress, overdue)
+        finally:
+            keep(study)
     return study
 
 
@@ -119,29 +142,34 @@ def line(outcome: Outcome) -> str:
     return f"{mark:5} {outcome.exhibit.name}: {outcome.text}, {outcome.seconds:.1f} s{reason}{said}"
 
 
-def _run_group(group: Group, factory: Factory, study: Study, on_progress: Say) -> None:
+def _run_group(
+    group: Group, factory: Factory, study: Study, on_progress: Say, overdue: Callable[[], bool]
+) -> None:
     on_progress(f"task {group.task.name} ({group.task.dialect}), {len(group.exhibits)} exhibits")
     begin = time.monotonic()
+
+    def add(outcome: Outcome) -> None:
+        study.outcomes.append(outcome)
+        on_progress(line(outcome))
+
     try:
         with opened(factory, group.task) as evaluator:
             study.hardware = study.hardware or str(evaluator.hardware)
             on_progress(f"ready after {time.monotonic() - begin:.1f} s")
             for one in group.exhibits:
-                outcome = judge(evaluator, one)
-                study.outcomes.append(outcome)
-                on_progress(line(outcome))
-    except RooftreeError as error:
+                if overdue():
+                    return
+                add(judge(evaluator, one))
+    except (UnfairTask, WorldError) as error:
         # From the factory: the task is refused, or there is no evaluator to be had.
         judged = {outcome.exhibit.name for outcome in study.outcomes}
         for one in group.exhibits:
             if one.name not in judged:
-                outcome = _refused_task(one, error, time.monotonic() - begin)
-                study.outcomes.append(outcome)
-                on_progress(line(outcome))
+                add(_without_judge(one, error, time.monotonic() - begin))
 
 
-def _refused_task(exhibit: Exhibit, error: RooftreeError, seconds: float) -> Outcome:
-    refused = isinstance(error, InputError) and "task_refused" in exhibit.expect
+def _without_judge(exhibit: Exhibit, error: RooftreeError, seconds: float) -> Outcome:
+    refused = isinstance(error, UnfairTask) and "task_refused" in exhibit.expect
     return Outcome(
         exhibit=exhibit,
         verdict="task_refused" if refused else None,

@@ -1,10 +1,9 @@
-"""What a study found, as Markdown for the documentation and as JSON."""
+"""What a study found, as Markdown for the documentation and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from experiments.corpus.exhibits import DIALECTS
 from experiments.corpus.expectation import NEUTRAL, Outcome
@@ -18,7 +17,7 @@ _MEANING = {
 }
 
 
-def as_markdown(study: Study, *, command: str, hostile: HostileRun | None = None) -> str:
+def as_markdown(study: Study, *, command: str) -> str:
     """Head, one row per class, then every exhibit with its verdict."""
     parts = [
         "# The judge and its corpus",
@@ -32,8 +31,6 @@ def as_markdown(study: Study, *, command: str, hostile: HostileRun | None = None
         *_classes(study.outcomes),
         "",
     ]
-    if hostile is not None:
-        parts += [*_hostile(hostile), ""]
     for dialect in DIALECTS:
         parts += _every(dialect, study.outcomes)
     return "\n".join(parts).rstrip() + "\n"
@@ -43,18 +40,8 @@ def as_text(study: Study) -> str:
     """The table by class, the exhibits whose verdict is not right, and the sum."""
     lines = [*_classes(study.outcomes), ""]
     lines += [f"wrong: {one.exhibit.name}: {one.wrong}" for one in study.wrong]
+    lines += [f"left out: {', '.join(study.left)}"] if study.left else []
     return "\n".join([*lines, _summary(study)])
-
-
-def as_json(study: Study) -> dict[str, Any]:
-    """Every outcome, with what was expected of it."""
-    return {
-        "hardware": study.hardware,
-        "isolation": study.isolation,
-        "exhibits": len(study.outcomes),
-        "wrong": len(study.wrong),
-        "outcomes": [_entry(outcome) for outcome in study.outcomes],
-    }
 
 
 def hostile_text(run: HostileRun) -> str:
@@ -62,11 +49,19 @@ def hostile_text(run: HostileRun) -> str:
     return "\n".join(_hostile(run))
 
 
+def hostile_markdown(run: HostileRun, *, command: str) -> str:
+    """A hostile run as a page of its own."""
+    head = f"Printed by `{command}` on {datetime.now(UTC).date().isoformat()}."
+    lines = ["# Hostile candidates in a row", "", f"{head} Hardware: {run.hardware or 'none'}.", ""]
+    return "\n".join([*lines, *_hostile(run)]) + "\n"
+
+
 def _summary(study: Study) -> str:
     ran = [outcome for outcome in study.outcomes if not outcome.skipped]
     skipped = len(study.outcomes) - len(ran)
     said = f"{len(ran) - len(study.wrong)} of {len(ran)} verdicts are right"
-    return f"{said}; {skipped} exhibits were not run." if skipped else f"{said}."
+    said += f"; {skipped} exhibits were not run" if skipped else ""
+    return f"{said}; {len(study.left)} are left." if study.left else f"{said}."
 
 
 def _classes(outcomes: Sequence[Outcome]) -> list[str]:
@@ -141,25 +136,3 @@ def _memory(run: HostileRun) -> str:
         return "GPU memory could not be asked."
     before, after = run.memory_before / 2**20, run.memory_after / 2**20
     return f"GPU memory in use: {before:.0f} MiB before, {after:.0f} MiB after."
-
-
-def _entry(outcome: Outcome) -> dict[str, Any]:
-    exhibit = outcome.exhibit
-    return {
-        "name": exhibit.name,
-        "dialect": exhibit.dialect,
-        "task": exhibit.task,
-        "class": exhibit.kind,
-        "policy": exhibit.policy,
-        "expect": exhibit.expect,
-        "or_neutral": exhibit.or_neutral,
-        "verdict": outcome.verdict,
-        "cheat": outcome.cheat,
-        "speedup": outcome.speedup,
-        "speedup_low": outcome.speedup_low,
-        "isolation": outcome.isolation,
-        "seconds": round(outcome.seconds, 3),
-        "skipped": outcome.skipped,
-        "wrong": outcome.wrong,
-        "message": outcome.message[:2000],
-    }

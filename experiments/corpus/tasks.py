@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from experiments.corpus.exhibits import FOLDER, Exhibit
-from experiments.taskfiles import bundled, load_task
-from mcts.domain import Candidate, KernelTask, Policy, Workload
+from experiments.problems import problem_task
+from experiments.taskfiles import bundled, load_task, read_text
+from mcts.domain import KernelTask, Policy
 from mcts.errors import InputError
 
 PROBLEMS = FOLDER / "kernelbench" / "problems"
@@ -17,7 +16,8 @@ def task_of(exhibit: Exhibit) -> KernelTask:
     """The task of an exhibit, under its policy. InputError where there is none of that name."""
     if exhibit.dialect == "cuda":
         return cuda_task(exhibit.task)
-    return problem_task(PROBLEMS / f"{exhibit.task}.py", Policy.model_validate(exhibit.policy))
+    path = PROBLEMS / f"{exhibit.task}.py"
+    return problem_task(read_text(path), path, Policy.model_validate(exhibit.policy))
 
 
 def cuda_task(name: str) -> KernelTask:
@@ -27,19 +27,3 @@ def cuda_task(name: str) -> KernelTask:
     if folder is None:
         raise InputError(f"the corpus has no cuda task {name!r}, and none is bundled")
     return load_task(folder)
-
-
-def problem_task(path: Path, policy: Policy) -> KernelTask:
-    """A problem file as a task; its own model is the baseline."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    return KernelTask(
-        name=path.stem,
-        dialect="kernelbench",
-        baseline=Candidate(source=f"{text}\n\nModelNew = Model\n"),
-        reference=text,
-        workloads=(Workload(name="main", shape={}),),
-        policy=policy,
-    )

@@ -205,8 +205,11 @@ class JobFolder:
                 self.drop(ticket)
 
     def forget_run(self, mark: str) -> None:
-        """Withdraw what is queued of the run with this mark, and remove its answers."""
-        for ticket in self.queued():
+        """Remove all jobs and answers of the run with this mark, which waits for none.
+
+        Jobs in hand go too: they are second attempts at what another worker has answered.
+        """
+        for ticket in [*self.queued(), *self.taken()]:
             if ticket.job_id.startswith(mark):
                 self.drop(ticket)
         for name in files.names_in(self.path / "done"):

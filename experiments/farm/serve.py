@@ -273,7 +273,8 @@ class Worker:
 
 
 def _short(ticket: Ticket) -> str:
-    return ticket.job_id[:12]
+    """Enough of a job's id to tell it from the others of its run."""
+    return f"job-{ticket.job_id[-8:]}"
 
 
 def _words(answer: Answer) -> str:

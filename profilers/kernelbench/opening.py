@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import KernelTask
-from mcts.errors import InputError
+from mcts.errors import InputError, UnfairTask
 from profilers.kernelbench.clients import Oracle
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.settings import KernelBenchSettings
@@ -72,12 +72,12 @@ class OpenProblem:
             self._compile(oracle)
 
     def pass_gate(self) -> None:
-        """InputError for a task that proves nothing, unless it is to go on ungated."""
+        """UnfairTask for a task that proves nothing, unless it is to go on ungated."""
         self.say("the task gate: does the output depend on every input and weight?")
         report = self.oracle.ask("gate")
         refusals = tuple(str(text) for text in report["refusals"])
         if refusals and not self.settings.ungated:
-            raise InputError(
+            raise UnfairTask(
                 f"task {self.task.name} is no fair task: {'; '.join(refusals)} "
                 "(--ungated goes on all the same, and marks every result)"
             )

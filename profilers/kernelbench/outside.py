@@ -1,10 +1,10 @@
 """The judge's own clock: what a block took, as seen from another process.
 
-Whatever runs in the candidate's process can be forged there. The judge times from the moment at
-which inputs are put where the candidate could see them until its outputs are back, takes off what
-the same costs without a candidate, and compares the rest with the event times that are claimed.
-Work that the events do not show (on another stream, in a thread, while inputs are prepared, in an
-output that computes when it is read) is in that span all the same.
+Whatever runs in the candidate's process can be forged there. The judge times three steps of a block
+from outside: inputs put where the candidate can see them and copied, the calls, the outputs handed
+back. It takes off what each step costs without a candidate, and compares the rest with the event
+times that are claimed. Work that the events do not show (on another stream, in a thread, while
+inputs are copied, in an output that computes when it is read) is in one of the steps all the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 _SLACK = 1.1
 _UNEVEN = 1.3
+_COPY_SLACK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,50 @@ class Overhead:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """Microseconds of a block's steps, or what they cost by themselves."""
+
+    prepare_us: float
+    run_us: float
+    fetch_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """What each step costs without a candidate."""
+
+    prepare: Overhead
+    run: Overhead
+    fetch: Overhead
+
+    @classmethod
+    def fit(cls, samples: Sequence[tuple[int, Steps]]) -> Overheads:
+        """From so many calls and their steps."""
+        return cls(
+            prepare=Overhead.fit([(calls, steps.prepare_us) for calls, steps in samples]),
+            run=Overhead.fit([(calls, steps.run_us) for calls, steps in samples]),
+            fetch=Overhead.fit([(calls, steps.fetch_us) for calls, steps in samples]),
+        )
+
+    def span(self, events_us: Sequence[float], steps: Steps) -> Span:
+        """A block's claim beside what was seen beyond these costs.
+
+        All of it in the calls themselves; before and after them, where much data is copied, what is
+        more than the copies vary by.
+        """
+        calls = len(events_us)
+        excess = steps.run_us - self.run.of(calls)
+        for cost, us in ((self.prepare, steps.prepare_us), (self.fetch, steps.fetch_us)):
+            beyond = us - cost.of(calls)
+            if beyond > _COPY_SLACK * cost.of(calls) + 4 * cost.spread_us:
+                excess += beyond
+        return Span(tuple(events_us), excess_us=excess, spread_us=self.run.spread_us)
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """One timed block: the claimed event times of its calls, and what the judge saw beyond what the
-    span costs by itself; `spread_us` is how much that cost varies."""
+    block costs by itself; `spread_us` is how much that cost varies."""
 
     events_us: tuple[float, ...]
     excess_us: float

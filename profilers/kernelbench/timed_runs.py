@@ -126,6 +126,7 @@ class TimedRuns:
         self._calls: list[Sequence[Any]] = []
         self.shots: list[Shot] = []
         self._output_bytes: list[int] = []
+        self._reserved = 0
         self.moved_stream = False
         self.persisting_bytes = 0
         if self.on_device:
@@ -142,7 +143,7 @@ class TimedRuns:
         """Take the arguments of each timed call; what was prepared before is let go."""
         self.drop()
         self._calls = list(calls)
-        self._reserve()
+        self._reserved = max(self._reserved, len(self._calls))
         self.clock.synchronize()
 
     def warm(self) -> None:
@@ -151,6 +152,7 @@ class TimedRuns:
         How long it takes depends on the clocks that it raises.
         """
         gc.collect()
+        self._reserve()
         for _ in range(_WARM_UP_FLUSHES):
             self._flush()
         self.clock.synchronize()
@@ -259,7 +261,7 @@ class TimedRuns:
         if not self.on_device:
             return
         with contextlib.suppress(self._torch.OutOfMemoryError):
-            count = 2 * len(self._calls) + 2
+            count = 2 * self._reserved + 2
             blocks = [
                 self._torch.empty(size, dtype=self._torch.uint8, device=self._device)
                 for _ in range(count)

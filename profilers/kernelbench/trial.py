@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
 import time
@@ -17,7 +18,7 @@ from profilers.energy import Runners
 from profilers.kernelbench.clients import Oracle, Worker
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.libraries import forbidden_library
-from profilers.kernelbench.outside import Overhead, Span
+from profilers.kernelbench.outside import Overheads, Span, Steps
 from profilers.kernelbench.replies import (
     events_of,
     forged,
@@ -103,7 +104,7 @@ class Trial:
     twin: Worker | None = None
     doing: str = "being loaded"
     tally: Tally = field(init=False)
-    overhead: Overhead = field(init=False)
+    overheads: Overheads = field(init=False)
     _names: Iterator[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -112,22 +113,19 @@ class Trial:
 
     def calibrate(self) -> None:
         """Time what a span costs by itself; nothing of the candidate has run yet."""
-        samples: list[tuple[int, float]] = []
+        samples: list[tuple[int, Steps]] = []
         sizes = sorted({1, max(1, self.layout.calls // 2), self.layout.calls})
         with self._drawn(self.layout.calls) as ids:
             inputs = self._place(ids)
             outputs = self._baseline_outputs(ids)
             for count in sizes:
                 self._own("calibrate_prepare", calls=inputs[:count], outputs=outputs[:count])
+                self._own("calibrate_run", flush=True)
                 for number in range(_CALIBRATIONS + 1):
-                    begin = time.perf_counter_ns()
-                    placed = self._place(ids[:count])
-                    self._own("calibrate_prepare", calls=placed)
-                    self._own("calibrate_run", flush=True)
-                    self._own("calibrate_fetch", at=0)
+                    steps, _ = self._steps(ids[:count], prefix="calibrate_")
                     if number:  # the first of each size pays for what is set up once
-                        samples.append((count, (time.perf_counter_ns() - begin) / 1e3))
-        self.overhead = Overhead.fit(samples)
+                        samples.append((count, steps))
+        self.overheads = Overheads.fit(samples)
 
     def load(self, *, init: Any, seed: int) -> None:
         """Construct the candidate's model with the reference's weights."""
@@ -284,14 +282,9 @@ class Trial:
         """Time one block; its outputs are compared like any others, one of them `exactly`."""
         with self._drawn(calls) as ids, self._twins(calls):
             self.oracle.ask("prepare", ids=ids)
-            self.worker.ask("warm", timeout_s=self._deadline_s)
             first = secrets.randbits(1)
             before = self._baseline_run(calls) if first else None
-            begin = time.perf_counter_ns()
-            self.worker.ask("prepare", calls=self._place(ids), timeout_s=self._deadline_s)
-            ran = self.worker.ask("run", flush=True, repeats=1, timeout_s=self._batch_s(calls))
-            fetched = self.worker.ask("fetch", at=0, timeout_s=self._batch_s(calls))
-            span_us = (time.perf_counter_ns() - begin) / 1e3
+            steps, (ran, fetched) = self._steps(ids)
             if before is None:
                 before = self._baseline_run(calls)
             if not self.tally.late:  # else it is no result, and the outputs are known to be late
@@ -300,12 +293,26 @@ class Trial:
                 self._compare_timed(ids, outputs)
                 if exactly:
                     self._compare_exactly(ids, outputs)
-        span = Span(
-            events_us=events_of(ran, calls=calls),
-            excess_us=span_us - self.overhead.of(calls),
-            spread_us=self.overhead.spread_us,
-        )
-        return before, span
+        return before, self.overheads.span(events_of(ran, calls=calls), steps)
+
+    def _steps(
+        self, ids: Sequence[str], *, prefix: str = ""
+    ) -> tuple[Steps, tuple[dict[str, Any], dict[str, Any]]]:
+        """A block from outside: what each step took, and what `run` and `fetch` answered.
+
+        From the placing of the inputs on, nothing else is done until the outputs are back.
+        """
+        limit_s = self._batch_s(len(ids)) + self.settings.call_deadline_s
+        self.worker.ask("warm", timeout_s=limit_s)
+        marks = [time.perf_counter_ns()]
+        self.worker.ask(f"{prefix}prepare", calls=self._place(ids), timeout_s=limit_s)
+        marks.append(time.perf_counter_ns())
+        ran = self.worker.ask(f"{prefix}run", flush=True, repeats=1, timeout_s=limit_s)
+        marks.append(time.perf_counter_ns())
+        fetched = self.worker.ask(f"{prefix}fetch", at=0, timeout_s=limit_s)
+        marks.append(time.perf_counter_ns())
+        took = [(end - begin) / 1e3 for begin, end in itertools.pairwise(marks)]
+        return Steps(*took), (ran, fetched)
 
     @contextmanager
     def _twins(self, calls: int) -> Iterator[None]:

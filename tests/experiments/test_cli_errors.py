@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from experiments.cli import app
 from experiments.journal import SqliteJournal
+from mcts.errors import WorldError
 
 
 def rooftree(*words: object) -> Result:
@@ -104,6 +105,82 @@ def test_an_option_that_would_do_nothing_is_refused(toy_folder: Path) -> None:
     refused(done, "--api-base", "--model")
 
 
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--evaluator", "replay", "--baseline", "compile"), "--baseline compile"),
+        (("--evaluator", "gpu", "--baseline", "compile"), "--baseline compile"),
+        (("--evaluator", "replay", "--ungated"), "--ungated"),
+        (("--evaluator", "replay", "--unsafe"), "--unsafe"),
+        (("--evaluator", "replay:foo"), "replay takes no argument"),
+        (("--evaluator", "gpu:foo"), "gpu takes no argument"),
+        (("--evaluator", "spool:foo", "--recording", "a.json"), "--recording"),
+    ],
+)
+@pytest.mark.parametrize("command", ["optimize", "evaluate"])
+def test_an_option_the_evaluator_does_not_heed_is_refused(
+    toy_folder: Path, command: str, words: tuple[str, ...], part: str
+) -> None:
+    refused(rooftree(command, toy_folder, *words), part)
+
+
+def test_only_a_search_with_workers_elsewhere_waits_for_them(toy_folder: Path) -> None:
+    done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--wait", 5)
+    refused(done, "--wait is for --evaluator spool:DIR")
+
+
+def test_a_search_stops_waiting_for_a_first_worker_when_told_to(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float | None] = []
+
+    def waiting(*_: object, wait_s: float | None, **__: object) -> None:
+        waits.append(wait_s)
+        raise WorldError("no worker came")
+
+    monkeypatch.setattr("experiments.farm.evaluator.SpoolEvaluator", waiting)
+    words = ("optimize", toy_folder, "--evaluator", f"spool:{tmp_path / 'farm'}")
+    assert "no worker came" in rooftree(*words, "--wait", 1.5).stderr
+    rooftree(*words)
+    assert waits == [90, None]
+
+
+def test_a_task_that_looks_like_a_path_is_said_not_to_exist() -> None:
+    for given in ("some/folder", "problem.py", "tape.json", "tape.json.gz"):
+        refused(rooftree("optimize", given), f"{given} does not exist")
+    done = rooftree("optimize", "softly")
+    refused(done, "bundled tasks are")
+    assert "did you mean" not in done.stderr
+
+
+def test_python_is_no_candidate_of_a_cuda_task(toy_folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    refused(rooftree("evaluate", toy_folder, mine, "--evaluator", "gpu"), "mine.py", ".cu")
+
+
+def test_a_report_of_a_run_without_measurements_says_so_once(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    rooftree("optimize", toy_folder, "--evaluations", 2, "--out", run)
+    with sqlite3.connect(run / "run.sqlite") as connection:
+        connection.execute("DELETE FROM event WHERE seq > 1")
+    connection.close()
+    done = rooftree("report", run)
+    refused(done, "not measured its baseline")
+    assert done.stderr.count("nothing to show") == 1
+
+
+@pytest.mark.parametrize("command", ["evaluate", "optimize"])
+def test_help_is_whole_on_a_narrow_terminal(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = rooftree(command, "--help").stdout
+    assert "…" not in text
+    words = " ".join(text.replace("│", " ").split())
+    for policy in ("precision: task or tf32", "hidden_shapes: true or false."):
+        assert policy in words
+
+
 def test_what_the_file_system_refuses_is_one_line(toy_folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -173,7 +250,11 @@ def test_a_run_in_use_cannot_be_resumed_but_can_be_drawn(toy_folder: Path, tmp_p
 def test_a_replay_does_not_know_other_source(toy_folder: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.cu"
     mine.write_text((toy_folder / "kernel.cu").read_text().replace("2 * x", "x[i] + x"))
-    refused(rooftree("evaluate", toy_folder, mine, "--evaluator", "replay"), "--evaluator gpu")
+    done = rooftree("evaluate", toy_folder, mine, "--evaluator", "replay")
+    assert done.exit_code == 2
+    judging, error = done.stderr.splitlines()
+    assert judging == f"judging {mine}"
+    assert error.startswith("error: ") and "--evaluator gpu" in error
 
 
 def test_debug_lets_the_error_through() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +17,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
+from experiments.commands import judge
+from experiments.commands.ticking import ticking
+from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +28,7 @@ KEYS = {
     "speedup_low", "speedup_high", "evaluations", "unique", "failed", "stop_reason", "seconds",
     "run_dir", "tree_digest", "confirmed", "searched_speedup", "detectable", "objective",
     "energy_mj", "energy_low_mj", "energy_high_mj", "baseline_energy_mj", "isolation", "notes",
-    "refused",
+    "refused", "over",
 }  # fmt: skip
 
 
@@ -136,6 +142,76 @@ def test_tree_and_report_read_a_finished_run(toy_folder: Path, tmp_path: Path) -
     bad = rooftree("tree", tmp_path / "run", "-o", tmp_path / "tree.bmp")
     assert bad.exit_code == 2
     assert ".svg" in bad.stderr
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_run_that_cannot_take_its_first_step_leaves_no_folder(
+    toy_folder: Path, tmp_path: Path, exists: bool
+) -> None:
+    out = tmp_path / "run"
+    if exists:
+        out.mkdir()
+    done = optimize(toy_folder, out, "--objective", "energy")
+    assert done.exit_code == 2
+    assert "energy" in done.stderr and "resume" not in done.stderr
+    assert not out.exists()
+
+
+def test_a_single_candidate_is_announced_and_energy_only_where_it_takes_time(
+    toy_folder: Path,
+) -> None:
+    words = ("evaluate", toy_folder, "--evaluator", "replay", "--energy", "--json")
+    done = rooftree(*words)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines() == ["judging baseline"]
+    (row,) = json.loads(done.stdout)["candidates"]
+    assert row["over"] == "baseline" and row["energy"] is None and row["notes"]
+
+
+def test_a_long_message_stands_below_a_table_of_figures(
+    toy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = rooftree("evaluate", toy_folder, "--set", "BLOCK=512", "--evaluator", "replay")
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert " ".join(lines[1].split()) == "candidate status time, us speedup 95 % interval"
+    assert lines[2].split() == ["BLOCK=512", "compile_failed"]
+    assert lines[3:5] == ["BLOCK=512:", "  too many <registers>"]
+
+
+def test_messages_are_wrapped_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate = Candidate(source="x")
+    found = Evaluation(
+        candidate_id=candidate.id, status="compile_failed", message=f"{'word ' * 40}\n  at line 7"
+    )
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        judge._print_table([(f"{'deep/' * 30}kernel.cu", candidate, found)])
+    table, _, message = out.getvalue().partition("kernel.cu:\n")
+    assert max(len(line) for line in table.splitlines()[:-1]) <= 80
+    assert message.count("word") == 40
+    assert all(line.startswith("  ") and len(line) <= 80 for line in message.splitlines())
+
+
+def test_a_tick_comes_while_it_lasts_and_none_after() -> None:
+    said: list[str] = []
+    ticked = threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        if "so far" in text:
+            ticked.set()
+
+    with ticking("judging x", say, every_s=0.01) as go_on:
+        assert said[0] == "judging x"
+        assert ticked.wait(10)
+        go_on("measuring")
+        ticked.clear()
+        assert ticked.wait(10) and ticked.clear() is None and ticked.wait(10)
+    assert said[1].startswith("judging x, 0 s so far")
+    assert said[-1].startswith("measuring, ")
+    assert "ticking" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_run_left_before_its_journal_began_can_be_resumed(

@@ -14,13 +14,17 @@ from typing import Any
 
 import pytest
 
+from experiments.corpus import __main__ as command
 from experiments.corpus import canaries, tables
 from experiments.corpus.__main__ import main
-from experiments.corpus.exhibits import CHEATS, FOLDER, IN_CUDA, Exhibit, chosen, exhibits
+from experiments.corpus.exhibits import CHEATS, FOLDER, Exhibit, chosen, exhibits
 from experiments.corpus.expectation import NEUTRAL, Outcome
 from experiments.corpus.hostile import descendants, run_hostile
+from experiments.corpus.results import as_json, merged
 from experiments.corpus.study import grouped, missing, run
 from experiments.corpus.tasks import OWN_TASKS, PROBLEMS, task_of
+from experiments.problems import problem_task
+from experiments.taskfiles import read_text
 from mcts.domain import (
     Candidate,
     Evaluation,
@@ -35,11 +39,34 @@ from mcts.domain import (
     kernel_macros,
     parse_launch_plan,
 )
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, UnfairTask, WorldError
 
+ROOT = Path(__file__).resolve().parents[2]
 ALL = exhibits()
 CUDA = [one for one in ALL if one.dialect == "cuda"]
 KERNELBENCH = [one for one in ALL if one.dialect == "kernelbench"]
+IN_CUDA = frozenset(
+    {
+        "batched_calls",
+        "pointer_cache",
+        "content_cache",
+        "stale_memory",
+        "reads_reference",
+        "poisons_reference",
+        "phase_detection",
+        "sabotaged_sampling",
+        "input_mutation",
+        "precision_downgrade",
+        "skipped_work",
+        "hard_coded",
+        "tolerance_abuse",
+        "cache_persistence",
+        "garbage",
+        "leak",
+    }
+)
+"""Classes that device code with a launch plan can be of; the others need host code."""
+
 NOT_PYTHON = {"kernelbench/fault_syntax_error"}
 NO_MODEL = {*NOT_PYTHON, "kernelbench/fault_no_model"}
 
@@ -116,7 +143,7 @@ class Factory:
     def __call__(self, task: KernelTask, policy: Policy) -> Perfect:
         assert task.policy == policy
         if task.name in ("constant", "ignored_input", "random_output"):
-            raise InputError(f"task {task.name} is no fair task")
+            raise UnfairTask(f"task {task.name} is no fair task")
         self.made.append(Perfect(task, self.mistakes))
         return self.made[-1]
 
@@ -314,12 +341,105 @@ def test_one_evaluator_serves_all_exhibits_of_a_task_and_is_closed() -> None:
 
 def test_a_refused_task_is_a_verdict_only_where_one_was_expected() -> None:
     def refuses(task: KernelTask, policy: Policy) -> Perfect:
-        raise InputError("no fair task")
+        raise UnfairTask("no fair task")
 
     some = chosen(ALL, only=("degenerate_zeros", "honest_diagonal"))
     found = {one.exhibit.task: one for one in run(some, refuses, on_progress=silent).outcomes}
     assert found["constant"].verdict == "task_refused" and found["constant"].wrong is None
     assert found["diagonal"].verdict is None and found["diagonal"].wrong is not None
+
+
+def test_another_refusal_by_the_factory_is_no_verdict_and_ends_the_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuses(task: KernelTask, policy: Policy) -> Perfect:
+        raise InputError("no PyTorch")
+
+    assert main(["--only", "degenerate_zeros", "honest_plain"], factory=refuses) == 2
+    assert capsys.readouterr().err.count("no PyTorch") == 1
+
+
+def test_without_a_gpu_the_command_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: "no driver")
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.splitlines() == [
+        "error: exhibits of dialect cuda cannot be judged here: no driver"
+    ]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    line = f"{sys.executable} -m experiments.corpus --list | head -1; echo ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True)
+    assert found.stderr == "" and found.stdout.splitlines()[-1] == "0"
+
+
+def test_a_run_that_is_interrupted_keeps_what_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupts(task: KernelTask, policy: Policy) -> Perfect:
+        if task.name == "diagonal":
+            raise KeyboardInterrupt
+        return Perfect(task, {})
+
+    target = tmp_path / "c.json"
+    some = ["--only", "cuda/fault_trap", "honest_diagonal", "--json", str(target)]
+    assert main(some, factory=interrupts) == 130
+    assert f"{target} has what was judged before" in capsys.readouterr().err
+    kept = json.loads(target.read_text())
+    assert [entry["name"] for entry in kept["outcomes"]] == ["cuda/fault_trap"]
+    assert kept["left"] == ["kernelbench/honest_diagonal"]
+    assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_a_run_stops_before_the_exhibit_that_is_after_its_deadline() -> None:
+    some = chosen(ALL, only=("honest_plain", "honest_streams", "cuda/fault_trap"))
+    answers = iter([False] * 4 + [True] * 99)
+    study = run(some, Factory(), on_progress=silent, overdue=lambda: next(answers))
+    assert len(study.outcomes) == 2 and len(study.left) == 1 and not study.wrong
+
+
+def test_what_a_deadline_left_out_is_said_and_several_results_make_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two, both = (str(tmp_path / name) for name in ("one.json", "two.json", "both.json"))
+    names = ["cuda/fault_trap", "honest_plain"]
+    late = ["--only", *names, "--deadline", "0", "--json", one]
+    assert main(late, factory=Factory()) == 1
+    assert "left out: " in capsys.readouterr().out
+    assert main(["--only", names[0], "--json", one], factory=Factory()) == 0
+    wrong = Factory(kernelbench__honest_plain={"status": "timed_out"})
+    assert main(["--only", names[1], "--json", two], factory=wrong) == 1
+    assert main(["--merge", one, two, "--json", both, "--markdown", f"{both}.md"]) == 1
+    table = json.loads(Path(both).read_text())
+    assert (table["exhibits"], table["wrong"], table["left"]) == (2, 1, [])
+    assert (
+        "`python -m experiments.corpus --merge one.json two.json`" in Path(f"{both}.md").read_text()
+    )
+    assert main(["--only", names[1], "--json", two], factory=Factory()) == 0
+    assert main(["--merge", both, two]) == 0, "the later file counts"
+    assert "2 of 2 verdicts are right." in capsys.readouterr().out
+    Path(two).write_text("{}")
+    with pytest.raises(InputError, match="holds no study"):
+        merged([Path(two)], ALL)
+
+
+def test_a_study_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> None:
+    study = run(ALL, Factory(), on_progress=silent)
+    (tmp_path / "c.json").write_text(json.dumps(as_json(study)))
+    again = merged([tmp_path / "c.json"], ALL)
+    assert as_json(again)["outcomes"] == sorted(
+        as_json(study)["outcomes"], key=lambda entry: [one.name for one in ALL].index(entry["name"])
+    )
+    assert again.hardware == study.hardware and not again.left
+
+
+def test_a_problem_of_the_corpus_is_the_task_that_a_user_would_get() -> None:
+    one = next(one for one in KERNELBENCH if one.name == "kernelbench/honest_plain")
+    path = PROBLEMS / f"{one.task}.py"
+    assert task_of(one) == problem_task(read_text(path), path, Policy.model_validate(one.policy))
 
 
 def test_a_world_that_breaks_for_one_exhibit_does_not_stop_the_others() -> None:
@@ -381,9 +501,13 @@ def test_a_hostile_run_cycles_through_both_dialects_with_candidates_of_their_own
     assert len(set(judged)) == 45
     assert sum(found.verdicts.values()) == 45 and found.per_hour > 0
 
-    target = tmp_path / "hostile.json"
+    target, page = tmp_path / "hostile.json", tmp_path / "hostile.md"
     wrong = Factory(cuda__fault_trap={"status": "measured"})
-    assert main(["--hostile", "40", "--json", str(target)], factory=wrong) == 1
+    files = ["--json", str(target), "--markdown", str(page)]
+    assert main(["--hostile", "40", *files], factory=wrong) == 1
+    text = page.read_text()
+    assert "`python -m experiments.corpus --hostile 40`" in text and "cuda/fault_trap" in text
+    assert "Hardware: a device of the mind." in text
     assert "40 hostile candidates in a row" in capsys.readouterr().out
     assert set(json.loads(target.read_text())["wrong"]) == {"cuda/fault_trap"}
 
@@ -409,7 +533,7 @@ def test_tables_hold_every_exhibit_once() -> None:
     for one in ALL:
         row = f"| `{one.name.partition('/')[2]}` | {one.kind} |"
         assert row in text
-    assert len(tables.as_json(study)["outcomes"]) == len(ALL)
+    assert len(as_json(study)["outcomes"]) == len(ALL)
 
 
 # Candidates that need no GPU, run on the processor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments import ceilings as device
+from experiments import doctor
 from experiments.cli import app
 from experiments.commands import show
 from mcts.domain import Hardware
@@ -160,6 +162,45 @@ def test_every_measured_rate_is_shown() -> None:
     rows = device.beside(full, datasheet("NVIDIA H200"))
     assert sorted(row.measured or 0 for row in rows) == sorted(asdict(full).values())
     assert sum(row.ratio is not None for row in rows) == 4
+
+
+def torch_check() -> doctor.Check:
+    return next(check for check in doctor.examine() if check.name == "PyTorch")
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [
+        ("cuda: Optional[str] = '13.0'", "ok", "from sources, built for CUDA 13.0"),
+        ("cuda = '12.4'", "ok", "from sources, built for CUDA 12.4"),
+        ("cuda: Optional[str] = None", "note", "built without CUDA"),
+    ],
+)
+def test_pytorch_is_read_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, level: str, words: str
+) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise AssertionError('imported')\n")
+    (tmp_path / "torch" / "version.py").write_text(f"debug = False\n{line}\nhip = '6.1'\n")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(doctor, "_version", lambda _name: None)
+    found = torch_check()
+    assert found.level == level and words in found.detail
+
+
+def test_without_pytorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda _name: None)
+    monkeypatch.setattr(doctor, "has_module", lambda _name: False)
+    found = torch_check()
+    assert (found.level, found.detail.split(": ")[1]) == ("note", "pip install 'rooftree[torch]'")
+
+
+def test_what_load_inline_builds_with_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("profilers.toolchain.find_tool", lambda _name: None)
+    checks = {check.name: check for check in doctor.examine()}
+    for tool in ("nvcc", "c++"):
+        assert checks[tool].level == "note" and "load_inline" in checks[tool].detail
 
 
 def test_readers_of_reports_are_named() -> None:

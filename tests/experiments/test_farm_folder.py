@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 
 from experiments.farm.folder import JobFolder
 from experiments.farm.heart import Heart, Watch
-from experiments.farm.jobs import MAX_ATTEMPTS, Answer, Heartbeat, Job, Terms, Ticket, job_id
+from experiments.farm.jobs import (
+    MAX_ATTEMPTS,
+    Answer,
+    Heartbeat,
+    Job,
+    Terms,
+    Ticket,
+    job_id,
+    run_mark,
+)
 from mcts.domain import Candidate, Hardware
 from mcts.errors import InputError
 from tests.support.toy import toy_task
@@ -136,6 +145,24 @@ def test_giving_back_is_no_attempt_and_withdrawing_leaves_taken_jobs(folder: Job
     assert [folder.find(job.id) for job in jobs] == ["taken", None]
 
 
+def test_forgetting_a_run_leaves_nothing_of_it_and_all_of_the_others(folder: JobFolder) -> None:
+    jobs = [make_job(number) for number in range(4)]
+    others = [
+        make_job(number).model_copy(update={"id": f"job-{number + 1:08x}{0:024x}"})
+        for number in range(3)
+    ]
+    for job in (*jobs, *others):
+        folder.submit(job)
+    for job in (jobs[0], others[0], jobs[1]):
+        folder.take(Ticket(job.id), "w")
+    for job in (jobs[1], jobs[2], others[1]):
+        folder.answer(make_answer(job))
+    folder.forget_run(f"job-{0:08x}")
+    assert [folder.find(job.id) for job in jobs] == [None] * 4
+    assert [folder.find(job.id) for job in others] == ["taken", "queue", "queue"]
+    assert folder.is_done(others[1].id)
+
+
 def test_a_question_has_the_same_id_in_the_same_run_only() -> None:
     task = toy_task()
     asked: dict[str, Any] = {
@@ -156,7 +183,9 @@ def test_a_question_has_the_same_id_in_the_same_run_only() -> None:
         {"ordinal": 1},
     ]
     assert job_id(**asked) == job_id(**asked)
-    assert len({job_id(**{**asked, **change}) for change in [{}, *changed]}) == 6
+    ids = [job_id(**{**asked, **change}) for change in [{}, *changed]]
+    assert len(set(ids)) == 6
+    assert [id.startswith(run_mark("a")) for id in ids] == [True, False, True, True, True, True]
 
 
 # Who is alive.

@@ -160,6 +160,7 @@ def test_workers_killed_at_random_lose_no_job_and_answer_none_twice(tmp_path: Pa
             found = list(pool.map(ask, candidates()))
             assert workers.stdout is not None
             assert workers.stdout.readline() == "all killed\n"
+            assert len(list((path / "done").glob("job-*"))) == JOBS + 1
         _, words = workers.communicate(timeout=60)
     assert workers.returncode == 0, words
     toy = ToyEvaluator()
@@ -173,7 +174,6 @@ def test_workers_killed_at_random_lose_no_job_and_answer_none_twice(tmp_path: Pa
     )
     assert max(first.values()) == 1, "a job was answered twice"
     assert any("is queued again" in line for line in lines), "no kill met a job"
-    assert len(list((path / "done").glob("job-*"))) == JOBS + 1
     assert list((path / "broken").iterdir()) == []
     assert folder.queued() == []
 

@@ -7,19 +7,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.farm.bench import UnfitMachine
 from experiments.farm.evaluator import SpoolEvaluator
 from experiments.farm.folder import JobFolder
 from experiments.farm.heart import Heart
 from experiments.farm.jobs import Terms, Ticket, hardware_kind
 from experiments.farm.serve import serve
 from experiments.taskfiles import load_task
-from mcts.domain import Candidate, Evaluation, Hardware, KernelTask
+from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.optimize import Budget, Optimizer, Result
 from mcts.ports import Confirmer, EnergyMeter, Evaluator
@@ -152,13 +153,33 @@ def test_it_can_what_the_workers_can(path: Path) -> None:
 
 def test_a_resumed_run_finds_its_answers_without_any_worker(path: Path) -> None:
     toy = ToyEvaluator()
-    with working(path, toy), closing(spool(path, run_id="r")) as first:
+    with (
+        suppress(KeyboardInterrupt),
+        working(path, toy),
+        closing(spool(path, run_id="r")) as first,
+    ):
         seen = first.evaluate(WORKING)
+        raise KeyboardInterrupt
     with closing(spool(path, run_id="r")) as again:
         assert again.hardware == first.hardware
         assert again.evaluate(WORKING) == seen
     assert len(toy.calls) == 1
     assert list((path / "queue").iterdir()) == []
+
+
+def test_a_run_that_ends_normally_takes_its_answers_with_it(path: Path) -> None:
+    toy = ToyEvaluator()
+    with working(path, toy), closing(spool(path, run_id="other")) as other:
+        other.evaluate(WORKING)
+        kept = {place.name for place in (path / "done").iterdir()}
+        with suppress(KeyboardInterrupt), closing(spool(path, run_id="r")) as interrupted:
+            interrupted.evaluate(toy_task().baseline)
+            raise KeyboardInterrupt
+        assert len(list((path / "done").iterdir())) == 4
+        with closing(spool(path, run_id="r")) as resumed:
+            resumed.evaluate(WORKING)
+        assert {place.name for place in (path / "done").iterdir()} == kept
+    assert list((path / "done").iterdir()) == []
 
 
 def test_a_resumed_run_waits_for_its_job_instead_of_asking_again(path: Path) -> None:
@@ -209,9 +230,9 @@ def test_another_worker_takes_over_and_the_late_answer_is_dropped(path: Path) ->
             assert asked.result().measured
         gate.open.set()
         assert slow.heard("another worker had answered before")
+        assert len(list((path / "done").iterdir())) == 2
     slow.stop.set()
     assert slow.join() == 0
-    assert len(list((path / "done").iterdir())) == 2
     assert list((path / "taken").iterdir()) == []
 
 
@@ -267,6 +288,28 @@ def test_a_task_that_cannot_be_prepared_is_the_submitters_to_mend(path: Path) ->
 
     with working(path, faulty), pytest.raises(InputError, match="baseline of this task fails"):
         spool(path)
+
+
+def test_a_machine_that_cannot_judge_a_task_leaves_it_to_others(path: Path) -> None:
+    lines: list[str] = []
+
+    def unfit(task: KernelTask) -> Evaluator:
+        if task.name == "other":
+            return ToyEvaluator()
+        raise UnfitMachine("no PyTorch here")
+
+    other = toy_task().model_copy(update={"name": "other"})
+    with working(path, unfit) as (worker,), ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(spool, path, on_progress=lines.append)
+        assert worker.heard("cannot judge its task: no PyTorch here; jobs of this task are left")
+        assert [ticket.attempt for ticket in JobFolder(path).queued()] == [1]
+        with closing(spool(path, other)) as fits:
+            assert fits.evaluate(WORKING).measured
+        assert until(lambda: any("leaves it to others: no PyTorch here" in one for one in lines))
+        assert not asked.done()
+        with working(path, ToyEvaluator()), closing(asked.result()) as evaluator:
+            assert evaluator.evaluate(WORKING).measured
+    assert worker.code == 0
 
 
 def test_a_worker_on_other_hardware_leaves_the_tasks_jobs_and_says_so(path: Path) -> None:
@@ -485,6 +528,71 @@ def test_the_command_answers_from_a_recording_and_refuses_to_pretend_a_gpu(
     monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: "no driver")
     with pytest.raises(InputError, match="no job can be measured here: no driver"):
         command.worker(path)
+
+
+def test_a_recording_that_cannot_be_read_stops_the_worker_before_it_takes_a_job(
+    path: Path, tmp_path: Path
+) -> None:
+    from experiments.commands.worker import worker
+
+    with pytest.raises(InputError, match="absent"):
+        worker(path, recording=tmp_path / "absent.json.gz")
+    assert not path.exists()
+
+
+def test_a_recording_of_another_task_is_not_the_submitters_to_mend(
+    toy_folder: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from experiments.commands.worker import worker
+
+    (tape,) = (toy_folder / "recordings").iterdir()
+    task = load_task(toy_folder).model_copy(update={"summary": "another state of it"})
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(spool, path, task)
+        assert until(lambda: path.exists() and bool(JobFolder(path).queued()))
+        code = pool.submit(worker, path, drain=True, recording=tape)
+        with working(path, ToyEvaluator()):
+            asked.result().close()
+        assert code.result() == 0
+
+
+@pytest.mark.parametrize(
+    ("dialect", "level", "unsafe", "problem"),
+    [
+        ("kernelbench", "process", False, "nothing here would isolate"),
+        ("kernelbench", "process", True, None),
+        ("kernelbench", "partial", False, None),
+        ("cuda", "process", False, None),
+        ("space", "full", False, "--recording"),
+    ],
+)
+def test_what_a_machine_lacks_is_found_before_a_task_is_prepared(
+    monkeypatch: pytest.MonkeyPatch, dialect: str, level: str, unsafe: bool, problem: str | None
+) -> None:
+    from experiments.commands import worker as command
+
+    lacking = {"landlock": "absent"} if level != "full" else {}
+    isolation = Isolation.model_validate({"level": level, "missing": lacking})
+    monkeypatch.setattr("profilers.sandbox.probe.probe", lambda: isolation)
+    monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: None)
+    task = toy_task().model_copy(update={"dialect": dialect})
+    found = command.machine_problem(task, device=0, unsafe=unsafe)
+    assert found is None if problem is None else problem in (found or "")
+
+
+def test_a_missing_pytorch_is_the_machines_for_pytorch_tasks_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from experiments.commands import worker as command
+
+    def no_torch(device: int, torch: bool = False) -> str | None:
+        return "no PyTorch" if torch else None
+
+    monkeypatch.setattr(command, "gpu_problem", no_torch)
+    task = toy_task().model_copy(update={"dialect": "cuda"})
+    problem = task.model_copy(update={"dialect": "kernelbench"})
+    assert command.machine_problem(task, device=0, unsafe=True) is None
+    assert command.machine_problem(problem, device=0, unsafe=True) == "no PyTorch"
 
 
 # The whole loop.

@@ -205,7 +205,7 @@ def test_the_closing_words_tell_both_speedups_and_how_well_they_are_known(
     assert "confirmed; 1 of 1 finalist held" in text
     assert f", {0.9 * searched:.2f}x over the baseline's" in text
     for words in (
-        "differences from 0.40% can be told from none",
+        "smallest difference this run can resolve: 0.40 %",
         "12.34 mJ per call (12.1 to 12.5), the baseline's 20 mJ, 0.62 of it",
         "isolation     partial (without landlock)",
         "refused       1 side_stream",
@@ -225,6 +225,36 @@ def test_json_holds_the_confirmed_speedup_and_the_searched_one(result: Result) -
     assert found["energy_low_mj"] <= found["energy_mj"] <= found["energy_high_mj"]
     assert found["refused"] == {"side_stream": 1}
     assert (found["objective"], found["isolation"]) == ("time", "partial (without landlock)")
+
+
+def over(result: Result, baseline: str) -> Result:
+    """`result` with its speedups over `baseline`."""
+
+    def renamed(node: NodeRecord) -> NodeRecord:
+        if node.evaluation is None or node.evaluation.timing is None:
+            return node
+        timing = node.evaluation.timing.model_copy(update={"baseline": baseline})
+        return replace(node, evaluation=node.evaluation.model_copy(update={"timing": timing}))
+
+    return replace(result, nodes=tuple(map(renamed, result.nodes)))
+
+
+def test_another_baseline_is_named_wherever_the_speedup_is(result: Result, tmp_path: Path) -> None:
+    seen = over(result, "torch.compile")
+    outputs = write_outputs(tmp_path, FACTS, seen)
+    assert "x over torch.compile's " in closing_words(FACTS, seen, outputs, tmp_path)[0]
+    assert as_json(FACTS, seen, tmp_path)["over"] == "torch.compile"
+    assert f"node {seen.best.id}, over torch.compile</div>" in page(seen)
+    assert as_json(FACTS, result, tmp_path)["over"] == "baseline"
+    assert ", over" not in page(result)
+
+
+def test_the_best_pytorch_candidate_is_kept_as_python(result: Result, tmp_path: Path) -> None:
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "problem.py").touch()
+    outputs = write_outputs(tmp_path, FACTS, result)
+    assert outputs.best_source == tmp_path / "best" / "kernel.py"
+    assert outputs.best_source.is_file()
 
 
 def test_the_page_tells_what_was_confirmed_and_how_it_was_held(

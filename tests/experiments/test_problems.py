@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.config import RunConfig
+from experiments.misfits import check_proposer
 from experiments.problems import problem_task, read_policy
 from experiments.rundir import create
 from experiments.taskfiles import find_task
@@ -118,6 +119,41 @@ def test_energy_of_a_replay_is_refused_before_anything_is_run(tmp_path: Path) ->
     )  # fmt: skip
     assert done.exit_code == 2
     assert "energy" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--model", "some/model"), ("--evaluator", "spool:farm")])
+def test_a_search_that_nobody_could_propose_for_is_refused(
+    problem: Path, words: tuple[str, ...]
+) -> None:
+    done = rooftree("optimize", problem, *words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: no bundled proposer writes PyTorch candidates yet")
+
+
+def test_a_plug_ins_proposer_may_write_pytorch(problem: Path) -> None:
+    task = find_task(str(problem)).task
+    check_proposer(task, "mine")
+    with pytest.raises(InputError, match="rooftree evaluate"):
+        check_proposer(task, "llm")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("record", "PROBLEM"), "recordings are of tunables; a PyTorch candidate has none"),
+        (("evaluate", "PROBLEM", "mine.cu"), ".py with a ModelNew"),
+        (("evaluate", "PROBLEM", "--set", "A=1"), "--set is for tunables of .cu candidates"),
+        (("evaluate", "PROBLEM", "mine.py", "--set", "A=1"), "--set is for tunables of .cu"),
+        (("evaluate", "PROBLEM", "--evaluator", "replay"), "measured with --evaluator gpu"),
+    ],
+)
+def test_what_a_problem_has_not_is_refused_in_one_line(
+    problem: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = rooftree(*(problem if word == "PROBLEM" else word for word in words))
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line and "rooftree record" not in line
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is here")

@@ -8,7 +8,7 @@ import pytest
 
 from profilers.kernelbench.layout import ALIGNMENT, Layout
 from profilers.kernelbench.libraries import forbidden_library, is_library, library_share
-from profilers.kernelbench.outside import OutsideClock, Overhead, Span
+from profilers.kernelbench.outside import OutsideClock, Overhead, Overheads, Span, Steps
 from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_refusal, passes
 
 CLOCK = OutsideClock()
@@ -63,6 +63,18 @@ def test_a_clock_that_varies_is_given_room() -> None:
     assert CLOCK.disagreement(wild) is None
     assert CLOCK.resolves(steady)
     assert not CLOCK.resolves(wild)
+
+
+def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
+    cost = Overhead(fixed_us=10_000.0, per_call_us=0.0, spread_us=50.0)
+    overheads = Overheads(prepare=cost, run=cost, fetch=cost)
+    events = (3.0,) * 10
+    honest = overheads.span(events, Steps(10_400.0, 10_030.0, 9_800.0))
+    early = overheads.span(events, Steps(14_000.0, 10_030.0, 10_000.0))
+    late = overheads.span(events, Steps(10_000.0, 10_030.0, 14_000.0))
+    assert honest.excess_us == pytest.approx(30.0)
+    assert early.excess_us == pytest.approx(4030.0)
+    assert late.excess_us == pytest.approx(4030.0)
 
 
 def test_overhead_is_a_line_over_the_calls() -> None:
