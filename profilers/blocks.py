@@ -259,12 +259,13 @@ class BlockTimer:
 def merged(
     held: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What comparisons of two rounds found together, output by output."""
+    """What comparisons of some rounds found together, output by output; `rounds` says how many."""
     return [_both(before, after) for before, after in zip(held, found, strict=True)]
 
 
 def _both(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     together = {**after, **({"first": before["first"]} if before["mismatches"] else {})}
+    together["rounds"] = before.get("rounds", 1) + after.get("rounds", 1)
     for name in ("mismatches", "nans"):
         together[name] = before[name] + after[name]
     for name in ("max_error", "worst_ratio"):

@@ -16,7 +16,7 @@ from profilers.blame import fault_text, may_be_the_worlds, needs_a_probe
 from profilers.building import Built, Failed
 from profilers.cases import CaseFiles
 from profilers.clocks import Batch, Clocks, batch_sizes
-from profilers.precision import worst_excess
+from profilers.precision import Excess, timed_excess, worst_excess
 from profilers.processes import ChildGone
 from profilers.settings import GpuSettings
 
@@ -142,17 +142,19 @@ class Judge:
             ((workload.name, run) for workload, run in findings.checked if not run.get("label")),
             tf32=self._task.policy.precision == "tf32",
         )
-        found = verdict.verification(self._task, findings.checked, excess=excess)
-        findings.verification = found
-        if excess is not None and excess.share > 1:
-            refusal = Refusal(cheat="precision_downgrade", evidence=str(excess))
-            raise Failed(
-                "refused",
-                f"computed in a lower precision than the task's: {excess}",
-                build=findings.build,
-                verification=found,
-                refusal=refusal,
-            )
+        findings.verification = verdict.verification(self._task, findings.checked, excess=excess)
+        _refuse_excess(excess, findings)
+
+    def _check_timed_precision(self, findings: Findings, answer: dict[str, Any]) -> None:
+        """The same of timed outputs: exact while it is verified is not exact."""
+        timed = self._task.timed_workload
+        runs = [
+            run
+            for workload, run in findings.checked
+            if workload.name == timed.name and not run.get("label")
+        ]
+        tf32 = self._task.policy.precision == "tf32"
+        _refuse_excess(timed_excess(timed.name, answer["outputs"], runs, tf32=tf32), findings)
 
     def _time(self, findings: Findings, settings: GpuSettings) -> dict[str, Any]:
         findings.doing = "being timed"
@@ -164,6 +166,7 @@ class Judge:
         )
         assert findings.verification is not None
         self._conclude_timing(findings, answer, answer["damaged"])
+        self._check_timed_precision(findings, answer)
         return answer
 
     def _calls_s(self, settings: GpuSettings) -> float:
@@ -249,6 +252,17 @@ class Judge:
             build=findings.build,
             verification=findings.verification,
             timing=timing,
+        )
+
+
+def _refuse_excess(excess: Excess | None, findings: Findings) -> None:
+    if excess is not None and excess.share > 1:
+        raise Failed(
+            "refused",
+            f"computed in a lower precision than the task's: {excess}",
+            build=findings.build,
+            verification=findings.verification,
+            refusal=Refusal(cheat="precision_downgrade", evidence=str(excess)),
         )
 
 

@@ -68,6 +68,35 @@ def worst_excess(
     return max(found, key=lambda excess: excess.share, default=None)
 
 
+def timed_excess(
+    workload: str,
+    timed: Sequence[Mapping[str, Any]],
+    checked: Iterable[Mapping[str, Any]],
+    *,
+    tf32: bool = False,
+) -> Excess | None:
+    """The same of timed outputs, whose errors are against the baseline's own outputs.
+
+    The honest errors are those of the verified runs `checked` of the same workload: a candidate
+    that is only exact while it is verified errs more than both together.
+    """
+    runs = [run for run in checked if run.get("honest")]
+    if not runs:
+        return None
+    pooled = [
+        ({"outputs": [_one_round(output) for output in timed], "honest": run["honest"]})
+        for run in runs
+    ]
+    return worst_excess(((workload, run) for run in pooled), tf32=tf32)
+
+
+def _one_round(output: Mapping[str, Any]) -> dict[str, Any]:
+    """An output's sums over many rounds, as those of a typical one."""
+    rounds = output.get("rounds", 1)
+    sums = ("square_error", "square_expected")
+    return {**output, **{name: [value / rounds for value in output[name]] for name in sums}}
+
+
 def half_ulp(dtype: str, expected_dtype: str, magnitude: float, *, tf32: bool = False) -> float:
     """Half the distance between neighbours of `magnitude` in the coarser of the two types."""
     mantissa = min(_MANTISSA[dtype], _MANTISSA[expected_dtype])

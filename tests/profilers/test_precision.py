@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profilers.precision import REGIONS, half_ulp, worst_excess
+from profilers.precision import REGIONS, half_ulp, timed_excess, worst_excess
 
 COUNT = 6400
 
@@ -81,3 +81,25 @@ def test_a_lucky_case_of_the_baseline_does_not_set_the_bar() -> None:
 def test_integers_have_no_precision() -> None:
     assert worst_excess([("main", run(1.0, 1.0, 0.0, dtype="int32"))]) is None
     assert worst_excess([]) is None
+
+
+def timed(error: float, rounds: int) -> list[dict[str, Any]]:
+    """A timed output, its sums over so many rounds."""
+    (output,) = run(error, 1.0, 0.0)["outputs"]
+    sums = {name: [rounds * value for value in output[name]] for name in ("square_error",)}
+    wanted = [rounds * value for value in output["square_expected"]]
+    return [{**output, **sums, "square_expected": wanted, "rounds": rounds}]
+
+
+@pytest.mark.parametrize("rounds", [1, 25])
+def test_exact_only_while_it_is_verified_is_not_exact(rounds: int) -> None:
+    verified = [run(1e-6, 1.0, 1e-6), run(1e-6, 1.0, 2e-6)]
+    honest = timed_excess("main", timed(3e-6, rounds), verified)
+    assert honest is not None and honest.share < 1
+    half = timed_excess("main", timed(5e-4, rounds), verified)
+    assert half is not None and half.share > 1
+
+
+def test_without_honest_errors_nothing_is_said_of_timed_ones() -> None:
+    bare = {"outputs": run(1e-6, 1.0, 1e-6)["outputs"]}
+    assert timed_excess("main", timed(5e-4, 3), [bare]) is None
