@@ -37,7 +37,7 @@ class CandidateBench:
         self._dummies: list[list[Any]] = []
         self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
-        self._bindings = guards.Bindings()
+        self._bindings = guards.Bindings(self._runs.clock)
 
     @property
     def candidate(self) -> LoadedCandidate:

@@ -46,12 +46,16 @@ def problem(cheat: CheatClass, evidence: str) -> Problem:
 
 
 class Bindings:
-    """What timing and comparing rest on, as it was before the candidate's code was there."""
+    """What timing and comparing rest on, as it was before the candidate's code was there.
 
-    def __init__(self) -> None:
+    `objects` are watched as well: their attributes, and what dictionaries among these hold.
+    """
+
+    def __init__(self, *objects: object) -> None:
+        watched = [*_watched(), *(each for one in objects for each in _attributes(one))]
         self._bound = [
             (cheat, where, owner, name, vars_of(owner, name))
-            for cheat, where, owner, name in _watched()
+            for cheat, where, owner, name in watched
         ]
 
     def problems(self) -> list[Problem]:
@@ -95,6 +99,20 @@ def _watched() -> Iterator[tuple[CheatClass, str, Any, str]]:
         if module is not None:
             yield "patched_harness", "sys.modules", sys.modules, path
             yield from _own_functions(module)
+
+
+def _attributes(instance: object) -> Iterator[tuple[CheatClass, str, Any, str]]:
+    """What an object could be made to do other things by: methods set on it, functions it holds."""
+    kind = type(instance)
+    held = vars(instance)
+    for name in vars(kind):
+        if isinstance(vars(kind)[name], FunctionType):
+            yield "patched_timer", kind.__name__, held, name
+    for name, value in held.items():
+        if isinstance(value, dict):
+            yield from (("patched_timer", f"{kind.__name__}.{name}", value, one) for one in value)
+        elif callable(value):
+            yield "patched_timer", kind.__name__, held, name
 
 
 def _own_functions(module: ModuleType) -> Iterator[tuple[CheatClass, str, Any, str]]:

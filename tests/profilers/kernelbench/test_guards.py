@@ -13,6 +13,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.kernelbench import guards, timed_runs  # noqa: E402
+from profilers.kernelbench.clocks import HostClock  # noqa: E402
 from profilers.serving import Refusal  # noqa: E402
 from tests.support.worker_judge import PLAIN, Judge, cheats, forward  # noqa: E402
 
@@ -284,3 +285,11 @@ def test_threads_that_stay_are_usual_after_a_moment() -> None:
     assert time.monotonic() - begin < 30
     stop.set()
     waiting.join()
+
+
+def test_a_clock_that_is_made_to_lie_is_seen() -> None:
+    clock = HostClock()
+    bindings = guards.Bindings(clock)
+    assert bindings.problems() == []
+    clock.us = lambda begin, end: 0.5  # type: ignore[method-assign]
+    assert [found["cheat"] for found in bindings.problems()] == ["patched_timer"]
