@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ALIGNMENT = 256
-_COPIES = 6
-"""Slab, oracle and worker each hold inputs and outputs of every call, the outputs twice."""
+_COPIES = 8
+"""Slab, oracle, worker and its twin each hold inputs and outputs of every call, outputs twice."""
 
 
 @dataclass(frozen=True, slots=True)
