@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +29,12 @@ class Refused(Exception):
         self.sticky = sticky
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A reply, and how long it took by the judge's clock."""
-
-    reply: dict[str, Any]
-    us: float
-
-
-def ask(channel: Channel, message: Message, *, timeout_s: float) -> Answer:
+def ask(channel: Channel, message: Message, *, timeout_s: float) -> dict[str, Any]:
     """One request. Refused where the other side says no, ChildGone where it was lost."""
-    begin = time.perf_counter_ns()
     reply = channel.request(message, timeout_s=timeout_s)
-    us = (time.perf_counter_ns() - begin) / 1e3
     if not reply["ok"]:
         raise Refused(str(reply["kind"]), str(reply["message"]), sticky=bool(reply["sticky"]))
-    return Answer(reply, us)
+    return reply
 
 
 class Oracle:
@@ -59,10 +47,6 @@ class Oracle:
         self.slab_bytes = (0, 0)
 
     def ask(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> dict[str, Any]:
-        return self.timed(op, timeout_s=timeout_s, **fields).reply
-
-    def timed(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> Answer:
-        """A request with the time it took by the judge's clock."""
         try:
             return ask(self._child, {"op": op, **fields}, timeout_s=timeout_s)
         except Refused as refused:
@@ -106,10 +90,6 @@ class Worker:
         return self._channel.isolation
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
-        return self.timed(op, timeout_s=timeout_s, **fields).reply
-
-    def timed(self, op: str, *, timeout_s: float, **fields: Any) -> Answer:
-        """A request with the time it took by the judge's clock."""
         return ask(self._channel, {"op": op, **fields}, timeout_s=timeout_s)
 
     def start(self, oracle: Oracle, *, device: int | str, timeout_s: float) -> None:

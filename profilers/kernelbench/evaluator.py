@@ -31,9 +31,12 @@ from profilers.kernelbench.building import Builder, BuiltModule
 from profilers.kernelbench.clients import NURSERY, ORACLE, Refused, Worker
 from profilers.kernelbench.conclusions import UnderWay, judged, lost, refused, said_no
 from profilers.kernelbench.opening import OpenProblem
+from profilers.kernelbench.rounds import rounds_of
 from profilers.kernelbench.settings import KernelBenchSettings
-from profilers.kernelbench.trial import Times, Trial, rounds_of
+from profilers.kernelbench.timing import Timer, Times
+from profilers.kernelbench.trial import Trial
 from profilers.kernelbench.verdicts import Unfaithful
+from profilers.kernelbench.verifying import Verifier
 from profilers.locks import GpuLock
 from profilers.metering import with_energy
 from profilers.nursery import Nursery
@@ -267,12 +270,13 @@ class KernelBenchEvaluator:
         for number in range(max(1, pairs)):
             with self._trial(candidate, settings, with_twin=pairs > 0) as trial:
                 under_way.trial = trial
-                trial.calibrate()
+                verifier = Verifier(trial)
+                timer = Timer(trial, verifier)
                 self._load(trial, candidate)
-                trial.verify(self._rounds())
+                verifier.verify(self._rounds())
                 if number == 0 and self._must_be_own(candidate):
                     trial.trace()
-                each.append(trial.time())
+                each.append(timer.time())
         times = Times.pooled(each) if pairs else each[0]
         baseline = "torch.compile" if self.settings.compiled else "eager PyTorch"
         return judged(candidate, trial, times, baseline=baseline, floor_us=self._problem.floor_us)
