@@ -12,7 +12,6 @@ from profilers.kernelbench.honest import Reference
 from profilers.kernelbench.model_state import precision
 from profilers.kernelbench.timed_runs import Shot, TimedRuns, device_name
 from profilers.kernelbench.trees import mapped
-from profilers.kernelbench.values import Place
 
 _COPY_BYTES = 2**30
 _COPIES = 15
@@ -46,6 +45,9 @@ class Baseline:
 
     def prepare(self, calls: Sequence[Sequence[Any]]) -> None:
         self._runs.prepare(calls)
+
+    def warm(self) -> None:
+        """Have the device raise its clocks."""
         self._runs.warm()
 
     def run(self, *, flush: bool) -> list[float]:
@@ -58,10 +60,6 @@ class Baseline:
         reference = self._reference
         with precision(tf32=self._tf32), reference.settled(), reference.blamed("forward"):
             self._runs.burn(self._function, calls)
-
-    def coded(self, place: Place) -> list[Any]:
-        """The outputs of the last run, coded."""
-        return self._runs.fetch(place)
 
     def outputs(self) -> list[Any]:
         """The outputs of the last run, as they stood right behind each call."""

@@ -19,22 +19,24 @@ from profilers.kernelbench.importing import set_environment
 from profilers.kernelbench.scatter import Scatter
 from profilers.kernelbench.timed_runs import Shot, TimedRuns, device_name, same_bytes
 from profilers.kernelbench.tracing import kernels_of
-from profilers.kernelbench.values import TensorSpec, decode, leaves
+from profilers.kernelbench.values import TensorSpec, decode
 from profilers.serving import Refusal
 
 
 class CandidateBench:
     """A device, two slabs, and the candidate that is tried there."""
 
-    def __init__(self, device: int | str, *, inputs: Slab, outputs: Slab) -> None:
+    def __init__(
+        self, device: int | str, *, inputs: Slab, outputs: Slab, reserve_bytes: int = 0
+    ) -> None:
         import torch
 
         self._inputs, self._outputs = inputs, outputs
         self._device = torch.device(device_name(device))
         self._runs = TimedRuns(device)
+        self._runs.reserve(reserve_bytes)
         self._scatter = Scatter(self._device)
         self._taken: list[Taken] = []
-        self._dummies: list[list[Any]] = []
         self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
         self._bindings = guards.Bindings(self._runs.clock)
@@ -45,40 +47,9 @@ class CandidateBench:
             raise Refusal("internal", "no candidate was loaded")
         return self._candidate
 
-    def calibrate_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What `prepare` does; with outputs, those are made as specified for what follows."""
-        import torch
-
-        self._only_without_candidate()
-        self._prepare(request["calls"])
-        if "outputs" not in request:
-            return {}
-        self._dummies = [
-            [
-                torch.zeros(spec.span, dtype=getattr(torch, spec.dtype), device=self._device)
-                .as_strided(spec.shape, spec.strides)
-                for _, spec in leaves(coded)
-            ]
-            for coded in request["outputs"]
-        ]  # fmt: skip
-        return {}
-
-    def calibrate_run(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What `run` does, with nothing done in the calls."""
-        self._only_without_candidate()
-        ready = iter(self._dummies)
-        return {"events_us": self._runs.run(lambda *_: next(ready), flush=request["flush"])}
-
-    def calibrate_fetch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What `fetch` does, with the outputs made beforehand."""
-        self._only_without_candidate()
-        return self._fetch(request["at"])
-
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Execute the file, construct the model and give it the reference's weights."""
         self._only_without_candidate()
-        self._dummies = []
-        self._runs.drop()
         set_environment(request.get("environment", {}))
         begin = time.perf_counter()
         candidate = LoadedCandidate(Path(request["path"]), request["module"], self._runs.clock)

@@ -92,12 +92,39 @@ class Worker:
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         return ask(self._channel, {"op": op, **fields}, timeout_s=timeout_s)
 
-    def start(self, oracle: Oracle, *, device: int | str, timeout_s: float) -> None:
-        """Take the GPU and the shared memory; nothing of the candidate has run yet."""
+    def start(
+        self, oracle: Oracle, *, device: int | str, reserve_bytes: int, timeout_s: float
+    ) -> None:
+        """Take the GPU, so much of its memory and what is shared, before there is a candidate."""
         assert oracle.slabs is not None, "the oracle has made no slabs"
         self._channel.send_descriptors(oracle.slabs)
         inputs, outputs = oracle.slab_bytes
-        self.ask("start", device=device, inputs=inputs, outputs=outputs, timeout_s=timeout_s)
+        self.ask(
+            "start", device=device, inputs=inputs, outputs=outputs, reserve_bytes=reserve_bytes,
+            timeout_s=timeout_s,
+        )  # fmt: skip
 
     def kill(self) -> None:
         self._channel.kill()
+
+
+class Twin:
+    """The baseline in a process of the same kind as a candidate's, and as fresh.
+
+    WorldError where it is lost: it does nothing of its own accord. Refused with kind "memory" where
+    a candidate beside it has taken the device's memory.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+        try:
+            return self._worker.ask(op, timeout_s=timeout_s, **fields)
+        except Refused as refused:
+            if refused.kind == "memory":
+                text = f"the baseline finds no memory on the device beside it: {refused}"
+                raise Refused("memory", text, sticky=False) from None
+            raise WorldError(f"the baseline failed beside a candidate: {refused}") from None
+        except ChildGone as gone:
+            raise WorldError(f"the baseline's process was lost: {gone} {gone.output}") from None

@@ -17,6 +17,9 @@ from profilers.processes import ChildGone
 from profilers.statistics import detectable_effect, median_blocked, speedup_blocked, widened
 
 _FLOOR_FACTOR = 0.85
+_HINDERED = 1.25
+_HINDERED_US = 5.0
+_ENOUGH_BLOCKS = 6
 # Seen on an H200, models against themselves: up to 0.6 us off at 15 us, 0.15 % at 3 ms and more.
 _PLACEMENT_US = 0.7
 _PLACEMENT_SHARE = 0.002
@@ -47,10 +50,20 @@ class UnderWay:
 
 
 def judged(
-    candidate: Candidate, trial: Trial, times: Times, *, baseline: str, floor_us: float
+    candidate: Candidate,
+    trial: Trial,
+    times: Times,
+    *,
+    baseline: str,
+    floor_us: float,
+    usual_us: float | None,
 ) -> Evaluation:
-    """The verdict on a candidate whose results are right: measured, or a suspect timing."""
+    """The verdict on a candidate whose results are right: measured, or a suspect timing.
+
+    `usual_us` is what the baseline takes where no candidate is beside it.
+    """
     clock = OutsideClock(slack_us=trial.settings.clock_slack_us)
+    times = undisturbed(times, clock)
     reason = clock.disagreement(times.spans)
     if trial.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
@@ -60,7 +73,12 @@ def judged(
             f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
             f"the outputs once ({floor_us:.4g} us)"
         )
-    if reason is not None and timing.host_us is not None:
+    if reason is None and usual_us and timing.baseline_us > _HINDERED * usual_us + _HINDERED_US:
+        reason = (
+            f"the baseline took {timing.baseline_us:.4g} us beside it and {usual_us:.4g} us before "
+            "it came: something hinders the baseline"
+        )
+    elif reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
     if reason is None and clock.uneven(times.spans):
         trial.tally.notes.append("its calls take unequal times: their mean is reported")
@@ -74,6 +92,19 @@ def judged(
         verification=trial.tally.verification(),
         timing=timing,
     )
+
+
+def undisturbed(times: Times, clock: OutsideClock) -> Times:
+    """Without one block, where the clocks disagree over that block alone.
+
+    The host was busy elsewhere, or the candidate cheated once: either way it counts for nothing.
+    """
+    if times.processes > 1 or len(times.spans) < _ENOUGH_BLOCKS:
+        return times
+    rest = times.without(clock.strangest(times.spans))
+    if clock.disagreement(times.spans) is None or clock.disagreement(rest.spans) is not None:
+        return times
+    return rest
 
 
 def resolution(time_us: float) -> float:

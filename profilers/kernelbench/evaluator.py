@@ -28,7 +28,7 @@ from profilers.building import Failed
 from profilers.device import Gpu, find_gpu
 from profilers.energy import Runners
 from profilers.kernelbench.building import Builder, BuiltModule
-from profilers.kernelbench.clients import NURSERY, ORACLE, Refused, Worker
+from profilers.kernelbench.clients import NURSERY, ORACLE, Refused, Twin, Worker
 from profilers.kernelbench.conclusions import UnderWay, judged, lost, refused, said_no
 from profilers.kernelbench.opening import OpenProblem
 from profilers.kernelbench.rounds import rounds_of
@@ -93,6 +93,7 @@ class KernelBenchEvaluator:
         self._lock = threading.RLock()
         self._closers: list[Callable[[], None]] = []
         self._gpu: Gpu | None = None
+        self._usual_us: float | None = None
         try:
             self._open()
         except BaseException:
@@ -210,7 +211,7 @@ class KernelBenchEvaluator:
                 f"the model of {self.task.name} fails as its own candidate "
                 f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
             )
-        self._call_s = timing.baseline_us / 1e6
+        self._call_s, self._usual_us = timing.baseline_us / 1e6, timing.baseline_us
 
     def _memory_bytes(self) -> int:
         if self._gpu is not None and self._gpu.hardware.memory_bytes:
@@ -268,39 +269,35 @@ class KernelBenchEvaluator:
         """Verified and timed, as often as asked; the verdict where nothing was raised."""
         each: list[Times] = []
         for number in range(max(1, pairs)):
-            with self._trial(candidate, settings, with_twin=pairs > 0) as trial:
+            with self._trial(candidate, settings) as trial:
                 under_way.trial = trial
                 verifier = Verifier(trial)
-                timer = Timer(trial, verifier)
                 self._load(trial, candidate)
                 verifier.verify(self._rounds())
                 if number == 0 and self._must_be_own(candidate):
                     trial.trace()
-                each.append(timer.time())
+                each.append(Timer(trial, verifier).time())
         times = Times.pooled(each) if pairs else each[0]
         baseline = "torch.compile" if self.settings.compiled else "eager PyTorch"
-        return judged(candidate, trial, times, baseline=baseline, floor_us=self._problem.floor_us)
+        return judged(
+            candidate, trial, times, baseline=baseline, floor_us=self._problem.floor_us,
+            usual_us=self._usual_us,
+        )  # fmt: skip
 
     @contextmanager
-    def _trial(
-        self, candidate: Candidate, settings: KernelBenchSettings, *, with_twin: bool = False
-    ) -> Iterator[Trial]:
-        """A candidate's build and a fresh worker for it; one with the baseline beside it if asked.
-
-        torch.compile is timed in the oracle, which alone has compiled it.
-        """
+    def _trial(self, candidate: Candidate, settings: KernelBenchSettings) -> Iterator[Trial]:
+        """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
         oracle = self._problem.oracle
         built = self._builder.build(candidate)
         with ExitStack() as held:
             worker = held.enter_context(self._worker(built, settings))
-            twin = None
-            if with_twin and not self.settings.compiled:
-                own = self._builder.build(self.task.baseline)
-                twin = held.enter_context(self._worker(own, settings))
-                self._load_twin(twin, own, settings)
+            own = self._builder.build(self.task.baseline)
+            twin = Twin(held.enter_context(self._worker(own, settings)))
+            self._load_twin(twin, own, settings)
             yield Trial(
                 oracle=oracle,
                 worker=worker,
+                twin=twin,
                 layout=self._problem.layout,
                 settings=settings,
                 tolerance=self.task.tolerance,
@@ -310,7 +307,6 @@ class KernelBenchEvaluator:
                 text=built.text,
                 environment=built.environment,
                 frozen_weights=self._frozen_weights,
-                twin=twin,
             )
 
     @contextmanager
@@ -328,7 +324,10 @@ class KernelBenchEvaluator:
         try:
             try:
                 worker.start(
-                    self._problem.oracle, device=self._device, timeout_s=settings.start_deadline_s
+                    self._problem.oracle,
+                    device=self._device,
+                    reserve_bytes=self._problem.layout.process_bytes,
+                    timeout_s=settings.start_deadline_s,
                 )
             except (ChildGone, Refused) as error:
                 raise WorldError(
@@ -338,16 +337,13 @@ class KernelBenchEvaluator:
         finally:
             worker.kill()
 
-    def _load_twin(self, twin: Worker, own: BuiltModule, settings: KernelBenchSettings) -> None:
+    def _load_twin(self, twin: Twin, own: BuiltModule, settings: KernelBenchSettings) -> None:
         weights = self._problem.oracle.ask("weights", seed=None)["weights"]
-        try:
-            twin.ask(
-                "load", path=str(own.source), init=self._problem.facts["init"], weights=weights,
-                seed=0, environment=own.environment, module="baseline_twin",
-                timeout_s=settings.load_deadline_s,
-            )  # fmt: skip
-        except (ChildGone, Refused) as error:
-            raise WorldError(f"the problem's own model could not be loaded: {error}") from None
+        twin.ask(
+            "load", path=str(own.source), init=self._problem.facts["init"], weights=weights,
+            seed=0, environment=own.environment, module="baseline_twin",
+            timeout_s=settings.load_deadline_s,
+        )  # fmt: skip
 
     def _load(self, trial: Trial, candidate: Candidate) -> None:
         trial.load(init=self._problem.facts["init"], seed=seed_from("construct", candidate.id))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ALIGNMENT = 256
+_PADS = 2**28
 _COPIES = 8
 """Slab, oracle, worker and its twin each hold inputs and outputs of every call, outputs twice."""
 
@@ -40,6 +41,15 @@ class Layout:
     def outputs_bytes(self) -> int:
         """Room for every call's outputs, and for two snapshots of one call."""
         return max(2, self.calls) * self.outputs
+
+    @property
+    def process_bytes(self) -> int:
+        """What a process needs to run and compare all calls, its weights included.
+
+        Blocks between inputs beside the inputs; outputs, their copies, and what comparing takes.
+        """
+        pads = min(self.calls * self.inputs, _PADS)
+        return self.weights + self.calls * (self.inputs + 5 * self.outputs // 2) + pads
 
     def input_at(self, call: int) -> int:
         return self.weights + call * self.inputs

@@ -2,15 +2,16 @@
 
 Whatever runs in the candidate's process can be forged there. The judge times three steps of a block
 from outside: inputs put where the candidate can see them and copied, the calls, the outputs handed
-back. It takes off what each step costs without a candidate, and compares the rest with the event
-times that are claimed. Work that the events do not show (on another stream, in a thread, while
-inputs are copied, in an output that computes when it is read) is in one of the steps all the same.
+back. The baseline does the same steps in a process of the same kind, in turns with the candidate;
+what its steps take beyond its own calls is what steps cost by themselves. Work that the candidate's
+events do not show (on another stream, in a thread, while inputs are copied, in an output that
+computes when it is read) is in one of its steps all the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -19,138 +20,149 @@ import numpy as np
 _SLACK = 1.1
 _UNEVEN = 1.3
 _COPY_SLACK = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Overhead:
-    """What a span costs without a candidate: a line over the calls, and how much it varies."""
-
-    fixed_us: float
-    per_call_us: float
-    spread_us: float
-
-    @classmethod
-    def fit(cls, samples: Sequence[tuple[int, float]]) -> Overhead:
-        """Least squares over (calls, microseconds); with one number of calls, all is fixed.
-
-        The spread is the root mean square of the residuals.
-        """
-        calls, us = [float(count) for count, _ in samples], [us for _, us in samples]
-        if len(set(calls)) < 2:
-            found = cls(fixed_us=median(us), per_call_us=0.0, spread_us=0.0)
-        else:
-            slope, start = np.polyfit(calls, us, 1)
-            found = cls(fixed_us=float(start), per_call_us=max(0.0, float(slope)), spread_us=0.0)
-        rest = [value - found.of(count) for count, value in zip(calls, us, strict=True)]
-        spread = math.sqrt(fmean(value * value for value in rest))
-        return cls(found.fixed_us, found.per_call_us, spread)
-
-    def of(self, calls: float) -> float:
-        return self.fixed_us + self.per_call_us * calls
+_STANDARD_ERRORS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Microseconds of a block's steps, or what they cost by themselves."""
+    """Microseconds of a block's steps."""
 
     prepare_us: float
     run_us: float
     fetch_us: float
 
+    @property
+    def copies_us(self) -> float:
+        return self.prepare_us + self.fetch_us
+
+    @property
+    def total_us(self) -> float:
+        return self.copies_us + self.run_us
+
 
 @dataclass(frozen=True, slots=True)
-class Overheads:
-    """What each step costs without a candidate."""
+class Side:
+    """The event times of a block's calls, and what its steps took by the judge's clock."""
 
-    prepare: Overhead
-    run: Overhead
-    fetch: Overhead
-
-    @classmethod
-    def fit(cls, samples: Sequence[tuple[int, Steps]]) -> Overheads:
-        """From so many calls and their steps."""
-        return cls(
-            prepare=Overhead.fit([(calls, steps.prepare_us) for calls, steps in samples]),
-            run=Overhead.fit([(calls, steps.run_us) for calls, steps in samples]),
-            fetch=Overhead.fit([(calls, steps.fetch_us) for calls, steps in samples]),
-        )
-
-    def span(self, events_us: Sequence[float], steps: Steps) -> Span:
-        """A block's claim beside what was seen beyond these costs.
-
-        All of it in the calls themselves; before and after them, where much data is copied, what is
-        more than the copies vary by.
-        """
-        calls = len(events_us)
-        excess = steps.run_us - self.run.of(calls)
-        for cost, us in ((self.prepare, steps.prepare_us), (self.fetch, steps.fetch_us)):
-            beyond = us - cost.of(calls)
-            if beyond > _COPY_SLACK * cost.of(calls) + 4 * cost.spread_us:
-                excess += beyond
-        return Span(tuple(events_us), excess_us=excess, spread_us=self.run.spread_us)
+    events_us: tuple[float, ...]
+    steps: Steps
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One timed block: the claimed event times of its calls, and what the judge saw beyond what the
-    block costs by itself; `spread_us` is how much that cost varies."""
+    """One block of as many calls on either side; the events of `candidate` are a claim."""
 
-    events_us: tuple[float, ...]
-    excess_us: float
-    spread_us: float
+    candidate: Side
+    baseline: Side
 
     @property
     def calls(self) -> int:
-        return len(self.events_us)
+        return len(self.candidate.events_us)
+
+
+Part = Callable[[Steps], float]
+
+
+def _run_us(steps: Steps) -> float:
+    return steps.run_us
+
+
+def _total_us(steps: Steps) -> float:
+    return steps.total_us
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What one part of the steps says: microseconds a call, and how far that may be off."""
+
+    outside_us: float
+    slack_us: float
+
+    def exceeds(self, claimed_us: float) -> bool:
+        return self.outside_us > _SLACK * claimed_us + self.slack_us
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideClock:
-    """Compares spans with what they claim.
+    """Compares spans with what they claim, all calls taken together.
 
     The clocks agree where neither counts more than a tenth beyond the other, and `slack_us` a call
-    and four standard errors besides.
+    and four standard errors besides; where copies count, a twentieth of what those take as well,
+    for two processes copy at speeds of their own.
     """
 
     slack_us: float = 5.0
 
     def call_us(self, spans: Sequence[Span]) -> float:
-        """Microseconds a call by the judge's clock: the median over spans, never below zero."""
-        return max(0.0, median(span.excess_us / span.calls for span in spans))
+        """Microseconds a call by the judge's clock, never below zero."""
+        run, total = self._view(spans, _run_us), self._total(spans)
+        seen = total if total.exceeds(self.claimed_us(spans)) else run
+        return max(0.0, run.outside_us, seen.outside_us)
 
     def claimed_us(self, spans: Sequence[Span]) -> float:
-        """Microseconds a call by the events: the median over spans of their means.
-
-        Means, because work of many calls may be done in one of them.
-        """
-        return median(fmean(span.events_us) for span in spans)
-
-    def slack(self, spans: Sequence[Span]) -> float:
-        """How far the clocks may lie apart, microseconds a call, beside their tenth."""
-        errors = [span.spread_us / span.calls for span in spans]
-        return self.slack_us + 4 * fmean(errors) / math.sqrt(len(spans))
+        """Microseconds a call by the events: their mean, as one call may do the work of many."""
+        return fmean(us for span in spans for us in span.candidate.events_us)
 
     def resolves(self, spans: Sequence[Span]) -> bool:
         """Whether calls are long enough for this clock to say anything about them."""
-        return self.call_us(spans) > self.slack(spans)
+        return self.call_us(spans) > self._view(spans, _run_us).slack_us
 
     def uneven(self, spans: Sequence[Span]) -> bool:
         """Whether a typical call says little about all of them."""
-        typical = median(us for span in spans for us in span.events_us)
+        typical = median(us for span in spans for us in span.candidate.events_us)
         return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
 
     def disagreement(self, spans: Sequence[Span]) -> str | None:
         """Why the claimed times cannot be believed, or None where both clocks agree."""
-        claimed, outside = self.claimed_us(spans), self.call_us(spans)
-        slack = self.slack(spans)
-        if outside > _SLACK * claimed + slack:
+        claimed = self.claimed_us(spans)
+        run = self._view(spans, _run_us)
+        if run.exceeds(claimed) or self._total(spans).exceeds(claimed):
             return (
-                f"the clocks disagree: a call took {outside:.4g} us by the judge's clock, "
-                f"{claimed:.4g} us by the CUDA events of the candidate's process"
+                f"the clocks disagree: a call took {self.call_us(spans):.4g} us by the judge's "
+                f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
             )
-        if claimed > _SLACK * outside + slack:
+        if claimed > _SLACK * run.outside_us + run.slack_us:
             return (
                 f"the CUDA events of the candidate's process count {claimed:.4g} us for a call "
-                f"that took {outside:.4g} us by the judge's clock"
+                f"that took {max(0.0, run.outside_us):.4g} us by the judge's clock"
             )
         return None
+
+    def strangest(self, spans: Sequence[Span]) -> int:
+        """Which block lies farthest from what its events claim."""
+
+        def off_us(span: Span) -> float:
+            apart = span.candidate.steps.total_us - span.baseline.steps.total_us
+            return abs(apart - sum(span.candidate.events_us) + sum(span.baseline.events_us))
+
+        return max(range(len(spans)), key=lambda index: off_us(spans[index]))
+
+    def _total(self, spans: Sequence[Span]) -> _View:
+        """With the copies before and after the calls."""
+        view = self._view(spans, _total_us)
+        calls = sum(span.calls for span in spans)
+        copies = sum(span.baseline.steps.copies_us for span in spans) / calls
+        return _View(view.outside_us, view.slack_us + _COPY_SLACK * copies)
+
+    def _view(self, spans: Sequence[Span], part: Part) -> _View:
+        calls = sum(span.calls for span in spans)
+        costs = [part(span.baseline.steps) - sum(span.baseline.events_us) for span in spans]
+        took = sum(part(span.candidate.steps) for span in spans)
+        error = scatter_us([span.calls for span in spans], costs) * math.sqrt(2 * len(spans))
+        return _View(
+            outside_us=(took - sum(costs)) / calls,
+            slack_us=self.slack_us + _STANDARD_ERRORS * error / calls,
+        )
+
+
+def scatter_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
+    """The standard deviation of what blocks cost about a line over their calls.
+
+    About their mean where all have as many calls, and 0 where there are too few to tell.
+    """
+    order = 1 if len(set(calls)) > 1 else 0
+    freedom = len(calls) - order - 1
+    if freedom < 1:
+        return 0.0
+    fitted = np.polyval(np.polyfit(calls, costs_us, order), calls)
+    return float(np.sqrt(np.square(np.subtract(costs_us, fitted)).sum() / freedom))

@@ -194,6 +194,11 @@ class ProblemBench:
         self._baseline.prepare([self._scattered(draw.inputs) for draw in draws])
         return {"held_bytes": self._held()}
 
+    def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """Have the device raise its clocks."""
+        self._baseline.warm()
+        return {}
+
     def _scattered(self, inputs: list[Any]) -> list[Any]:
         """Copies at fresh addresses, as a candidate gets its inputs; large ones as they are."""
         total = sum(room_for(tensor) for _, tensor in tensors(inputs))
@@ -210,18 +215,6 @@ class ProblemBench:
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Time the baseline on what is prepared."""
         return {"events_us": self._baseline.run(flush=request["flush"])}
-
-    def fetch(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """How the outputs of the last run would lie one after another; they stay here."""
-        at = 0
-
-        def place(tensor: Any) -> Any:
-            nonlocal at
-            spec = spec_of(tensor, at)
-            at = aligned(spec.offset + spec.bytes)
-            return spec
-
-        return {"outputs": self._baseline.coded(place)}
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the baseline again and again, for a meter to watch."""

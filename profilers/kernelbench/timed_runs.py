@@ -18,6 +18,9 @@ from profilers.kernelbench.values import Place, encode, span
 
 _FLUSH_BYTES = 512 * 2**20
 """At least; reading so much takes longer than a host needs to enqueue most calls."""
+_SMALL_BYTES = 2**19
+_SMALL_PIECES = 64
+"""The allocator keeps memory for tensors below 1 MiB apart."""
 _WARM_UP_FLUSHES = 48  # some milliseconds of traffic, so that an idle device raises its clocks
 
 
@@ -125,8 +128,6 @@ class TimedRuns:
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._calls: list[Sequence[Any]] = []
         self.shots: list[Shot] = []
-        self._output_bytes: list[int] = []
-        self._reserved = 0
         self.moved_stream = False
         self.persisting_bytes = 0
         if self.on_device:
@@ -143,7 +144,6 @@ class TimedRuns:
         """Take the arguments of each timed call; what was prepared before is let go."""
         self.drop()
         self._calls = list(calls)
-        self._reserved = max(self._reserved, len(self._calls))
         self.clock.synchronize()
 
     def warm(self) -> None:
@@ -152,20 +152,38 @@ class TimedRuns:
         How long it takes depends on the clocks that it raises.
         """
         gc.collect()
-        self._reserve()
-        for _ in range(_WARM_UP_FLUSHES):
-            self._flush()
+        self._traffic()
         self.clock.synchronize()
+
+    def reserve(self, size: int) -> None:
+        """Have the allocator hold `size` bytes in one piece, as far as there is memory.
+
+        What is timed then never waits for the driver's memory, and data lies alike in every process
+        that reserves as much before it does anything else.
+        """
+        if not self.on_device:
+            return
+        with contextlib.suppress(self._torch.OutOfMemoryError):
+            piece = self._torch.empty(size, dtype=self._torch.uint8, device=self._device)
+            small = [
+                self._torch.empty(_SMALL_BYTES, dtype=self._torch.uint8, device=self._device)
+                for _ in range(min(_SMALL_PIECES, size // _SMALL_BYTES))
+            ]
+            del piece, small
 
     def run(self, function: Callable[..., Any], *, flush: bool, repeats: int = 1) -> list[float]:
         """Call `function` on all that is prepared, `repeats` times; microseconds of each call.
 
+        With `flush`, behind some milliseconds of traffic: after a pause an H200 is slower by a
+        tenth for three or four, and the host is well ahead of the device when those are over.
         The outputs of the last repeat stay in `shots`. Raises what the function raises, and
         CudaError.
         """
         times: list[float] = []
         for _ in range(repeats):
             self.shots = []
+            if flush:
+                self._traffic()
             self.shots = self._shoot(function, self._calls, flush=flush)
             times += [shot.us for shot in self.shots]
         return times
@@ -173,10 +191,6 @@ class TimedRuns:
     def once(self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool) -> Shot:
         """One call, made like every timed one."""
         return self._shoot(function, [arguments], flush=flush)[0]
-
-    def fetch(self, place: Place) -> list[Any]:
-        """Coded outputs of every call of the last `run`, as they stood right behind each call."""
-        return [shot.coded(place) for shot in self.shots]
 
     def changed(self) -> list[int]:
         """Calls whose outputs were changed after they were over, though nothing reuses them.
@@ -226,12 +240,11 @@ class TimedRuns:
         for shot in shots:
             # The clock behind events ticks; a call below one tick still took some time.
             shot.us = max(self.clock.us(shot.begin, shot.end), 1e-3)
-        self._output_bytes = (
-            [copy.numel() * copy.element_size() for copy in shots[-1].copies if copy is not None]
-            if shots
-            else []
-        )
         return shots
+
+    def _traffic(self) -> None:
+        for _ in range(_WARM_UP_FLUSHES):
+            self._flush()
 
     def _flush(self) -> None:
         """Read more than L2 holds, which leaves nothing there that must be written back."""
@@ -255,19 +268,6 @@ class TimedRuns:
         if tensor.device.type == "meta" or not has_storage(tensor):
             return None
         return self._clone(tensor.detach())
-
-    def _reserve(self) -> None:
-        """Have the allocator hold what the outputs will need, so that no call waits for memory."""
-        if not self.on_device:
-            return
-        with contextlib.suppress(self._torch.OutOfMemoryError):
-            count = 2 * self._reserved + 2
-            blocks = [
-                self._torch.empty(size, dtype=self._torch.uint8, device=self._device)
-                for _ in range(count)
-                for size in self._output_bytes
-            ]
-            del blocks
 
 
 @contextlib.contextmanager

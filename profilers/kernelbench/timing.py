@@ -6,14 +6,14 @@ import itertools
 import random
 import secrets
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcts.domain import Refusal
 from profilers.building import Failed
-from profilers.kernelbench.outside import Overheads, Span, Steps
+from profilers.kernelbench.clients import Twin, Worker
+from profilers.kernelbench.outside import Side, Span, Steps
 from profilers.kernelbench.replies import events_of, outputs_of, problems_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial
@@ -21,12 +21,10 @@ from profilers.kernelbench.verdicts import Unfaithful, complaint, passes
 from profilers.kernelbench.verifying import Verifier
 from profilers.statistics import speedup_blocked
 
-_CALIBRATIONS = 5
-
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Paired samples in microseconds, block by block, and the spans behind the candidate's.
+    """Paired samples in microseconds, block by block, and the spans behind them.
 
     `processes` is how many pairs of fresh processes they come from.
     """
@@ -35,6 +33,14 @@ class Times:
     candidate: tuple[tuple[float, ...], ...]
     spans: tuple[Span, ...]
     processes: int = 1
+
+    def without(self, block: int) -> Times:
+        """The same less one block, of a single pair of processes."""
+
+        def rest(blocks: Sequence[Any]) -> tuple[Any, ...]:
+            return (*blocks[:block], *blocks[block + 1 :])
+
+        return Times(rest(self.baseline), rest(self.candidate), rest(self.spans))
 
     @classmethod
     def pooled(cls, each: Sequence[Times]) -> Times:
@@ -48,33 +54,13 @@ class Times:
 
 
 class Timer:
-    """Times the candidate of a trial; made, with what that costs by itself, before it is loaded.
-
-    Raises what the trial's methods raise.
-    """
+    """Times a trial's candidate against its baseline. Raises what the trial's methods raise."""
 
     def __init__(self, trial: Trial, verifier: Verifier) -> None:
         self._trial, self._verifier = trial, verifier
-        self._overheads = self._calibrated()
-
-    def _calibrated(self) -> Overheads:
-        """Time what a span costs by itself; nothing of the candidate has run yet."""
-        samples: list[tuple[int, Steps]] = []
-        sizes = sorted({1, max(1, self._trial.layout.calls // 2), self._trial.layout.calls})
-        with self._trial.drawn(self._trial.layout.calls) as ids:
-            inputs = self._trial.place(ids)
-            outputs = self._baseline_outputs(ids)
-            for count in sizes:
-                self._own("calibrate_prepare", calls=inputs[:count], outputs=outputs[:count])
-                self._own("calibrate_run", flush=True)
-                for number in range(_CALIBRATIONS + 1):
-                    steps, _ = self._steps(ids[:count], prefix="calibrate_")
-                    if number:  # the first of each size pays for what is set up once
-                        samples.append((count, steps))
-        return Overheads.fit(samples)
 
     def time(self) -> Times:
-        """Blocks of paired calls: both models on the same fresh inputs, in random order.
+        """Blocks of paired calls: both models on fresh inputs, in random order.
 
         Where weights may change, they do so before some of the blocks: a candidate that keeps what
         it made of them is right in verification only for as long as it thinks it is watched.
@@ -95,7 +81,7 @@ class Timer:
             )
             before, span = self._block(calls, exactly=number in exact)
             baseline.append(before)
-            candidate.append(span.events_us)
+            candidate.append(span.candidate.events_us)
             spans.append(span)
             if number + 1 >= self._trial.settings.least_blocks and (
                 time.monotonic() - begin > self._trial.settings.time_budget_s
@@ -113,84 +99,77 @@ class Timer:
         return dict(zip(blocks, kinds, strict=True))
 
     def _block(self, calls: int, *, exactly: bool = False) -> tuple[tuple[float, ...], Span]:
-        """Time one block; its outputs are compared like any others, one of them `exactly`."""
-        with self._trial.drawn(calls) as ids, self._twins(calls):
-            self._trial.oracle.ask("prepare", ids=ids)
-            first = secrets.randbits(1)
-            before = self._baseline_run(calls) if first else None
-            steps, (ran, fetched) = self._steps(ids)
-            if before is None:
-                before = self._baseline_run(calls)
-            if (
-                not self._trial.tally.late
-            ):  # else it is no result, and the outputs are known to be late
-                self._trial.heed(problems_of(fetched))
-                outputs = outputs_of(fetched, calls=calls)
-                self._compare_timed(ids, outputs)
-                if exactly:
-                    self._compare_exactly(ids, outputs)
-        return before, self._overheads.span(events_of(ran, calls=calls), steps)
+        """Time one block of either side; outputs are compared like any others, one `exactly`.
 
-    def _steps(
-        self, ids: Sequence[str], *, prefix: str = ""
-    ) -> tuple[Steps, tuple[dict[str, Any], dict[str, Any]]]:
-        """A block from outside: what each step took, and what `run` and `fetch` answered.
+        Also the baseline's times for it: those of its twin, or of the compiled model.
+        """
+        first = secrets.randbits(1)
+        own = self._baseline_side(calls) if first else None
+        side = self._candidate_side(calls, exactly=exactly)
+        own = own or self._baseline_side(calls)
+        before = self._compiled_run(calls) if self._trial.settings.compiled else own.events_us
+        return before, Span(side, own)
+
+    def _candidate_side(self, calls: int, *, exactly: bool) -> Side:
+        with self._trial.drawn(calls) as ids:
+            side, fetched = self._side(self._trial.worker, ids)
+            if self._trial.tally.late:
+                return side  # it is no result, and the outputs are known to be late
+            self._trial.heed(problems_of(fetched))
+            outputs = outputs_of(fetched, calls=calls)
+            for comparison in self._comparisons(ids, outputs):
+                if not passes(comparison):
+                    self._trial.heed(comparison.get("problems", ()))
+                    self._wrong_when_timed(comparison)
+            if exactly:
+                self._compare_exactly(ids, outputs)
+            return side
+
+    def _baseline_side(self, calls: int) -> Side:
+        """The twin on inputs of its own, which the candidate's replace in the shared memory.
+
+        What the twin makes of them is compared: who wrote into that memory wrote to be faster.
+        """
+        with self._trial.drawn(calls) as ids:
+            side, fetched = self._side(self._trial.twin, ids)
+            if not all(passes(one) for one in self._comparisons(ids, fetched["outputs"])):
+                raise Unfaithful(
+                    Refusal(
+                        cheat="poisons_reference",
+                        evidence="the baseline's inputs or outputs were changed in the shared "
+                        "memory",
+                    )
+                )
+            return side
+
+    def _side(self, worker: Worker | Twin, ids: Sequence[str]) -> tuple[Side, dict[str, Any]]:
+        """A block from outside: what each step took, the events, and what `fetch` answered.
 
         From the placing of the inputs on, nothing else is done until the outputs are back.
         """
         limit_s = self._trial.batch_s(len(ids)) + self._trial.settings.call_deadline_s
-        self._trial.worker.ask("warm", timeout_s=limit_s)
+        worker.ask("warm", timeout_s=limit_s)
         marks = [time.perf_counter_ns()]
-        self._trial.worker.ask(f"{prefix}prepare", calls=self._trial.place(ids), timeout_s=limit_s)
+        worker.ask("prepare", calls=self._trial.place(ids), timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
-        ran = self._trial.worker.ask(f"{prefix}run", flush=True, repeats=1, timeout_s=limit_s)
+        ran = worker.ask("run", flush=True, repeats=1, timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
-        fetched = self._trial.worker.ask(f"{prefix}fetch", at=0, timeout_s=limit_s)
+        fetched = worker.ask("fetch", at=0, timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
         took = [(end - begin) / 1e3 for begin, end in itertools.pairwise(marks)]
-        return Steps(*took), (ran, fetched)
+        return Side(events_of(ran, calls=len(ids)), Steps(*took)), fetched
 
-    @contextmanager
-    def _twins(self, calls: int) -> Iterator[None]:
-        """Inputs of its own for the twin, which the candidate's replace in the shared memory.
-
-        What the twin makes of them is compared: who wrote into that memory wrote to be faster.
-        """
-        if self._trial.twin is None:
-            yield
-            return
+    def _compiled_run(self, calls: int) -> tuple[float, ...]:
+        """The oracle alone has compiled the model."""
         with self._trial.drawn(calls) as ids:
-            inputs = self._trial.place(ids)
-            self._trial.twin.ask("prepare", calls=inputs, timeout_s=self._trial.deadline_s)
-            yield
-            fetched = self._trial.twin.ask("fetch", at=0, timeout_s=self._trial.batch_s(calls))
-            if not all(passes(one) for one in self._timed_comparisons(ids, fetched["outputs"])):
-                raise Unfaithful(
-                    Refusal(
-                        cheat="poisons_reference",
-                        evidence="the baseline's inputs were changed in the shared memory",
-                    )
-                )
-
-    def _baseline_run(self, calls: int) -> tuple[float, ...]:
-        if self._trial.twin is None:
-            return tuple(self._trial.oracle.ask("run", flush=True)["events_us"])
-        ran = self._trial.twin.ask(
-            "run", flush=True, repeats=1, timeout_s=self._trial.batch_s(calls)
-        )
-        return tuple(ran["events_us"])
-
-    def _compare_timed(self, ids: list[str], outputs: Sequence[Any]) -> None:
-        for comparison in self._timed_comparisons(ids, outputs):
-            if not passes(comparison):
-                self._trial.heed(comparison.get("problems", ()))
-                self._wrong_when_timed(comparison)
-
-    def _timed_comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
-        """Outputs of timed calls against those of the oracle's own model."""
-        if self._trial.twin is not None:
             self._trial.oracle.ask("prepare", ids=ids)
-            self._trial.oracle.ask("run", flush=False)
+            self._trial.oracle.ask("warm")
+            return tuple(self._trial.oracle.ask("run", flush=True)["events_us"])
+
+    def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
+        """Outputs of timed calls against those of the oracle's own model."""
+        self._trial.oracle.ask("prepare", ids=ids)
+        self._trial.oracle.ask("run", flush=False)
         compared: list[dict[str, Any]] = self._trial.oracle.ask(
             "compare_timed", ids=ids, outputs=list(outputs), k=self._trial.settings.error_factor,
             tolerance=[self._trial.tolerance.relative, self._trial.tolerance.absolute],
@@ -212,16 +191,6 @@ class Timer:
             "wrong_result", detail, build=self._trial.build,
             verification=self._trial.tally.verification(passed=False, detail=detail),
         )  # fmt: skip
-
-    def _baseline_outputs(self, ids: list[str]) -> list[Any]:
-        """Specs of outputs as the fetch of so many calls would lay them out."""
-        self._trial.oracle.ask("prepare", ids=ids)
-        self._trial.oracle.ask("run", flush=False)
-        outputs: list[Any] = self._trial.oracle.ask("fetch")["outputs"]
-        return outputs
-
-    def _own(self, op: str, **fields: Any) -> None:
-        self._trial.worker.ask(op, timeout_s=self._trial.settings.start_deadline_s, **fields)
 
     def _narrow(
         self, baseline: list[tuple[float, ...]], candidate: list[tuple[float, ...]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcts.domain import Build, Tolerance
 from profilers.energy import Runners
-from profilers.kernelbench.clients import Oracle, Worker
+from profilers.kernelbench.clients import Oracle, Twin, Worker
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.libraries import forbidden_library
 from profilers.kernelbench.replies import kernels_of, names_of, problems_of
@@ -28,8 +28,8 @@ def new_name() -> str:
 class Trial:
     """A candidate in a worker of its own, and what is known of it so far.
 
-    `twin` is a worker with the baseline in it, a process of the same kind and as fresh: where there
-    is one, it is timed instead of the oracle's model, which then only says what is right.
+    `twin` has the baseline in a process of the same kind, which is timed in turns with the worker;
+    the oracle's model only says what is right.
 
     The methods raise Failed and Unfaithful for what the candidate did, Refused and ChildGone where
     its process said no or was lost, and WorldError where the oracle was.
@@ -37,6 +37,7 @@ class Trial:
 
     oracle: Oracle
     worker: Worker
+    twin: Twin
     layout: Layout
     settings: KernelBenchSettings
     tolerance: Tolerance
@@ -46,7 +47,6 @@ class Trial:
     text: str
     environment: dict[str, str]
     frozen_weights: bool = False
-    twin: Worker | None = None
     doing: str = "being loaded"
     tally: Tally = field(init=False)
 
@@ -80,11 +80,16 @@ class Trial:
     def prepared(self) -> Iterator[Runners]:
         """The baseline and the candidate, ready to run so many times in a row."""
         with self.drawn(self.layout.calls) as ids:
-            self.oracle.ask("prepare", ids=ids)
-            self.worker.ask("prepare", calls=self.place(ids), timeout_s=self.deadline_s)
+            self.oracle.ask("prepare", ids=ids)  # a compiled model is there alone
+            inputs = self.place(ids)
+            for worker in (self.twin, self.worker):
+                worker.ask("prepare", calls=inputs, timeout_s=self.deadline_s)
 
             def baseline(calls: int) -> None:
-                self.oracle.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+                if self.settings.compiled:
+                    self.oracle.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+                else:
+                    self.twin.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
 
             def candidate(calls: int) -> None:
                 self.worker.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
@@ -95,8 +100,7 @@ class Trial:
         """Change the weights of the reference, the candidate and the twin alike."""
         reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
         for worker in (self.twin, self.worker):
-            if worker is not None:
-                worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
+            worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
 
     def compared(self, name: str, outputs: Any) -> dict[str, Any]:
         return self.oracle.ask(

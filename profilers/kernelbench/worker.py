@@ -32,9 +32,6 @@ class Worker:
         return {
             "start": self.start,
             "build": build,
-            "calibrate_prepare": lambda request: self.bench.calibrate_prepare(request),
-            "calibrate_run": lambda request: self.bench.calibrate_run(request),
-            "calibrate_fetch": lambda request: self.bench.calibrate_fetch(request),
             "load": lambda request: self.bench.load(request),
             "weights": lambda request: self.bench.weights(request),
             "call": lambda request: self.bench.call(request),
@@ -62,6 +59,7 @@ class Worker:
             device,
             inputs=Slab.attach(kind, first, request["inputs"], ordinal),
             outputs=Slab.attach(kind, second, request["outputs"], ordinal),
+            reserve_bytes=request.get("reserve_bytes", 0),
         )
         return {}
 

@@ -135,6 +135,21 @@ def test_a_window_is_long_against_the_sensor() -> None:
         assert windows[0] * work.call_s >= 20 * 0.1 * 0.99
 
 
+def test_a_first_call_that_compiles_makes_no_window_shorter() -> None:
+    board, baseline, candidate = contest(2)
+
+    def compiling(calls: int) -> None:
+        if not candidate.ran:
+            board.spend(3.0)
+        candidate(calls)
+
+    energy = measure_energy(
+        board, baseline=baseline, candidate=compiling, clock=board.clock, sleep=board.spend
+    )
+    assert energy.window_s >= 2.0
+    assert max(candidate.ran) * candidate.call_s >= 2.0
+
+
 def test_a_slow_call_gets_fewer_pairs_but_at_least_three() -> None:
     board, before, after = contest(3)
     before.call_s, after.call_s = 15.0, 14.0

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from profilers.kernelbench.conclusions import undisturbed
 from profilers.kernelbench.layout import ALIGNMENT, Layout
 from profilers.kernelbench.libraries import forbidden_library, is_library, library_share
-from profilers.kernelbench.outside import OutsideClock, Overhead, Overheads, Span, Steps
+from profilers.kernelbench.outside import OutsideClock, Side, Span, Steps, scatter_us
+from profilers.kernelbench.timing import Times
 from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_refusal, passes
 
 CLOCK = OutsideClock()
 
 
-def span(calls: int, *, event_us: float, work_us: float, late_us: float = 0.0) -> Span:
+def side(
+    events_us: Sequence[float],
+    *,
+    work_us: float,
+    early_us: float = 0.0,
+    late_us: float = 0.0,
+    cost_us: float = 2000.0,
+) -> Side:
+    """A block of calls that work `work_us` in all, with work before and after them."""
+    steps = Steps(cost_us + early_us, cost_us / 2 + work_us, cost_us + late_us)
+    return Side(tuple(events_us), steps)
+
+
+def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> Span:
     """A block whose events claim `event_us` a call, of which `work_us` were worked."""
-    return Span(events_us=(event_us,) * calls, excess_us=calls * work_us + late_us, spread_us=30.0)
+    return Span(
+        side((event_us,) * calls, work_us=calls * work_us, **elsewhere),
+        side((500.0,) * calls, work_us=calls * 500.0, cost_us=elsewhere.get("cost_us", 2000.0)),
+    )
 
 
 def spans(**kinds: float) -> list[Span]:
-    return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21)]
+    return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21, 25)]
+
+
+def varying(found: Sequence[Span], us: float) -> list[Span]:
+    """The same with a baseline whose steps cost `us` more and less in turns."""
+    sides = []
+    for number, one in enumerate(found):
+        steps = one.baseline.steps
+        off = us * (-1) ** number
+        moved = Steps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
+        sides.append(Side(one.baseline.events_us, moved))
+    return [Span(one.candidate, own) for one, own in zip(found, sides, strict=True)]
 
 
 def test_clocks_that_agree_say_nothing() -> None:
@@ -43,22 +73,24 @@ def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
 
 
 def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
-    heavy = [Span((4000.0, *(2.0,) * 9), excess_us=4020.0, spread_us=30.0)] * 5
+    own = side((500.0,) * 10, work_us=5000.0)
+    heavy = [Span(side((4000.0, *(2.0,) * 9), work_us=4020.0), own)] * 5
     assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
     assert CLOCK.uneven(heavy)
     assert CLOCK.disagreement(heavy) is None
     assert not CLOCK.uneven(spans(event_us=400.0, work_us=400.0))
 
 
-def test_a_single_late_block_moves_nothing() -> None:
-    found = spans(event_us=400.0, work_us=405.0)
-    late = span(13, event_us=400.0, work_us=405.0, late_us=50_000.0)
-    assert CLOCK.call_us([*found[:2], late, *found[3:]]) == pytest.approx(405.0)
+def test_work_that_moves_from_step_to_step_is_counted_together() -> None:
+    places = ({"early_us": 8000.0}, {"work_us": 403.0}, {"late_us": 8000.0})
+    found = [span(20, **{"event_us": 3.0, "work_us": 3.0, **place}) for place in places * 3]
+    assert CLOCK.call_us(found) == pytest.approx(403.0)
+    assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
 def test_a_clock_that_varies_is_given_room() -> None:
     steady = spans(event_us=10.0, work_us=40.0)
-    wild = [Span(one.events_us, one.excess_us, spread_us=2000.0) for one in steady]
+    wild = varying(steady, 1000.0)
     assert CLOCK.disagreement(steady) is not None
     assert CLOCK.disagreement(wild) is None
     assert CLOCK.resolves(steady)
@@ -66,22 +98,31 @@ def test_a_clock_that_varies_is_given_room() -> None:
 
 
 def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
-    cost = Overhead(fixed_us=10_000.0, per_call_us=0.0, spread_us=50.0)
-    overheads = Overheads(prepare=cost, run=cost, fetch=cost)
-    events = (3.0,) * 10
-    honest = overheads.span(events, Steps(10_400.0, 10_030.0, 9_800.0))
-    early = overheads.span(events, Steps(14_000.0, 10_030.0, 10_000.0))
-    late = overheads.span(events, Steps(10_000.0, 10_030.0, 14_000.0))
-    assert honest.excess_us == pytest.approx(30.0)
-    assert early.excess_us == pytest.approx(4030.0)
-    assert late.excess_us == pytest.approx(4030.0)
+    copies = {"event_us": 30.0, "work_us": 30.0, "cost_us": 10_000.0}
+    assert CLOCK.disagreement(spans(**copies, early_us=400.0)) is None
+    for name in ("early_us", "late_us"):
+        found = spans(**copies, **{name: 4000.0})
+        assert "the clocks disagree" in str(CLOCK.disagreement(found))
+        assert CLOCK.call_us(found) == pytest.approx(30.0 + 4000.0 * 6 / 90)
 
 
-def test_overhead_is_a_line_over_the_calls() -> None:
-    found = Overhead.fit([(1, 110.0), (2, 120.0), (4, 140.0)])
-    assert found.of(10) == pytest.approx(200.0)
-    assert found.spread_us == pytest.approx(0.0, abs=1e-6)
-    assert Overhead.fit([(1, 240.0), (1, 260.0)]).spread_us == pytest.approx(10.0)
+def test_one_disturbed_block_counts_for_nothing_two_do() -> None:
+    found = spans(event_us=400.0, work_us=405.0)
+    late = span(13, event_us=4.0, work_us=405.0, late_us=50_000.0)
+    blocks = tuple((400.0,) for _ in found)
+    once, twice = (*found[:2], late, *found[3:]), (late, late, *found[2:])
+    assert CLOCK.strangest(once) == 2
+    left = undisturbed(Times(blocks, blocks, once), CLOCK)
+    assert left.spans == (*once[:2], *once[3:])
+    assert len(left.candidate) == len(left.baseline) == len(blocks) - 1
+    assert undisturbed(Times(blocks, blocks, twice), CLOCK).spans == twice
+    assert undisturbed(Times(blocks, blocks, tuple(found)), CLOCK).spans == tuple(found)
+
+
+def test_scatter_is_about_a_line_over_the_calls() -> None:
+    assert scatter_us([1, 2, 4], [110.0, 120.0, 140.0]) == pytest.approx(0.0, abs=1e-6)
+    assert scatter_us([3, 3], [240.0, 260.0]) == pytest.approx(200.0**0.5)
+    assert scatter_us([1, 2], [240.0, 260.0]) == 0.0
 
 
 def test_as_many_calls_as_memory_holds_but_always_one() -> None:

@@ -143,9 +143,6 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
     judge.ask("prepare", ids=ids)
     times = judge.ask("run", flush=True)["events_us"]
     assert len(times) == 3 and all(us > 0 for us in times)
-    layout = judge.ask("fetch")["outputs"]
-    offsets = [coded["tensor"]["offset"] for coded in layout]
-    assert offsets == [0, 6144, 12288]
     writer = Writer(judge.outputs)
     outputs = [answer(weights, one) for one in inputs]
     outputs[2][5, 5] += 1

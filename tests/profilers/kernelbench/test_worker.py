@@ -87,20 +87,6 @@ def test_burning_goes_round_the_prepared_inputs(judge: Judge) -> None:
     assert x.shape == (4, 8)
 
 
-def test_what_is_calibrated_has_the_shape_of_what_is_timed(judge: Judge) -> None:
-    _, coded = judge.draw(3)
-    outputs = [encode((torch.zeros(4, 8), {"n": torch.zeros(2)}), Writer(judge.outputs))] * 3
-    judge.ask("calibrate_prepare", calls=coded, outputs=outputs)
-    for _ in range(2):
-        assert len(judge.ask("calibrate_run", flush=True)["events_us"]) == 3
-        fetched = judge.ask("calibrate_fetch", at=0)
-        assert fetched["problems"] == []
-        assert [len(one["list"]) for one in fetched["outputs"]] == [2, 2, 2]
-    judge.load(HONEST)
-    with pytest.raises(Refusal, match="already"):
-        judge.ask("calibrate_run", flush=True)
-
-
 def test_any_nesting_of_outputs_comes_through(judge: Judge) -> None:
     judge.load(
         forward("return {'a': [x.t(), (x.sum(), 3, None)], 'b': x.expand(2, 4, 8)}"), **PLAIN

@@ -57,11 +57,11 @@ class Worker:
         self.calls = [self._arrays(inputs) for inputs in request["calls"]]
         return {}
 
-    def run(self, request: dict[str, Any], model: Any = None) -> dict[str, Any]:
+    def run(self, _request: dict[str, Any]) -> dict[str, Any]:
         times, self.results = [], []
         for arrays in self.calls:
             begin = time.perf_counter()
-            result = (model or self._forward)(arrays)
+            result = self._forward(arrays)
             times.append((time.perf_counter() - begin) * 1e6)
             self.results.append((result, np.copy(result)))
         device.synchronize()
@@ -76,16 +76,6 @@ class Worker:
             changed |= not np.array_equal(result, copy)
         problems = [{"cheat": "batched_calls", "evidence": "changed after return"}]
         return {"outputs": outputs, "problems": problems if changed else []}
-
-    def calibrate_prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        if "outputs" not in request:
-            return self.prepare(request)
-        self.ready = [np.zeros(specs_of(out)[0]["shape"], "f4") for out in request["outputs"]]
-        return self.prepare(request)
-
-    def calibrate_run(self, request: dict[str, Any]) -> dict[str, Any]:
-        ready = iter(self.ready)
-        return self.run(request, lambda _arrays: next(ready))
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         return {}
@@ -115,12 +105,10 @@ class Worker:
 def make_handlers(context: ForkContext) -> dict[str, Handler]:
     worker = Worker(context)
     names = (
-        "start", "load", "weights", "call", "prepare", "run", "fetch", "calibrate_prepare",
-        "calibrate_run", "burn", "warm", "build", "probe",
+        "start", "load", "weights", "call", "prepare", "run", "fetch", "burn", "warm", "build",
+        "probe",
     )  # fmt: skip
-    handlers: dict[str, Handler] = {name: getattr(worker, name) for name in names}
-    handlers["calibrate_fetch"] = worker.fetch
-    return handlers
+    return {name: getattr(worker, name) for name in names}
 
 
 if __name__ == "__main__":

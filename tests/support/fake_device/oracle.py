@@ -90,10 +90,6 @@ class Oracle:
             times.append((time.perf_counter() - begin) * 1e6)
         return {"events_us": times}
 
-    def fetch(self, _request: dict[str, Any]) -> dict[str, Any]:
-        spare = Slab.create(self.outputs.size)  # the shared one holds the candidate's
-        return {"outputs": [coded(spare.put([result], 0)) for result in self.results]}
-
     def compare_timed(self, request: dict[str, Any]) -> dict[str, Any]:
         return {
             "calls": [
@@ -138,7 +134,7 @@ def main() -> None:
     oracle = Oracle()
     names = (
         "start", "slabs", "gate", "weights", "draw", "place", "expect", "compare", "prepare", "run",
-        "fetch", "compare_timed", "forget",
+        "compare_timed", "forget",
     )  # fmt: skip
     handlers = {name: getattr(oracle, name) for name in names}
     handlers["ceilings"] = lambda _request: {"copy_gb_per_s": None}
