@@ -14,8 +14,24 @@ from mcts.trial import Move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What was proposed before in this run, and what came of it.
+
+    A reply that held no usable candidate has neither candidate nor evaluation, only a `reason`.
+    """
+
+    candidate: Candidate | None = None
+    evaluation: Evaluation | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalRequest:
     """All a proposer may look at.
+
+    `siblings` are the parent's earlier children, oldest first. `exemplars` are measured variants
+    from elsewhere in the tree, of different speeds, to contrast with the parent. `profile` is what
+    the hardware did for the parent, where that was measured.
 
     `tried` holds the ids of every candidate proposed so far in this run; proposing one of them
     again is allowed and costs nothing, but brings nothing either. `seed` is fresh per trial and
@@ -28,6 +44,9 @@ class ProposalRequest:
     guidance: Guidance
     lessons: tuple[Lesson, ...] = ()
     move: Move
+    siblings: tuple[Attempt, ...] = ()
+    exemplars: tuple[Attempt, ...] = ()
+    profile: Profile | None = None
     tried: frozenset[str] = frozenset()
     seed: int = 0
 
@@ -37,10 +56,13 @@ class Proposal:
     """A candidate, how much its proposer expects of it, and what the proposal cost.
 
     `prior` in (0, 1] steers selection among siblings; it never enters a result.
-    `usage` is JSON-safe (tokens, cost_usd, model, ...) and is journalled as it is.
+    `usage` is JSON-safe (prompt_tokens, completion_tokens, cost_usd, model, ...) and is journalled
+    as it is. `branches` are the same idea with other values of its tunables: they are verified and
+    timed as well, and the fastest becomes the node.
     """
 
     candidate: Candidate
+    branches: tuple[Candidate, ...] = ()
     prior: float = 0.5
     usage: Mapping[str, Any] = field(default_factory=dict)
 

@@ -15,10 +15,14 @@ Phase = Literal["searching", "confirming"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """When to stop: after so many trials (failures included), or so many minutes."""
+    """When to stop: after so many trials (failures included), minutes, US dollars or tokens of
+    language models, or minutes that candidates were judged."""
 
     evaluations: int
     minutes: float | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    gpu_minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-MoveKind = Literal["improve", "repair"]
+MoveKind = Literal["improve", "repair", "diversify"]
 OutcomeKind = Literal["measured", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What the search wants from this node: improve what works, or repair what failed.
+    """What the search wants from this node: improve what works, repair what failed, or leave what
+    no longer improves for a structurally different approach.
 
     `ordinal` counts the parent's earlier children, so that the first try can be told from the
     seventh.
