@@ -69,10 +69,10 @@ def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bo
     same numbers. InputError where not one evaluation is measured.
     """
     if reopen:
-        found = [_judged_once(open_, candidate, number) for number in range(replications)]
+        found = _counted(lambda number: _judged_once(open_, candidate, number), replications)
     else:
         with open_(0) as evaluator:
-            found = [_timing(evaluator, candidate) for _ in range(replications)]
+            found = _counted(lambda _number: _timing(evaluator, candidate), replications)
     timings = _measured(found)
     held = sum(timing.speedup_low <= 1.0 <= timing.speedup_high for timing in timings)
     low, high = wilson_interval(held, len(timings))
@@ -97,7 +97,7 @@ def spread(open_: Open, candidate: Candidate, *, processes: int, confirm: bool =
         with open_(0) as evaluator:
             found = _confirmations(evaluator, candidate, processes)
     else:
-        found = [_judged_once(open_, candidate, number) for number in range(processes)]
+        found = _counted(lambda number: _judged_once(open_, candidate, number), processes)
     timings = _measured(found)
     speedups = tuple(timing.speedup for timing in timings)
     return Spread(
@@ -116,6 +116,21 @@ def wilson_interval(held: int, count: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * count)) / scale
     reach = z / scale * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def _counted(ask: Callable[[int], Timing | str], count: int) -> list[Timing | str]:
+    """So many answers, told now and then on standard error; those so far where interrupted."""
+    found: list[Timing | str] = []
+    try:
+        for number in range(count):
+            found.append(ask(number))
+            if len(found) % 10 == 0:
+                print(f"{len(found)} of {count}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(found)} of {count}", file=sys.stderr)
+        if not found:
+            raise
+    return found
 
 
 def _judged_once(open_: Open, candidate: Candidate, number: int) -> Timing | str:

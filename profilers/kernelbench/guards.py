@@ -149,7 +149,7 @@ def output_problems(shot: Shot, device: Any, clock: Clock) -> list[Problem]:
     import torch
 
     problems = []
-    for index, tensor in enumerate(shot.tensors):
+    for index, (tensor, place) in enumerate(zip(shot.tensors, shot.places, strict=True)):
         what = f"output {index}"
         # By identity: a metaclass can say of its class that it equals any other.
         if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
@@ -162,7 +162,11 @@ def output_problems(shot: Shot, device: Any, clock: Clock) -> list[Problem]:
             raise Refusal("runtime", f"{what} is laid out as {tensor.layout}, not strided")
         elif tensor.device != device:
             raise Refusal("runtime", f"{what} is on {tensor.device}; the task runs on {device}")
-        elif not has_storage(tensor) or not clock.backed(tensor.data_ptr(), reach_bytes(tensor)):
+        elif (
+            place is None
+            or not has_storage(tensor)
+            or not clock.backed(place.element, reach_bytes(tensor))
+        ):
             problems.append(problem("lazy_output", f"{what} reaches past the memory behind it"))
     return problems
 

@@ -49,6 +49,7 @@ class ProblemBench:
         self._send = send
         self._slabs: tuple[Slab, Slab] | None = None
         self._draws: dict[str, Draw] = {}
+        self._forgotten: Draw | None = None
         tf32 = policy.get("precision") == "tf32"
         problem = Problem(path, torch.device(device_name(device)))
         self._init = problem.init_inputs(seed)
@@ -105,7 +106,7 @@ class ProblemBench:
                 self._weights.mutate_part(request["seed"])
             else:
                 self._weights.mutate(request["seed"])
-            for draw in self._draws.values():
+            for draw in self._known():
                 if draw.expectation is not None and draw.expectation.bytes <= _STALE_LIMIT:
                     draw.stale = draw.expectation
                 draw.expectation = None
@@ -174,7 +175,7 @@ class ProblemBench:
         draw = self._drawn(request["id"])
         if draw.expectation is None:
             draw.expectation = self._reference.expect(draw.inputs)
-        others = [other for other in self._draws.values() if other is not draw]
+        others = [other for other in self._known() if other is not draw]
         relative, absolute = request["tolerance"]
         answer = compare_whole(
             request["outputs"],
@@ -255,13 +256,23 @@ class ProblemBench:
         return self._baseline.compile(self._source.given(1), wanted=request["wanted"])
 
     def forget(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Let go of draws and of all that was expected or timed on them."""
+        """Let go of draws and of all that was expected or timed on them.
+
+        The last small one is kept: an output that is right for it was remembered.
+        """
         self._baseline.drop()
         self._pads = []
         for name in request["ids"]:
-            self._draws.pop(name, None)
+            draw = self._draws.pop(name, None)
+            if draw is not None and draw.expectation is not None:
+                small = draw.bytes + draw.expectation.bytes <= _STALE_LIMIT
+                self._forgotten = draw if small else None
         self._trim()
         return {"held_bytes": self._held()}
+
+    def _known(self) -> list[Draw]:
+        """Draws whose right outputs are known, or may be."""
+        return [*self._draws.values(), *([self._forgotten] if self._forgotten else [])]
 
     def _facts(self, first: list[Any]) -> dict[str, Any]:
         self._reference.note_changed_inputs(first)

@@ -2,19 +2,22 @@
 
 A call is always: all of L2 given back, a flush, a mark, the function, a mark, and right behind it,
 in the same stream's order, a copy of every output. Whoever looks at a copy sees the output as it
-stood when the mark says that the call was over. Nothing waits for the device in between.
+stood when the mark says that the call was over. Nothing waits for the device in between; then all
+does, so that a call which waits by itself costs the host nothing that others do not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from profilers.kernelbench import values
 from profilers.kernelbench.clocks import Clock, clock_for
-from profilers.kernelbench.values import Place, encode, span
+from profilers.kernelbench.values import encode, span
 
 _FLUSH_BYTES = 512 * 2**20
 """At least; reading so much takes longer than a host needs to enqueue most calls."""
@@ -42,11 +45,24 @@ def tensors_in(value: Any) -> list[Any]:
     return [value] if hasattr(value, "data_ptr") and hasattr(value, "stride") else []
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor's first element and its storage lie on the device."""
+
+    element: int
+    storage: int
+
+    @classmethod
+    def of(cls, tensor: Any) -> Place:
+        return cls(tensor.data_ptr(), tensor.untyped_storage().data_ptr())
+
+
 @dataclass(slots=True)
 class Shot:
     """One call: what it returned, its marks, and copies of its tensors made right behind it.
 
-    A copy is None where the output is no plain tensor.
+    `places` are where those lay then: PyTorch may take back what a CUDA graph of its own has made,
+    and tell nobody any more. Both are None where the output is no plain tensor.
     """
 
     output: Any
@@ -54,9 +70,10 @@ class Shot:
     end: Any
     tensors: list[Any]
     copies: list[Any]
+    places: list[Place | None]
     us: float = 0.0
 
-    def coded(self, place: Place) -> Any:
+    def coded(self, place: values.Place) -> Any:
         """JSON of the output, with the copies for its tensors. Raises ValueError."""
         copies = {
             id(own): copy
@@ -76,8 +93,7 @@ class Shot:
 
     def storages(self) -> set[int]:
         """Addresses of the memory behind the outputs."""
-        plain = zip(self.tensors, self.copies, strict=True)
-        return {own.untyped_storage().data_ptr() for own, copy in plain if copy is not None} - {0}
+        return {place.storage for place in self.places if place is not None} - {0}
 
 
 def same_bytes(first: Any, second: Any) -> bool:
@@ -197,15 +213,12 @@ class TimedRuns:
 
         A later call that returns the same memory (a graph that is replayed) may change it.
         """
-        seen: dict[int, int] = {}
-        for shot in self.shots:
-            for address in shot.storages():
-                seen[address] = seen.get(address, 0) + 1
-        own = [all(seen[address] == 1 for address in shot.storages()) for shot in self.shots]
+        places = [shot.storages() for shot in self.shots]
+        users = Counter(address for found in places for address in found)
         return [
             index
-            for index, (shot, alone) in enumerate(zip(self.shots, own, strict=True))
-            if alone and shot.changed()
+            for index, (shot, found) in enumerate(zip(self.shots, places, strict=True))
+            if all(users[address] == 1 for address in found) and shot.changed()
         ]
 
     def burn(self, function: Callable[..., Any], calls: int) -> None:
@@ -235,8 +248,10 @@ class TimedRuns:
                 self._heed_leftovers()
                 tensors = tensors_in(output)
                 copies = [self._copy(tensor) for tensor in tensors]
-                shots.append(Shot(output, begin, end, tensors, copies))
-            self.clock.synchronize()
+                made = zip(tensors, copies, strict=True)
+                places = [None if copy is None else Place.of(own) for own, copy in made]
+                shots.append(Shot(output, begin, end, tensors, copies, places))
+                self.clock.synchronize()
         for shot in shots:
             # The clock behind events ticks; a call below one tick still took some time.
             shot.us = max(self.clock.us(shot.begin, shot.end), 1e-3)

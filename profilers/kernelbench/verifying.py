@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from mcts.domain import Refusal
 from profilers.building import Failed
 from profilers.kernelbench.replies import forged, problems_of, text_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial, new_name
-from profilers.kernelbench.verdicts import Unfaithful, complaint, passes
+from profilers.kernelbench.verdicts import complaint, passes
 
 _LATE = ("side_stream", "batched_calls")
 
@@ -31,8 +30,6 @@ class Verifier:
     def verify_one(self, item: Round) -> None:
         """One round; nothing happens where the task allows no such inputs."""
         name = new_name()
-        if item.weights != "same":
-            self._trial.renew(part=item.weights == "partly new")
         drawn = self._trial.oracle.ask(
             "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
             at=self._trial.layout.input_at(0),
@@ -40,6 +37,10 @@ class Verifier:
         if drawn["available"] is not True:
             return
         try:
+            if item.weights != "same":
+                # What the old weights make of it tells a candidate that has kept them.
+                self._trial.oracle.ask("expect", id=name, weights="current")
+                self._trial.renew(part=item.weights == "partly new")
             self._trial.oracle.ask("expect", id=name, weights="current")
             reply = self._trial.worker.ask(
                 "call", inputs=drawn["inputs"], at=0, late_at=self._trial.layout.late_at,
@@ -68,16 +69,8 @@ class Verifier:
         self._trial.tally.late = self._trial.tally.late or late is not None
         return late is not None
 
-    def _wrong(self, item: Round, detail: str) -> None:
+    def _wrong(self, item: Round, detail: str) -> NoReturn:
         self._trial.tally.rounds += 1
-        if item.weights != "same":
-            raise Unfaithful(
-                Refusal(
-                    cheat="cached_weights",
-                    evidence="right with the weights it was built with, wrong after they changed "
-                    f"in place: {detail}",
-                )
-            )
         detail = f"{item.label}: {detail}"
         raise Failed(
             "wrong_result",

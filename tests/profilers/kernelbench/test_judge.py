@@ -158,6 +158,18 @@ def test_weights_kept_from_the_first_call_are_refused(judge: KernelBenchEvaluato
     assert found.refusal.cheat == "cached_weights"
 
 
+def test_what_is_wrong_for_any_weights_is_only_wrong(judge: KernelBenchEvaluator) -> None:
+    found = verdict(
+        judge,
+        body(
+            "self.kept = getattr(self, 'kept', self.weight.copy())\n"
+            "return x @ self.weight + (0 if np.array_equal(self.kept, self.weight) else 1)"
+        ),
+    )
+    assert found.status == "wrong_result", found.message
+    assert "new weights" in found.message
+
+
 def test_weights_that_are_only_sampled_for_changes_are_refused(
     judge: KernelBenchEvaluator,
 ) -> None:

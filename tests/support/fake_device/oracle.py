@@ -21,6 +21,7 @@ class Oracle:
         self.outputs: Slab
         self.held: dict[str, Any] = {}
         self.expected: dict[str, Any] = {}
+        self.stale: dict[str, Any] = {}
         self.order: list[str] = []
         self.results: list[Any] = []
 
@@ -52,6 +53,7 @@ class Oracle:
 
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["seed"] is not None:
+            self.stale, self.expected = self.expected, {}
             fresh = np.random.default_rng(request["seed"]).normal(size=self.model.weight.shape)
             self.model.weight = fresh.astype(self.model.weight.dtype)
         return {"weights": {"weight": self.inputs.put([self.model.weight], 0)[0]}}
@@ -76,7 +78,15 @@ class Oracle:
         return {}
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
-        return self._compared(request["outputs"], self.expected[request["id"]], request)
+        name, outputs = request["id"], request["outputs"]
+        found = self._compared(outputs, self.expected[name], request)
+        wrong = any(one["mismatches"] for one in found["outputs"])
+        if wrong and name in self.stale:
+            kept = self._compared(outputs, self.stale[name], request)
+            if not kept["outputs"][0]["mismatches"]:
+                problem = {"cheat": "cached_weights", "evidence": "right for the weights before"}
+                return {**found, "problems": [problem]}
+        return found
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         self.order = request["ids"]
@@ -102,6 +112,7 @@ class Oracle:
         for name in request["ids"]:
             self.held.pop(name, None)
             self.expected.pop(name, None)
+            self.stale.pop(name, None)
         return {}
 
     def _exact(self, name: str) -> Any:
