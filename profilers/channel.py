@@ -139,6 +139,8 @@ class Channel(abc.ABC):
 
     def request(self, message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
         """Send a request and return the reply; ChildGone, and the child killed, without one."""
+        if self._ends.requests < 0:
+            raise self._gone("it was ended", hung=False)
         deadline = time.monotonic() + timeout_s
         nonce = secrets.token_hex(8)
         try:

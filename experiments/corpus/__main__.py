@@ -16,7 +16,7 @@ from typing import Any
 from experiments.corpus import canaries, tables
 from experiments.corpus.exhibits import DIALECTS, Exhibit, chosen, exhibits
 from experiments.corpus.hostile import run_hostile
-from experiments.corpus.judges import gpu_judges
+from experiments.corpus.judges import HURRIED, PATIENT, USUAL, Patience, gpu_judges
 from experiments.corpus.results import as_json, merged
 from experiments.corpus.study import Factory, Study, run
 from experiments.machine import gpu_problem
@@ -62,11 +62,9 @@ def _main(options: argparse.Namespace, factory: Factory | None) -> int:
         for one in every:
             print(f"{one.name}  {one.task}  {one.kind}  {', '.join(one.expect)}")
         return 0
-    if options.hostile and options.deadline is not None:
-        raise InputError("--deadline is not for --hostile: give a smaller number")
     if factory is None:
         _check_machine(every, options.device)
-        factory = gpu_judges(device=options.device, slow=not options.no_slow, say=_say)
+        factory = gpu_judges(device=options.device, patience=_patience(options), say=_say)
     with canaries.planted():
         if options.hostile:
             return _hostile(every, factory, options)
@@ -87,6 +85,12 @@ def _check_machine(every: Sequence[Exhibit], device: int) -> None:
             raise InputError(f"exhibits of dialect {dialect} cannot be judged here: {problem}")
 
 
+def _patience(options: argparse.Namespace) -> Patience:
+    if options.hostile:
+        return HURRIED
+    return USUAL if options.no_slow else PATIENT
+
+
 def _alarm(minutes: float | None) -> Callable[[], bool]:
     """Whether so many minutes have passed since now."""
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
@@ -95,7 +99,12 @@ def _alarm(minutes: float | None) -> Callable[[], bool]:
 
 def _hostile(every: tuple[Exhibit, ...], factory: Factory, options: argparse.Namespace) -> int:
     hostile = run_hostile(
-        every, factory, count=options.hostile, device=options.device, on_progress=_say
+        every,
+        factory,
+        count=options.hostile,
+        device=options.device,
+        on_progress=_say,
+        overdue=_alarm(options.deadline),
     )
     _write_json(options.json, hostile.to_json())
     _write(options.markdown, tables.hostile_markdown(hostile, command=_command(options)))

@@ -7,7 +7,7 @@ import ctypes
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -69,11 +69,13 @@ def run_hostile(
     count: int,
     device: int,
     on_progress: Say,
+    overdue: Callable[[], bool] = lambda: False,
 ) -> HostileRun:
     """Judge `count` hostile candidates, shared out over the tasks, cycling through each one's.
 
     Every candidate is made unique, so that nothing of it is remembered. InputError where none of
     the exhibits is hostile; WorldError of an evaluator that a candidate has broken ends the run.
+    Once `overdue`, none is begun.
     """
     groups = grouped([one for one in exhibits if one.hostile])
     if not groups:
@@ -89,10 +91,14 @@ def run_hostile(
             found.hardware = found.hardware or str(evaluator.hardware)
             begin = time.monotonic()
             for number, one in enumerate(islice(cycle(group.exhibits), share)):
+                if overdue():
+                    break
                 outcome = judge(evaluator, _Numbered.of(one, number))
                 found.outcomes.append(outcome)
                 on_progress(f"{len(found.outcomes)}/{count} {line(outcome)}")
             found.seconds += time.monotonic() - begin
+        if overdue():
+            break
     found.left = [text for pid, text in descendants().items() if pid not in before]
     found.memory_after = gpu_memory_in_use(device)
     return found

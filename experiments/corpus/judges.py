@@ -7,45 +7,59 @@ over hundreds of them ends.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.corpus.study import Factory
 from mcts.domain import KernelTask, Policy
 from mcts.ports import Evaluator
 
-_CALL_S = 6.0
-_LOAD_S = 20.0
-_BUILD_S = 40.0
-_SLOW_BUILD_S = 600.0
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for a call, a load with its first call, and a build."""
+
+    call_s: float = 6.0
+    load_s: float = 20.0
+    build_s: float = 40.0
 
 
-def gpu_judges(*, device: int, slow: bool, say: Callable[[str], None]) -> Factory:
-    """Evaluators of tasks of either dialect on a GPU; `slow` leaves time for nvcc."""
+PATIENT = Patience(build_s=600.0)
+"""Leaves time for nvcc, with which some candidates compile."""
+USUAL = Patience()
+HURRIED = Patience(call_s=2.0, load_s=6.0, build_s=10.0)
+"""For hundreds of candidates of which a third hangs."""
+
+
+def gpu_judges(*, device: int, patience: Patience, say: Callable[[str], None]) -> Factory:
+    """Evaluators of tasks of either dialect on a GPU."""
 
     def judge(task: KernelTask, policy: Policy) -> Evaluator:
         task = task.model_copy(update={"policy": policy})
         if task.dialect == "kernelbench":
-            return _torch_judge(task, device=device, slow=slow, say=say)
+            return _torch_judge(task, device=device, patience=patience, say=say)
         from profilers.gpu import GpuEvaluator
         from profilers.settings import GpuSettings
 
-        settings = GpuSettings(verify_deadline_s=_CALL_S, compile_deadline_s=_BUILD_S)
+        settings = GpuSettings(
+            verify_deadline_s=patience.call_s, compile_deadline_s=min(40.0, patience.build_s)
+        )
         return GpuEvaluator(task, device=device, settings=settings, on_progress=say)
 
     return judge
 
 
 def _torch_judge(
-    task: KernelTask, *, device: int, slow: bool, say: Callable[[str], None]
+    task: KernelTask, *, device: int, patience: Patience, say: Callable[[str], None]
 ) -> Evaluator:
     import codegen
     from profilers.kernelbench.evaluator import KernelBenchEvaluator
     from profilers.kernelbench.settings import KernelBenchSettings
 
     settings = KernelBenchSettings(
-        call_deadline_s=_CALL_S,
-        load_deadline_s=_LOAD_S,
-        build_deadline_s=_SLOW_BUILD_S if slow else _BUILD_S,
+        call_deadline_s=patience.call_s,
+        load_deadline_s=patience.load_s,
+        build_deadline_s=patience.build_s,
         readable=tuple(map(Path, codegen.__path__)),
     )
     return KernelBenchEvaluator(task, device=device, settings=settings, on_progress=say)

@@ -18,7 +18,7 @@ from typing import Any
 
 from mcts.domain import CheatClass
 from profilers.kernelbench.clocks import Clock
-from profilers.kernelbench.timed_runs import Shot, has_storage, reach_bytes
+from profilers.kernelbench.timed_runs import Shot, reach_bytes
 from profilers.serving import Refusal
 
 Problem = dict[str, str]
@@ -162,11 +162,7 @@ def output_problems(shot: Shot, device: Any, clock: Clock) -> list[Problem]:
             raise Refusal("runtime", f"{what} is laid out as {tensor.layout}, not strided")
         elif tensor.device != device:
             raise Refusal("runtime", f"{what} is on {tensor.device}; the task runs on {device}")
-        elif (
-            place is None
-            or not has_storage(tensor)
-            or not clock.backed(place.element, reach_bytes(tensor))
-        ):
+        elif place is None or not clock.backed(place.element, reach_bytes(tensor)):
             problems.append(problem("lazy_output", f"{what} reaches past the memory behind it"))
     return problems
 

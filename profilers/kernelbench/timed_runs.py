@@ -83,9 +83,12 @@ class Shot:
         return encode(self.output, lambda tensor: place(copies.get(id(tensor), tensor)))
 
     def changed(self) -> list[int]:
-        """Which outputs are no longer what they were right behind the call."""
+        """Which outputs are no longer what they were right behind the call.
+
+        Nobody can tell of those whose memory PyTorch has taken back.
+        """
         pairs = enumerate(zip(self.tensors, self.copies, strict=True))
-        return [i for i, (own, copy) in pairs if copy is not None and not same_bytes(own, copy)]
+        return [i for i, (own, copy) in pairs if copy is not None and not _stands(own, copy)]
 
     def as_it_is(self) -> Shot:
         """The same call with its outputs themselves in place of the copies."""
@@ -103,6 +106,13 @@ def same_bytes(first: Any, second: Any) -> bool:
     if first.shape != second.shape or first.dtype != second.dtype:
         return False
     return bool(torch.equal(_as_integers(first), _as_integers(second)))
+
+
+def _stands(own: Any, copy: Any) -> bool:
+    try:
+        return same_bytes(own, copy)
+    except RuntimeError:  # what a plain tensor raises that a replayed graph has overwritten
+        return True
 
 
 def reach_bytes(tensor: Any) -> int:
