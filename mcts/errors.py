@@ -20,7 +20,17 @@ class UnfairTask(InputError):
     """The task proves nothing: its gate has refused it."""
 
 
-class WorldError(RooftreeError):
+class _MayCost(RooftreeError):
+    """What a question to a model can end with. `usage` is what it cost all the same, as in a
+    `Proposal`.
+    """
+
+    def __init__(self, message: str = "", *, usage: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.usage: Mapping[str, Any] = dict(usage or {})
+
+
+class WorldError(_MayCost):
     """The world broke, not the candidate: no GPU, a lost LLM server, a full disk.
 
     A trial that ends so is abandoned: no visit is counted and its virtual loss is removed.
@@ -35,19 +45,14 @@ class JournalError(WorldError):
     """The run's journal cannot be read or written."""
 
 
-class ProposalRejected(RooftreeError):
+class ProposalRejected(_MayCost):
     """A proposer answered with something that is no usable candidate.
 
-    This is evidence about the line being searched, so the trial is told as failed. `usage` is
-    what the answer cost all the same, as in a `Proposal`.
+    This is evidence about the line being searched, so the trial is told as failed.
     """
 
-    def __init__(self, message: str = "", *, usage: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.usage: Mapping[str, Any] = dict(usage or {})
 
-
-class NoMoves(RooftreeError):
+class NoMoves(_MayCost):
     """A proposer has nothing left to propose from this parent; the node is closed."""
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from mcts.bench import Bench
 from mcts.domain import Evaluation
 from mcts.ledger import Ledger
 from mcts.progress import status_words
-from mcts.world import World
 
 TRIES = 3
 """Times the number of finalists that may be measured before the baseline is handed back."""
@@ -21,7 +21,7 @@ TRIES = 3
 Report = Callable[[str], None]
 
 
-def confirm_finalists(ledger: Ledger, world: World, *, count: int, report: Report) -> None:
+def confirm_finalists(ledger: Ledger, bench: Bench, *, count: int, report: Report) -> None:
     """Measure up to `count` of the best again, and enter them in the ledger.
 
     The best first, then those that may be better than what is confirmed by then: whose interval
@@ -30,9 +30,9 @@ def confirm_finalists(ledger: Ledger, world: World, *, count: int, report: Repor
     until then is in the journal.
     """
     for evaluation in list(ledger.measured.values()):
-        if (known := world.confirmation(evaluation.candidate_id)) is not None:
+        if (known := bench.confirmation(evaluation.candidate_id)) is not None:
             ledger.confirmed[known.candidate_id] = known
-    if count == 0 or not world.confirms:
+    if count == 0 or not bench.confirms:
         return
     passed: list[Evaluation] = []
     for node in islice(contenders(ledger), TRIES * count):
@@ -43,7 +43,7 @@ def confirm_finalists(ledger: Ledger, world: World, *, count: int, report: Repor
             continue
         if before.candidate_id not in ledger.confirmed:
             report(f"node {node}: {before.speedup:.2f}x while searching, being measured again")
-        again = world.confirm(ledger.candidates[node], before)
+        again = bench.confirm(ledger.candidates[node], before)
         ledger.confirmed[again.candidate_id] = again
         report(f"node {node}: {confirmation_words(before, again)}")
         if ledger.ranking.gain(again) is not None:

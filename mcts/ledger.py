@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcts.domain import Candidate, Evaluation, Guidance
+from mcts.domain import Candidate, Evaluation, Guidance, Profile
+from mcts.exemplars import Exemplars
 from mcts.objective import Ranking, standing
+from mcts.ports import Attempt
 from mcts.record import NodeKind
 from mcts.trial import Outcome
 from mcts.world import Answer
@@ -16,7 +18,8 @@ class Ledger:
     """Candidates, evaluations and guidance by node id; node 0 is the baseline.
 
     `measured` holds the evaluations that are results, `best_speedup` is the greatest of theirs.
-    `confirmed` is what finalists came to when they were measured again, by candidate.
+    `confirmed` is what finalists came to when they were measured again, by candidate. `nodes` says
+    which node first held a candidate, `children` what was tried below a node, oldest first.
     """
 
     def __init__(self, ranking: Ranking) -> None:
@@ -27,25 +30,30 @@ class Ledger:
         self.candidates: dict[int, Candidate] = {}
         self.evaluations: dict[int, Evaluation | None] = {}
         self.guidance: dict[int, Guidance] = {}
+        self.profiles: dict[int, Profile] = {}
+        self.children: dict[int, list[Attempt]] = {}
+        self.exemplars = Exemplars()
+        self.nodes: dict[str, int] = {}
         self.tried: set[str] = set()
         self.failed = 0
-        self._first_node: dict[str, int] = {}
+        self.restarts = 0
+        self._judged: set[str] = set()
 
     @property
     def told(self) -> int:
-        """Trials told so far, the baseline not counted."""
-        return max(0, len(self.evaluations) - 1)
+        """Trials told so far; neither the baseline nor a restart is one."""
+        return max(0, len(self.evaluations) - 1 - self.restarts)
 
     @property
     def unique(self) -> int:
-        """Distinct candidates evaluated, failures included, the baseline not."""
-        return max(0, len(self._first_node) - 1)
+        """Distinct candidates evaluated, branches and failures included, the baseline not."""
+        return max(0, len(self._judged) - 1)
 
     def twin_of(self, answer: Answer) -> int | None:
         """The earlier node that holds the same candidate, if there is one."""
         if answer.proposal is None or answer.evaluation is None:
             return None
-        return self._first_node.get(answer.proposal.candidate.id)
+        return self.nodes.get(answer.proposal.candidate.id)
 
     def enter(
         self, node: int, parent: int | None, answer: Answer, outcome: Outcome
@@ -61,9 +69,16 @@ class Ledger:
         self.failed += outcome.kind == "failed"
         if candidate is not None:
             self.candidates[node] = candidate
-            self.tried.add(candidate.id)
+            self.tried.update({candidate.id, *answer.judged})
             if evaluation is not None:
-                self._first_node.setdefault(candidate.id, node)
+                self.nodes.setdefault(candidate.id, node)
+                self._judged.add(candidate.id)
+        self._judged.update(answer.judged)
+        reason = str(answer.error or (evaluation.message if evaluation else ""))
+        attempt = Attempt(candidate=candidate, evaluation=evaluation, reason=reason)
+        self.exemplars.add(attempt)
+        if parent is not None:
+            self.children.setdefault(parent, []).append(attempt)
         return {
             "trial": node,
             "parent": parent,
@@ -74,7 +89,7 @@ class Ledger:
             "prior": outcome.prior,
             "expandable": outcome.expandable,
             "duplicate_of": twin,
-            "reason": str(answer.error or (evaluation.message if evaluation else "")),
+            "reason": reason,
         }
 
     def verdict(self, node: int) -> Evaluation | None:

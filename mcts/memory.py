@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcts.domain import Candidate, Evaluation, Guidance, Lesson, StateSignature
 from mcts.domain.lesson import Outcome
 
@@ -20,6 +22,7 @@ class RunMemory:
     def __init__(self, *, noise: float) -> None:
         self.noise = noise
         self._lessons: list[Lesson] = []
+        self._taught_by: dict[str, range] = {}
 
     def record(
         self,
@@ -41,8 +44,18 @@ class RunMemory:
             Lesson(state=state, method=method, outcome=outcome, gain=gain)
             for method in candidate.methods
         )
+        begin = len(self._lessons)
         self._lessons.extend(lessons)
+        self._taught_by[candidate.id] = range(begin, len(self._lessons))
         return lessons
+
+    def realise(self, candidate: Candidate, seen: Mapping[str, bool]) -> None:
+        """Note in the candidate's lessons which of its methods its machine code shows."""
+        for at in self._taught_by.get(candidate.id, ()):
+            lesson = self._lessons[at]
+            if lesson.method in seen:
+                realised = {"realised": seen[lesson.method]}
+                self._lessons[at] = lesson.model_copy(update=realised)
 
     def recall(self, state: StateSignature, *, limit: int = 64) -> tuple[Lesson, ...]:
         """Lessons learned in the same state first, then others, the latest first."""

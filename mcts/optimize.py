@@ -9,22 +9,19 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
-from mcts.domain import Evaluation, Guidance, KernelTask
+from mcts.bench import Bench
+from mcts.branches import Frontier, candidates_of
+from mcts.briefing import Briefing, Signatures
+from mcts.budget import Budget, Purse
+from mcts.domain import KernelTask
 from mcts.errors import InputError, JournalError, NoMoves, WorldError
 from mcts.finalists import confirm_finalists
 from mcts.ledger import Ledger
-from mcts.memory import RunMemory, state_of
-from mcts.objective import OBJECTIVES, Objective, Ranking
-from mcts.ports import (
-    Advisor,
-    EnergyMeter,
-    Evaluator,
-    Journal,
-    Proposal,
-    ProposalRequest,
-    Proposer,
-)
-from mcts.progress import Budget, Phase, Progress, describe, progress_of
+from mcts.memory import RunMemory
+from mcts.objective import Objective, Ranking
+from mcts.options import check_options
+from mcts.ports import Advisor, Evaluator, Journal, Proposal, Proposer
+from mcts.progress import Phase, Progress, Reporter, describe
 from mcts.record import Result, read_result
 from mcts.reward import RewardScale
 from mcts.runlog import RunLog
@@ -48,7 +45,8 @@ class Optimizer:
 
     `objective` says what counts as better. The `finalists` best are measured again at the end,
     where the evaluator is a Confirmer; 0 reports what the search saw. They are no part of the
-    tree, so that a resumed run may have another number of them.
+    tree, so that a resumed run may have another number of them. `signatures` say by method
+    whether machine code shows it.
     """
 
     def __init__(
@@ -65,29 +63,29 @@ class Optimizer:
         parallel: int = 1,
         objective: Objective = "time",
         finalists: int = 3,
+        signatures: Signatures | None = None,
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        if parallel < 1 or budget.evaluations < 1:
-            raise InputError("a run needs at least one evaluation and one trial at a time")
-        if finalists < 0:
-            raise InputError(f"the number of finalists is not negative, not {finalists}")
-        _check_objective(objective, evaluator)
+        budget.check()
+        check_options(
+            parallel=parallel, finalists=finalists, objective=objective, evaluator=evaluator
+        )
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
         self.settings = search_settings or SearchSettings()
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
+        self.bench = Bench(evaluator, log=self.log, ranking=ranking)
         self.world = World(
-            task=task,
-            proposer=proposer,
-            evaluator=evaluator,
-            advisor=advisor,
-            log=self.log,
-            ranking=ranking,
+            task=task, proposer=proposer, bench=self.bench, advisor=advisor, log=self.log
         )
-        self._journal, self._executor, self._on_progress = journal, executor, on_progress
+        self.purse = Purse(budget, proposer=proposer, log=self.log)
+        self.frontier = Frontier()
+        self._signatures: Signatures = signatures or {}
+        self.reporter = Reporter(on_progress, ledger=self.ledger, purse=self.purse)
+        self._journal, self._executor = journal, executor
         self._flights: deque[tuple[Trial, Future[Answer]]] = deque()
         self._stopping = threading.Event()
         self._world_errors = 0
@@ -105,7 +103,7 @@ class Optimizer:
             self._plant()
             reason = self._grow(executor)
             self._confirm()
-            self._advise(self.ledger.best())
+            self.briefing.guidance(self.ledger.best())
         except KeyboardInterrupt:
             self.log.stop("interrupted")
             raise
@@ -131,21 +129,28 @@ class Optimizer:
         self._report("measuring the baseline")
         proposal = Proposal(candidate=self.task.baseline, prior=1.0)
         self.world.adopt(0, proposal)
-        evaluation = self.world.evaluate(0, proposal.candidate)
+        evaluation = self.bench.evaluate(0, proposal.candidate)
         if not evaluation.measured:
             raise InputError(f"the baseline fails ({evaluation.status}): {evaluation.message}")
         if self.objective != "time" and evaluation.energy is None:
             why = "; ".join(evaluation.notes) or "the baseline's energy could not be measured"
             raise InputError(f"objective {self.objective} cannot be searched for here: {why}")
-        guidance = self.world.advise(0, proposal.candidate, evaluation)
+        ranking = Ranking.calibrate(evaluation, self.objective)
+        self.ledger.ranking = self.bench.ranking = ranking
+        self.briefing = Briefing(
+            world=self.world,
+            ledger=self.ledger,
+            memory=RunMemory(noise=ranking.noise),
+            signatures=self._signatures,
+        )
+        guidance = self.briefing.advise(0, proposal.candidate, evaluation)
         floor_us = guidance.roofline.speed_of_light_us if guidance.roofline else None
         self.scale = RewardScale.calibrate(evaluation, floor_us, objective=self.objective)
-        self.ledger.ranking = Ranking.calibrate(evaluation, self.objective)
-        self.memory = RunMemory(noise=self.scale.noise)
-        outcome = self._outcome(Answer(proposal, evaluation))
+        self.purse.pay_judging("measured", [proposal.candidate.id])
+        answer = Answer(proposal, evaluation)
+        outcome = self._outcome(answer)
         self.search = Search(outcome, settings=self.settings, seed=self.seed)
-        self.ledger.guidance[0] = guidance
-        self._enter(0, None, Answer(proposal, evaluation), outcome)
+        self._enter(0, None, answer, outcome)
 
     def _grow(self, executor: Executor) -> str:
         """Keep `parallel` trials in flight until there is a reason to stop; returns it."""
@@ -156,6 +161,7 @@ class Optimizer:
                 if trial is None:
                     break
                 self._launch(trial, executor)
+                reason = self._reason_to_stop()
             if not self._flights:
                 return reason or "nothing left to try"
             self._land(*self._flights.popleft())
@@ -164,39 +170,68 @@ class Optimizer:
         """Send a trial out. An inline proposal is made here, in the order of asking."""
         payload = {"trial": trial.id, "parent": trial.parent, "seed": trial.seed}
         self.log.confirm("asked", {**payload, **asdict(trial.move)})
-        request, best = self._request(trial), self.ledger.best_speedup
+        if trial.move.kind == "diversify":
+            self._restart_beside(trial.parent)
+        self._flights.append((trial, self._send(trial, executor)))
+
+    def _send(self, trial: Trial, executor: Executor) -> Future[Answer]:
+        """Ask the proposer for the trial's content, and have it judged."""
+        request, best = self.briefing.request(trial), self.ledger.best_speedup
+        self.purse.pay_judging("profiled", [request.parent.id])
         if not self.proposer.inline:
-            flight = executor.submit(self.world.propose_and_judge, trial.id, request, best)
-        else:
-            answer = self.world.propose(trial.id, request)
-            if answer.proposal is not None:
-                self.ledger.tried.add(answer.proposal.candidate.id)
-                flight = executor.submit(self.world.judge, trial.id, answer.proposal, best)
-            else:
-                flight = Future()
-                flight.set_result(answer)
-        self._flights.append((trial, flight))
+            return executor.submit(self.world.propose_and_judge, trial, request, best)
+        answer = self.world.propose(trial.id, request)
+        if answer.proposal is None or answer.error is not None:
+            return _landed(answer)
+        self.ledger.tried.update(candidates_of(answer.proposal))
+        return executor.submit(self.world.judge, trial, answer.proposal, best)
 
     def _land(self, trial: Trial, flight: Future[Answer]) -> None:
         """Take a trial back: tell the search what came of it, and learn a lesson."""
         answer = flight.result()
+        self.purse.pay(trial.id, answer)
         if isinstance(answer.error, WorldError):
             self._abandon(trial, answer, answer.error)
             return
         self._world_errors = 0
         if isinstance(answer.error, NoMoves):
             self.search.exhaust(trial.id)
+            self._restart_beside(trial.parent)
             return
         outcome = self._outcome(answer)
-        self._learn(trial, answer)
+        self.briefing.learn(trial.parent, answer)
         self.search.tell(trial.id, outcome)
+        self._keep_losers(trial, answer)
         self._enter(trial.id, trial.parent, answer, outcome)
+
+    def _keep_losers(self, trial: Trial, answer: Answer) -> None:
+        """Branches that lost are kept to restart from, beside the node that they lost to."""
+        twin, worth = self.ledger.twin_of(answer), self.ledger.evaluations[trial.parent]
+        winner = trial.id if twin is None else twin
+        self.frontier.keep(winner, answer.losers, worth=worth, reward=self.scale.reward)
+
+    def _restart_beside(self, node: int) -> None:
+        """`node` leads no further: the best branch that lost to it becomes its sibling, free."""
+        branch = self.frontier.take(node, self.ledger.ranking, planted=self.ledger.nodes)
+        if branch is None:
+            return
+        answer = Answer(Proposal(candidate=branch.candidate, prior=branch.prior), branch.evaluation)
+        outcome = self._outcome(answer)
+        self.briefing.learn(branch.parent, answer)
+        planted = self.search.plant(branch.parent, outcome)
+        self.frontier.pass_on(node, planted)
+        self.ledger.restarts += 1
+        self.log.confirm("restarted", {"trial": planted, "candidate_id": branch.candidate.id})
+        self._enter(planted, branch.parent, answer, outcome)
 
     def _abandon(self, trial: Trial, answer: Answer, error: WorldError) -> None:
         """The world failed: forget the trial, so that its candidate may be proposed again."""
         if answer.proposal is not None:
-            self.ledger.tried.discard(answer.proposal.candidate.id)
-        known = self.log.confirm("abandoned", {"trial": trial.id, "reason": str(error)})
+            self.ledger.tried.difference_update(candidates_of(answer.proposal))
+        payload: dict[str, Any] = {"trial": trial.id, "reason": str(error)}
+        if error.usage:
+            payload["usage"] = dict(error.usage)
+        known = self.log.confirm("abandoned", payload)
         self.search.abandon(trial.id)
         self._world_errors += not known
         if self._world_errors >= MAX_WORLD_ERRORS:
@@ -209,7 +244,7 @@ class Optimizer:
         def report(words: str) -> None:
             self._report(words, phase="confirming")
 
-        confirm_finalists(self.ledger, self.world, count=self.finalists, report=report)
+        confirm_finalists(self.ledger, self.bench, count=self.finalists, report=report)
 
     # What the steps need.
 
@@ -225,34 +260,8 @@ class Optimizer:
         minutes = self.budget.minutes
         if minutes is not None and self.log.elapsed_s >= minutes * 60:
             return "time spent"
-        return None
-
-    def _request(self, trial: Trial) -> ProposalRequest:
-        guidance = self._advise(trial.parent)
-        return ProposalRequest(
-            task=self.task,
-            parent=self.ledger.candidates[trial.parent],
-            evaluation=self._evaluation(trial.parent),
-            guidance=guidance,
-            lessons=self.memory.recall(state_of(guidance)),
-            move=trial.move,
-            tried=frozenset(self.ledger.tried),
-            seed=trial.seed,
-        )
-
-    def _advise(self, node: int) -> Guidance:
-        """Guidance for a node, made when it is first needed: profiling takes seconds, and only
-        variants that are built upon are worth them."""
-        if node not in self.ledger.guidance:
-            self.ledger.guidance[node] = self.world.advise(
-                node, self.ledger.candidates[node], self._evaluation(node)
-            )
-        return self.ledger.guidance[node]
-
-    def _evaluation(self, node: int) -> Evaluation:
-        evaluation = self.ledger.evaluations[node]
-        assert evaluation is not None, "a node without an evaluation is never expanded"
-        return evaluation
+        repeating = self.log.find("asked", self.search.asked + 1) is not None
+        return self.purse.empty(repeating=repeating)
 
     def _outcome(self, answer: Answer) -> Outcome:
         evaluation, prior = answer.evaluation, answer.proposal.prior if answer.proposal else 0.5
@@ -262,18 +271,6 @@ class Optimizer:
         reward = self.scale.reward(evaluation)
         expandable = fresh and not self.scale.near_peak(evaluation)
         return Outcome("measured", reward=reward, prior=prior, expandable=expandable)
-
-    def _learn(self, trial: Trial, answer: Answer) -> None:
-        parent = self.ledger.evaluations[trial.parent]
-        if answer.proposal is None or answer.evaluation is None or parent is None:
-            return
-        if self.ledger.twin_of(answer) is None:
-            self.memory.record(
-                state=state_of(self.ledger.guidance.get(trial.parent)),
-                parent=parent,
-                candidate=answer.proposal.candidate,
-                evaluation=answer.evaluation,
-            )
 
     def _enter(self, node: int, parent: int | None, answer: Answer, outcome: Outcome) -> None:
         line = self.ledger.enter(node, parent, answer, outcome)
@@ -294,24 +291,16 @@ class Optimizer:
         }
 
     def _report(self, last: str, *, replaying: bool = False, phase: Phase = "searching") -> None:
-        if self._on_progress is not None:
-            self._on_progress(
-                progress_of(
-                    self.ledger,
-                    budget=self.budget,
-                    in_flight=len(self._flights),
-                    elapsed_s=self.log.elapsed_s,
-                    last=last,
-                    replaying=replaying,
-                    phase=phase,
-                )
-            )
-
-
-def _check_objective(objective: Objective, evaluator: Evaluator) -> None:
-    if objective not in OBJECTIVES:
-        raise InputError(f"there is no objective {objective!r}; one of: {', '.join(OBJECTIVES)}")
-    if objective != "time" and not isinstance(evaluator, EnergyMeter):
-        raise InputError(
-            f"objective {objective} needs energy, which evaluator {evaluator.name} does not measure"
+        self.reporter.say(
+            last,
+            in_flight=len(self._flights),
+            elapsed_s=self.log.elapsed_s,
+            replaying=replaying,
+            phase=phase,
         )
+
+
+def _landed(answer: Answer) -> Future[Answer]:
+    flight: Future[Answer] = Future()
+    flight.set_result(answer)
+    return flight

@@ -93,6 +93,28 @@ class Proposer(Protocol):
 
 
 @runtime_checkable
+class Pricer(Protocol):
+    """What a proposer may do besides: say what a reply cost, where it was not known at first."""
+
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        """US dollars for a reply with this `usage`, by the prices known now; None where unknown."""
+        ...
+
+
+@runtime_checkable
+class Remover(Protocol):
+    """What a proposer may do besides: write a variant without one of its methods."""
+
+    def without(self, request: ProposalRequest, method: str) -> Proposal:
+        """`request.parent` with `method` taken out and all else as it is.
+
+        The variant claims the other methods still. Raises what `propose` raises; NoMoves where the
+        method cannot be taken out.
+        """
+        ...
+
+
+@runtime_checkable
 class Evaluator(Protocol):
     """Judges candidates of one task. Thread-safe: the loop may call from several threads.
 
@@ -154,6 +176,14 @@ class EnergyMeter(Protocol):
         Where energy cannot be had, `energy` stays None and `notes` say why.
         """
         ...
+
+
+@runtime_checkable
+class ManyDevices(Protocol):
+    """What an evaluator may say besides: how many devices it measures on at once, else one."""
+
+    @property
+    def devices(self) -> int: ...
 
 
 @runtime_checkable

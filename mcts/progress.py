@@ -1,33 +1,26 @@
-"""How far a run may go, and how far it is."""
+"""How far a run is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcts.budget import Budget, Purse
 from mcts.domain import Evaluation
 from mcts.ledger import Ledger
+from mcts.spending import NOTHING, Spending
 from mcts.world import Answer
 
 Phase = Literal["searching", "confirming"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """When to stop: after so many trials (failures included), minutes, US dollars or tokens of
-    language models, or minutes that candidates were judged."""
-
-    evaluations: int
-    minutes: float | None = None
-    cost_usd: float | None = None
-    tokens: int | None = None
-    gpu_minutes: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a run stands, for a display. Times in microseconds; `last` is one line."""
+    """Where a run stands, for a display. Times in microseconds; `last` is one line.
+
+    `spending` is what the trials told so far have cost; `caps` are the budget's.
+    """
 
     evaluations: int
     budget: int
@@ -42,36 +35,50 @@ class Progress:
     last: str
     replaying: bool
     phase: Phase = "searching"
+    spending: Spending = NOTHING
+    caps: Budget | None = None
 
 
-def progress_of(
-    ledger: Ledger,
-    *,
-    budget: Budget,
-    in_flight: int,
-    elapsed_s: float,
-    last: str,
-    replaying: bool,
-    phase: Phase,
-) -> Progress:
-    """Where the ledger stands; before the baseline is measured, times are None."""
-    baseline = ledger.evaluations.get(0)
-    best = ledger.verdict(ledger.best()) if baseline else None
-    return Progress(
-        evaluations=ledger.told,
-        budget=budget.evaluations,
-        unique=ledger.unique,
-        failed=ledger.failed,
-        in_flight=in_flight,
-        nodes=len(ledger.evaluations),
-        baseline_us=baseline.timing.median_us if baseline and baseline.timing else None,
-        best_us=best.timing.median_us if best and best.timing else None,
-        best_speedup=best.speedup if best else None,
-        elapsed_s=elapsed_s,
-        last=last,
-        replaying=replaying,
-        phase=phase,
-    )
+class Reporter:
+    """Tells a display where the run stands; before the baseline is measured, times are None."""
+
+    def __init__(
+        self, on_progress: Callable[[Progress], None] | None, *, ledger: Ledger, purse: Purse
+    ) -> None:
+        self.on_progress, self._ledger, self._purse = on_progress, ledger, purse
+
+    def say(
+        self,
+        last: str,
+        *,
+        in_flight: int,
+        elapsed_s: float,
+        replaying: bool = False,
+        phase: Phase = "searching",
+    ) -> None:
+        if self.on_progress is None:
+            return
+        ledger, budget = self._ledger, self._purse.budget
+        baseline = ledger.evaluations.get(0)
+        best = ledger.verdict(ledger.best()) if baseline else None
+        progress = Progress(
+            evaluations=ledger.told,
+            budget=budget.evaluations,
+            unique=ledger.unique,
+            failed=ledger.failed,
+            in_flight=in_flight,
+            nodes=len(ledger.evaluations),
+            baseline_us=baseline.timing.median_us if baseline and baseline.timing else None,
+            best_us=best.timing.median_us if best and best.timing else None,
+            best_speedup=best.speedup if best else None,
+            elapsed_s=elapsed_s,
+            last=last,
+            replaying=replaying,
+            phase=phase,
+            spending=self._purse.total,
+            caps=budget,
+        )
+        self.on_progress(progress)
 
 
 def status_words(evaluation: Evaluation) -> str:

@@ -16,18 +16,32 @@ def is_closed(node: Node, settings: SearchSettings, *, patience: int) -> bool:
         return True
     if node.state == "failed":
         return len(node.children) >= settings.max_repairs
-    return _stagnated(node, patience)
+    return fruitless(node) >= patience
 
 
-def _stagnated(node: Node, patience: int) -> bool:
-    """Whether the last `patience` settled children all stayed at or below their parent.
+def fruitless(node: Node) -> int:
+    """How many of the latest settled children in a row stayed at or below their parent.
 
     Rewards are flat inside the noise, so a plain comparison is a comparison beyond noise.
     """
-    settled = node.settled_children
-    if len(settled) < patience:
+    count = 0
+    for child in reversed(node.children):
+        if child.best > node.reward:
+            break
+        count += child.state != "pending"
+    return count
+
+
+def wants_other_approach(node: Node, settings: SearchSettings) -> bool:
+    """Whether the next child of a measured node should be structurally different.
+
+    From the moment the node stagnates, every other child: those in flight count as made.
+    """
+    since = fruitless(node) - settings.stagnation
+    if since < 0:
         return False
-    return all(child.best <= node.reward for child in settled[-patience:])
+    in_flight = sum(child.state == "pending" for child in node.children)
+    return (since + in_flight) % 2 == 0
 
 
 def refresh_dead(node: Node, settings: SearchSettings, *, patience: int) -> None:

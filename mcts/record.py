@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcts.backup import settle
-from mcts.domain import Candidate, Evaluation, Guidance, Profile, tagged_hash
+from mcts.domain import Attribution, Candidate, Evaluation, Guidance, tagged_hash
 from mcts.errors import JournalError
-from mcts.objective import OBJECTIVES, Objective, Ranking, standing
+from mcts.objective import Objective, Ranking, standing
 from mcts.ports import Event
+from mcts.reading import RUNNING, EventReader
+from mcts.spending import NOTHING, Spending
 from mcts.tree import FIXED_POINT, Tree
 from mcts.trial import Outcome, OutcomeKind
 
+__all__ = ["RUNNING", "NodeKind", "NodeRecord", "Result", "outcome_of", "read_result"]
+
 NodeKind = Literal["measured", "failed", "rejected", "duplicate"]
-RUNNING = "running or crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +31,12 @@ class NodeRecord:
 
     `rejected` nodes have no evaluation, and no candidate where the reply held none.
     `duplicate_of` is the node that was measured for the same candidate. `usage` is what the
-    proposal cost (tokens, money), as the proposer reported it. `confirmed` is what a finalist
-    came to when it was measured again, which may be a failure.
+    proposal cost (tokens, money), as the proposer reported it; `spending` sums that and the seconds
+    that the node was judged, its branches and its profile included. `confirmed` is what a finalist
+    came to when it was measured again, which may be a failure. `branches` are the candidates of
+    the same proposal that were evaluated and lost, and a node is `restarted` that was such a branch
+    and became a node of its own later. `attributions` say what each method is worth,
+    where that was asked.
     """
 
     id: int
@@ -46,6 +53,10 @@ class NodeRecord:
     duplicate_of: int | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
     confirmed: Evaluation | None = None
+    spending: Spending = field(default=NOTHING, compare=False)
+    branches: tuple[str, ...] = ()
+    restarted: bool = False
+    attributions: tuple[Attribution, ...] = ()
 
     @property
     def speedup(self) -> float | None:
@@ -62,9 +73,12 @@ class NodeRecord:
 class Result:
     """A run's tree and totals. `nodes` are in the order of their ids; the first is the baseline.
 
-    evaluations: trials told. unique: distinct candidates evaluated, failures included, the
-    baseline not. failed: trials without a result. seconds: wall clock over all sessions.
-    confirmed: by candidate, what the finalists came to when they were measured again.
+    evaluations: trials told, restarts not counted. unique: distinct candidates evaluated, branches
+    and failures included, the baseline not. failed: trials without a result. seconds: wall clock
+    over all sessions. confirmed: by candidate, what the finalists came to when they were measured
+    again.
+    spending: all that the journal knows of, abandoned and unfinished trials, finalists and
+    attributions included.
     """
 
     nodes: tuple[NodeRecord, ...]
@@ -76,6 +90,7 @@ class Result:
     tree_digest: str
     objective: Objective = "time"
     confirmed: Mapping[str, Evaluation] = field(default_factory=dict)
+    spending: Spending = NOTHING
 
     @property
     def baseline(self) -> NodeRecord:
@@ -104,72 +119,12 @@ class Result:
         return tuple(reversed(path))
 
 
-class _Reader:
-    """Collects what the events say, by trial and by candidate."""
-
-    def __init__(self) -> None:
-        self.candidates: dict[str, Candidate] = {}
-        self.evaluations: dict[str, Evaluation] = {}
-        self.confirmed: dict[str, Evaluation] = {}
-        self.profiles: dict[str, Profile] = {}
-        self.guidance: dict[int, Guidance] = {}
-        self.usage: dict[int, Mapping[str, Any]] = {}
-        self.told: dict[int, Mapping[str, Any]] = {}
-        self.objective: Objective = "time"
-        self.stop_reason = RUNNING
-        self.seconds = 0.0
-
-    def take(self, event: Event) -> None:
-        payload = event.payload
-        match event.kind:
-            case "proposed":
-                candidate = Candidate.model_validate(payload["candidate"])
-                self.candidates[candidate.id] = candidate
-                self.usage[payload["trial"]] = payload["usage"]
-            case "rejected":
-                self.usage[payload["trial"]] = payload["usage"]
-            case "measured":
-                evaluation = Evaluation.model_validate(payload["evaluation"])
-                self.evaluations[evaluation.candidate_id] = evaluation
-            case "confirmed":
-                evaluation = Evaluation.model_validate(payload["evaluation"])
-                self.confirmed[evaluation.candidate_id] = evaluation
-            case "profiled":
-                self.profiles[payload["candidate_id"]] = Profile.model_validate(payload["profile"])
-            case "advised":
-                self.guidance[payload["node"]] = Guidance.model_validate(payload["guidance"])
-            case "told":
-                self.told[payload["trial"]] = payload
-            case "stopped":
-                self.stop_reason = payload["reason"]
-            case "started":
-                self.objective = _objective_of(payload)
-            case "resumed":
-                self.stop_reason = RUNNING
-        self.seconds = max(self.seconds, float(payload.get("elapsed_s", 0.0)))
-
-    def evaluation(self, candidate_id: str | None) -> Evaluation | None:
-        evaluation = self.evaluations.get(candidate_id or "")
-        profile = self.profiles.get(candidate_id or "")
-        if evaluation is None or profile is None or not evaluation.measured:
-            return evaluation
-        return evaluation.model_copy(update={"profile": profile})
-
-
-def _objective_of(started: Mapping[str, Any]) -> Objective:
-    named = started.get("objective", "time")
-    for objective in OBJECTIVES:
-        if objective == named:
-            return objective
-    raise ValueError(f"it was begun with the unknown objective {named!r}")
-
-
 def read_result(events: Iterable[Event]) -> Result:
     """Rebuild a run from its events.
 
     Raises JournalError when they do not describe a run, or not even its baseline.
     """
-    reader = _Reader()
+    reader = EventReader()
     try:
         for event in events:
             reader.take(event)
@@ -182,14 +137,21 @@ def read_result(events: Iterable[Event]) -> Result:
     return Result(
         nodes=nodes,
         stop_reason=reader.stop_reason,
-        evaluations=len(trials),
-        unique=len({node.evaluation.candidate_id for node in trials if node.evaluation}),
+        evaluations=sum(not node.restarted for node in trials),
+        unique=_unique(nodes),
         failed=sum(node.speedup is None for node in trials),
         seconds=reader.seconds,
         tree_digest=digest,
         objective=reader.objective,
         confirmed=reader.confirmed,
+        spending=reader.spending,
     )
+
+
+def _unique(nodes: tuple[NodeRecord, ...]) -> int:
+    judged = {node.evaluation.candidate_id for node in nodes if node.evaluation}
+    judged.update(*(node.branches for node in nodes))
+    return max(0, len(judged) - 1)
 
 
 def outcome_of(told: Mapping[str, Any]) -> Outcome:
@@ -208,14 +170,14 @@ def _tree_of(told: Mapping[int, Mapping[str, Any]]) -> Tree:
     return tree
 
 
-def _record_of(tree: Tree, reader: _Reader, id: int) -> NodeRecord:
+def _record_of(tree: Tree, reader: EventReader, id: int) -> NodeRecord:
     node, told = tree.nodes[id], reader.told[id]
     candidate_id = told["candidate_id"]
     return NodeRecord(
         id=id,
         parent=told["parent"],
         kind=told["kind"],
-        candidate=reader.candidates.get(candidate_id or ""),
+        candidate=reader.candidate(id, candidate_id),
         evaluation=reader.evaluation(candidate_id),
         guidance=reader.guidance.get(id),
         reward=told["reward"],
@@ -226,6 +188,10 @@ def _record_of(tree: Tree, reader: _Reader, id: int) -> NodeRecord:
         duplicate_of=told["duplicate_of"],
         usage=reader.usage.get(id, {}),
         confirmed=reader.confirmed.get(candidate_id or ""),
+        spending=reader.spending_of(id, candidate_id, twin=told["duplicate_of"] is not None),
+        branches=reader.branches.get(id, ()),
+        restarted=id in reader.restarted,
+        attributions=tuple(reader.attributions.get(id, ())),
     )
 
 

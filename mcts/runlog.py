@@ -19,17 +19,24 @@ _KEYS: Mapping[str, str] = {
     "asked": "trial",
     "proposing": "trial",
     "proposed": "trial",
+    "priced": "trial",
+    "restarted": "trial",
+    "branched": "trial",
     "rejected": "trial",
     "no_moves": "trial",
     "abandoned": "trial",
     "told": "trial",
     "measuring": "candidate_id",
     "measured": "candidate_id",
+    "broken": "trial",
     "confirming": "candidate_id",
     "confirmed": "candidate_id",
     "profiling": "candidate_id",
     "profiled": "candidate_id",
     "advised": "node",
+    "removing": "key",
+    "removed": "key",
+    "attributed": "key",
 }
 
 _BEFORE: Mapping[str, Any] = {"objective": "time"}
@@ -94,6 +101,11 @@ class RunLog:
         """The event of this kind for this trial or candidate, if it was ever written."""
         with self._lock:
             return self._seen.get((kind, key))
+
+    def payloads(self, kind: str) -> list[Mapping[str, Any]]:
+        """Every event of this kind, in the order they were written."""
+        with self._lock:
+            return [payload for (found, _), payload in self._seen.items() if found == kind]
 
     def write(self, kind: str, payload: Mapping[str, Any]) -> None:
         """Append an event unless this trial or candidate already has one of its kind."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mcts.backup import arrive, depart, recall, settle
-from mcts.pruning import refresh_dead
+from mcts.pruning import refresh_dead, wants_other_approach
 from mcts.seeding import seed_from
 from mcts.selection import select
 from mcts.settings import SearchSettings
 from mcts.tree import Node, Tree
-from mcts.trial import Move, Outcome, Trial
+from mcts.trial import Move, MoveKind, Outcome, Trial
 
 _MAX_PATIENCE = 1 << 20
 
@@ -36,6 +36,11 @@ class Search:
     def in_flight(self) -> int:
         return len(self._in_flight)
 
+    @property
+    def asked(self) -> int:
+        """How many trials were asked for or planted so far; it is the id of the latest."""
+        return self._asked
+
     def ask(self) -> Trial | None:
         """The next trial, or None when there is nothing to try now.
 
@@ -49,7 +54,7 @@ class Search:
         trial = Trial(
             id=self._asked,
             parent=node.id,
-            move=Move("repair" if node.state == "failed" else "improve", len(node.children)),
+            move=Move(self._kind_of_move(node), len(node.children)),
             seed=seed_from(self.seed, "trial", self._asked),
         )
         depart(self.tree.attach(trial.id, node.id))
@@ -72,6 +77,19 @@ class Search:
         arrive(node, outcome)
         refresh_dead(node, self.settings, patience=self._patience)
 
+    def plant(self, parent: int, outcome: Outcome) -> int:
+        """Add a child that was judged before, outside of any trial; returns its id.
+
+        Neither the widening bound nor a dead end keeps it out: it is there, and a dead parent
+        lives again.
+        """
+        self._asked += 1
+        node = self.tree.attach(self._asked, parent)
+        self._told[node.id] = outcome
+        settle(node, outcome)
+        refresh_dead(node, self.settings, patience=self._patience)
+        return node.id
+
     def abandon(self, trial_id: int) -> None:
         """The world failed the trial: no visit is counted, the virtual loss is removed."""
         self._leave_flight(trial_id)
@@ -88,6 +106,11 @@ class Search:
             raise ValueError("the root is no trial")
         parent.exhausted = True
         self.abandon(trial_id)
+
+    def _kind_of_move(self, node: Node) -> MoveKind:
+        if node.state == "failed":
+            return "repair"
+        return "diversify" if wants_other_approach(node, self.settings) else "improve"
 
     def _leave_flight(self, trial_id: int) -> None:
         if self._in_flight.pop(trial_id, None) is None:

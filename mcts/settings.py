@@ -16,6 +16,8 @@ class SearchSettings:
     widening_root, widening_measured, widening_failed: k of k * N^alpha per state of the node.
     widening_exponent: alpha (Auger, Couetoux and Teytaud 2013).
     max_repairs: children a failed node may get before it is a dead end.
+    stagnation: once the last `stagnation` children of a node all brought nothing, every other one
+        of the next is to be structurally different.
     patience: a node whose last `patience` children all brought nothing is a dead end.
     """
 
@@ -27,6 +29,7 @@ class SearchSettings:
     widening_failed: float = 1.0
     widening_exponent: float = 0.5
     max_repairs: int = 2
+    stagnation: int = 4
     patience: int = 12
 
     def __post_init__(self) -> None:
@@ -38,5 +41,7 @@ class SearchSettings:
             raise ValueError("widening factors must be positive")
         if not 0 < self.widening_exponent <= 1:
             raise ValueError("widening_exponent lies in (0, 1]")
-        if self.max_repairs < 0 or self.patience < 1:
-            raise ValueError("max_repairs must not be negative and patience is at least 1")
+        if self.max_repairs < 0 or min(self.patience, self.stagnation) < 1:
+            raise ValueError(
+                "max_repairs must not be negative, patience and stagnation are at least 1"
+            )

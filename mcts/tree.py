@@ -43,10 +43,6 @@ class Node:
         seen = self.visits + self.pending
         return self.value_sum / (seen * FIXED_POINT) if seen else 0.0
 
-    @property
-    def settled_children(self) -> list[Node]:
-        return [child for child in self.children if child.state != "pending"]
-
     def lineage(self) -> Iterator[Node]:
         """This node, its parent, and so on to the root."""
         node: Node | None = self

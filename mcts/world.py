@@ -1,4 +1,4 @@
-"""Everything outside the search, asked once: proposals, measurements and profiles by journal.
+"""Everything outside the search, asked once: proposals, their branches and advice, by journal.
 
 Each answer is looked for in the journal first; where it is not there, the intent is written
 before the question and the answer after it.
@@ -6,56 +6,44 @@ before the question and the answer after it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Profile
+from mcts.bench import Bench
+from mcts.branches import Branch, candidates_of, select
+from mcts.domain import Candidate, Evaluation, Guidance, KernelTask
 from mcts.errors import JournalError, NoMoves, NotRecorded, ProposalRejected, WorldError
-from mcts.objective import Ranking
-from mcts.ports import (
-    Advisor,
-    Confirmer,
-    EnergyMeter,
-    Evaluator,
-    Proposal,
-    ProposalRequest,
-    Proposer,
-)
+from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
 from mcts.runlog import RunLog
+from mcts.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a trial: a proposal with its evaluation, or the error that ended it."""
+    """What came of a trial: a proposal with its evaluation, or the error that ended it.
+
+    Of several branches the proposal's `candidate` is the one that became the node; `losers` are
+    the others that were measured, `judged` the ids of all that were evaluated.
+    """
 
     proposal: Proposal | None = None
     evaluation: Evaluation | None = None
     error: NoMoves | ProposalRejected | NotRecorded | WorldError | None = None
+    losers: tuple[Branch, ...] = ()
+    judged: tuple[str, ...] = ()
 
 
 class World:
-    """Proposer, evaluator and advisor behind the journal. Thread-safe but for `advise`.
-
-    Energy is measured right behind the time, where `ranking` asks for it.
+    """Proposer, evaluator (as `bench`) and advisor behind the journal. Thread-safe but for
+    `advise`.
     """
 
     def __init__(
-        self,
-        *,
-        task: KernelTask,
-        proposer: Proposer,
-        evaluator: Evaluator,
-        advisor: Advisor,
-        log: RunLog,
-        ranking: Ranking,
+        self, *, task: KernelTask, proposer: Proposer, bench: Bench, advisor: Advisor, log: RunLog
     ) -> None:
-        self.task, self.proposer, self.evaluator, self.advisor = task, proposer, evaluator, advisor
-        self._log, self._ranking = log, ranking
-        self._lock = threading.Lock()
-        self._judged: dict[str, Future[Evaluation]] = {}
+        self.task, self.proposer, self.bench, self.advisor = task, proposer, bench, advisor
+        self._log = log
 
     def propose(self, trial: int, request: ProposalRequest) -> Answer:
         """A proposal, or why there is none."""
@@ -66,7 +54,7 @@ class World:
         try:
             proposal = self.proposer.propose(request)
         except NoMoves as error:
-            self._log.write("no_moves", {"trial": trial})
+            self._log.write("no_moves", {"trial": trial, "usage": dict(error.usage)})
             return Answer(error=error)
         except ProposalRejected as error:
             usage = dict(error.usage)
@@ -81,130 +69,102 @@ class World:
 
     def adopt(self, trial: int, proposal: Proposal) -> None:
         """Journal a proposal as the content of a trial."""
-        payload = {
+        payload: dict[str, Any] = {
             "trial": trial,
             "candidate": proposal.candidate.model_dump(mode="json"),
             "prior": proposal.prior,
             "usage": dict(proposal.usage),
         }
+        if proposal.branches:
+            payload["branches"] = [branch.model_dump(mode="json") for branch in proposal.branches]
         self._log.write("proposed", payload)
 
     def _proposal_in_journal(self, trial: int) -> Answer | None:
-        if found := self._log.find("abandoned", trial):
-            return Answer(error=WorldError(found["reason"]))
+        proposal = None
         if found := self._log.find("proposed", trial):
-            candidate = Candidate.model_validate(found["candidate"])
-            usage: Mapping[str, Any] = found["usage"]
-            proposal = Proposal(candidate=candidate, prior=found["prior"], usage=usage)
+            proposal = proposal_of(found)
+        if gone := self._log.find("abandoned", trial):
+            error = WorldError(gone["reason"], usage=gone.get("usage"))
+            return Answer(proposal=proposal, error=error)
+        if proposal is not None:
             return Answer(proposal=proposal)
         if found := self._log.find("rejected", trial):
             return Answer(error=ProposalRejected(found["reason"], usage=found["usage"]))
-        if self._log.find("no_moves", trial):
-            return Answer(error=NoMoves())
+        if found := self._log.find("no_moves", trial):
+            return Answer(error=NoMoves(usage=found.get("usage")))
         return None
 
-    def judge(self, trial: int, proposal: Proposal, best_speedup: float) -> Answer:
-        """The proposal's evaluation, or why there is none."""
-        try:
-            evaluation = self.evaluate(trial, proposal.candidate, best_speedup)
-        except JournalError:
-            raise
-        except (NotRecorded, WorldError) as error:
-            return Answer(proposal=proposal, error=error)
-        return Answer(proposal=proposal, evaluation=evaluation)
+    def judge(self, trial: Trial, proposal: Proposal, best_speedup: float) -> Answer:
+        """The proposal's evaluation, or why there is none; of its branches the best one's.
+
+        Where the proposal's own candidate fails, a branch that works stands in for it. The world
+        breaking for any of them breaks it for all.
+        """
+        candidates = list(candidates_of(proposal).values())
+        found: dict[int, Evaluation] = {}
+        refused: NotRecorded | None = None
+        for at, candidate in enumerate(candidates):
+            try:
+                found[at] = self.bench.evaluate(trial.id, candidate, best_speedup)
+            except JournalError:
+                raise
+            except NotRecorded as error:
+                refused = refused or error
+            except WorldError as error:
+                return Answer(proposal=proposal, error=error)
+        at = select(found, self.bench.ranking) or 0
+        losers = tuple(
+            Branch(
+                parent=trial.parent,
+                candidate=candidates[n],
+                evaluation=evaluation,
+                prior=proposal.prior,
+            )
+            for n, evaluation in found.items()
+            if n != at and evaluation.measured
+        )
+        if len(candidates) > 1:
+            evaluated = {candidates[n].id: evaluation for n, evaluation in found.items()}
+            self._note_branches(trial.id, candidates[at].id, evaluated)
+        return Answer(
+            proposal=replace(proposal, candidate=candidates[at], branches=()),
+            evaluation=found.get(at),
+            error=refused if at not in found else None,
+            losers=losers,
+            judged=tuple(candidates[n].id for n in found),
+        )
+
+    def _note_branches(self, trial: int, winner: str, evaluated: Mapping[str, Evaluation]) -> None:
+        """Journal which branch became the node, which were measured too, and which failed."""
+        others = {id: found for id, found in evaluated.items() if id != winner}
+        payload = {
+            "trial": trial,
+            "winner": winner,
+            "losers": [id for id, found in others.items() if found.measured],
+            "failed": [id for id, found in others.items() if not found.measured],
+        }
+        self._log.confirm("branched", payload)
 
     def propose_and_judge(
-        self, trial: int, request: ProposalRequest, best_speedup: float
+        self, trial: Trial, request: ProposalRequest, best_speedup: float
     ) -> Answer:
-        answer = self.propose(trial, request)
-        if answer.proposal is None:
+        answer = self.propose(trial.id, request)
+        if answer.proposal is None or answer.error is not None:
             return answer
         return self.judge(trial, answer.proposal, best_speedup)
 
-    def evaluate(self, trial: int, candidate: Candidate, best_speedup: float = 0.0) -> Evaluation:
-        """Judge a candidate once, however many trials propose it, now or before a crash.
-
-        `best_speedup` is the greatest known when the trial was asked for, not now: whether energy
-        is measured must not depend on how long other trials took.
-        """
-        with self._lock:
-            mine = candidate.id not in self._judged
-            judged = self._judged.setdefault(candidate.id, Future())
-        if not mine:
-            return judged.result()
-        try:
-            evaluation = self._measure(trial, candidate, best_speedup)
-        except BaseException as error:
-            with self._lock:
-                del self._judged[candidate.id]
-            judged.set_exception(error)
-            raise
-        judged.set_result(evaluation)
-        return evaluation
-
-    def _measure(self, trial: int, candidate: Candidate, best_speedup: float) -> Evaluation:
-        if found := self._log.find("measured", candidate.id):
-            return Evaluation.model_validate(found["evaluation"])
-        place = {"trial": trial, "candidate_id": candidate.id}
-        self._log.write("measuring", place)
-        evaluation = self.evaluator.evaluate(candidate)
-        evaluation = self._with_energy(candidate, evaluation, best_speedup)
-        self._log.write("measured", {**place, "evaluation": evaluation.model_dump(mode="json")})
-        return evaluation
-
-    def _with_energy(
-        self, candidate: Candidate, evaluation: Evaluation, best_speedup: float
-    ) -> Evaluation:
-        wanted = self._ranking.wants_energy(evaluation, best_speedup=best_speedup)
-        if not wanted or not isinstance(self.evaluator, EnergyMeter):
-            return evaluation
-        return self.evaluator.measure_energy(candidate, evaluation)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether the evaluator measures finalists again."""
-        return isinstance(self.evaluator, Confirmer)
-
-    def confirmation(self, candidate_id: str) -> Evaluation | None:
-        """What the candidate came to when it was measured again, if it ever was."""
-        found = self._log.find("confirmed", candidate_id)
-        return Evaluation.model_validate(found["evaluation"]) if found else None
-
-    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """Measure a finalist again, once, also over a crash."""
-        if (known := self.confirmation(candidate.id)) is not None:
-            return known
-        assert isinstance(self.evaluator, Confirmer), "ask `confirms` first"
-        self._log.write("confirming", {"candidate_id": candidate.id})
-        confirmed = self.evaluator.confirm(candidate, evaluation)
-        confirmed = self._with_energy(candidate, confirmed, 0.0)
-        payload = {
-            "candidate_id": candidate.id,
-            "evaluation": confirmed.model_dump(mode="json"),
-            "elapsed_s": round(self._log.elapsed_s, 3),
-        }
-        self._log.write("confirmed", payload)
-        return confirmed
-
-    def advise(self, node: int, candidate: Candidate, evaluation: Evaluation) -> Guidance:
-        """Guidance for a node, profiled first where there is something to profile."""
-        if evaluation.measured:
-            profile = self._profile(candidate, evaluation)
-            evaluation = evaluation.model_copy(update={"profile": profile})
+    def advise(self, node: int, evaluation: Evaluation) -> Guidance:
+        """Guidance for a node, whose evaluation holds its profile where there is one."""
         guidance = self.advisor.advise(self.task, evaluation)
         self._log.write("advised", {"node": node, "guidance": guidance.model_dump(mode="json")})
         return guidance
 
-    def _profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        if found := self._log.find("profiled", candidate.id):
-            return Profile.model_validate(found["profile"])
-        self._log.write("profiling", {"candidate_id": candidate.id})
-        try:
-            profile = self.evaluator.profile(candidate, evaluation)
-        except JournalError:
-            raise
-        except WorldError as error:
-            profile = Profile(missing={"profile": str(error)})
-        payload = {"candidate_id": candidate.id, "profile": profile.model_dump(mode="json")}
-        self._log.write("profiled", payload)
-        return profile
+
+def proposal_of(payload: Mapping[str, Any]) -> Proposal:
+    """The proposal that a `proposed` event holds."""
+    return Proposal(
+        candidate=Candidate.model_validate(payload["candidate"]),
+        branches=tuple(map(Candidate.model_validate, payload.get("branches", ()))),
+        prior=payload["prior"],
+        usage=payload["usage"],
+    )

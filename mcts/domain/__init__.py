@@ -1,5 +1,6 @@
 """The nouns: frozen values that pass between the rooms."""
 
+from mcts.domain.attribution import Attribution, Worth
 from mcts.domain.base import Noun
 from mcts.domain.candidate import Candidate
 from mcts.domain.evaluation import (
@@ -64,6 +65,7 @@ __all__ = [
     "FAILED",
     "ITEM_BYTES",
     "PLAN_COMMENT",
+    "Attribution",
     "Axis",
     "AxisGap",
     "BoundClass",
@@ -114,6 +116,7 @@ __all__ = [
     "Work",
     "Workload",
     "Workspace",
+    "Worth",
     "canonical_json",
     "configuration_key",
     "evaluate",

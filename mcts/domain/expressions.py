@@ -78,6 +78,7 @@ def _parse(expression: str) -> ast.expr:
         raise InputError(f"cannot read the expression {expression!r}: {error}") from None
 
 
+@lru_cache(maxsize=4096)
 def names_in(expression: str | int | float) -> frozenset[str]:
     """Names an expression refers to, functions left out."""
     if not isinstance(expression, str):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcts.domain import Candidate, Evaluation, Profile
-from mcts.ports import Confirmer, EnergyMeter, Evaluator
+from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
 
 
 class EvaluatorContract:
@@ -68,6 +68,11 @@ class EvaluatorContract:
         assert profile.kernels or profile.missing
         for kernel in profile.kernels:
             assert kernel.name
+
+    def test_it_measures_on_one_device_or_says_on_how_many(self, evaluator: Evaluator) -> None:
+        if not isinstance(evaluator, ManyDevices):
+            pytest.skip("this evaluator measures on one device")
+        assert evaluator.devices >= 1
 
     def test_a_confirmer_answers_for_the_candidate_it_was_asked_about(
         self, evaluator: Evaluator, working: Candidate

@@ -10,7 +10,8 @@ import pytest
 
 from mcts.domain import TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
-from mcts.ports import Proposal, ProposalRequest, Proposer
+from mcts.ports import Pricer, Proposal, ProposalRequest, Proposer
+from mcts.trial import Move, MoveKind
 
 
 class ProposerContract:
@@ -47,6 +48,22 @@ class ProposerContract:
             proposal.candidate.model_dump_json()
         )
         assert restored == proposal.candidate and restored.id == proposal.candidate.id
+
+    @pytest.mark.parametrize("kind", ["improve", "diversify"])
+    def test_every_move_on_what_works_is_answered(
+        self, proposer: Proposer, request_: ProposalRequest, kind: MoveKind
+    ) -> None:
+        move = Move(kind, len(request_.siblings))
+        _check(proposer.propose(dataclasses.replace(request_, move=move)), request_)
+
+    def test_who_prices_replies_says_dollars_or_nothing(
+        self, proposer: Proposer, request_: ProposalRequest
+    ) -> None:
+        if not isinstance(proposer, Pricer):
+            pytest.skip("this proposer prices nothing")
+        usage = proposer.propose(request_).usage
+        price = proposer.price({**usage, "cost_usd": None})
+        assert price is None or price >= 0
 
     def test_the_request_is_not_changed(
         self, proposer: Proposer, request_: ProposalRequest
@@ -116,14 +133,14 @@ def space_of(request: ProposalRequest) -> TunableSpace:
 
 
 def _check(proposal: Proposal, request: ProposalRequest) -> None:
-    candidate = proposal.candidate
-    assert candidate.id != request.parent.id
     assert 0 < proposal.prior <= 1
-    space = request.task.space
-    if request.task.dialect == "cuda":
-        plan = parse_launch_plan(candidate.source)
-        buffers = frozenset(buffer.name for buffer in request.task.buffers)
-        plan.check_names(buffers=buffers, shape=request.task.shape_names)
-        space = plan.space
-    space.check(candidate.tunables)
-    assert request.task.allows(space, candidate.tunables)
+    assert proposal.candidate.id != request.parent.id
+    for candidate in (proposal.candidate, *proposal.branches):
+        space = request.task.space
+        if request.task.dialect == "cuda":
+            plan = parse_launch_plan(candidate.source)
+            buffers = frozenset(buffer.name for buffer in request.task.buffers)
+            plan.check_names(buffers=buffers, shape=request.task.shape_names)
+            space = plan.space
+        space.check(candidate.tunables)
+        assert request.task.allows(space, candidate.tunables)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mcts.domain import Candidate
-from mcts.ports import Evaluator, Journal
+from mcts.domain import Candidate, Guidance
+from mcts.ports import Evaluator, Journal, ProposalRequest, Proposer
+from mcts.trial import Move
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.contracts.journal_contract import JournalContract
+from tests.contracts.proposer_contract import ProposerContract
 from tests.mcts.finals import EnergyToy
-from tests.support.toy import MemoryJournal, ToyEvaluator
+from tests.mcts.paid import PricedToy
+from tests.support.toy import MemoryJournal, ToyEvaluator, ToyProposer, toy_task
 
 
 class TestMemoryJournal(JournalContract):
@@ -38,3 +41,28 @@ class TestEnergyToy(TestToyEvaluator):
     @pytest.fixture
     def evaluator(self) -> Evaluator:
         return EnergyToy()
+
+
+class TestToyProposer(ProposerContract):
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return ToyProposer()
+
+    @pytest.fixture
+    def request_(self) -> ProposalRequest:
+        task = toy_task()
+        return ProposalRequest(
+            task=task,
+            parent=task.baseline,
+            evaluation=ToyEvaluator().evaluate(task.baseline),
+            guidance=Guidance(),
+            move=Move("improve", 0),
+        )
+
+
+class TestPricedToy(TestToyProposer):
+    """One that is slow, costs, prices and branches."""
+
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return PricedToy(branches=3)

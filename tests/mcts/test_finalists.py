@@ -99,7 +99,7 @@ def test_a_stopped_run_confirms_what_it_has() -> None:
         if progress.evaluations == 5:
             search.stop()
 
-    search._on_progress = watch
+    search.reporter.on_progress = watch
     result = search.run()
     assert result.stop_reason == "interrupted" and result.confirmed
     confirming = [line for line in lines if line.phase == "confirming"]
@@ -117,7 +117,7 @@ def test_an_interrupted_run_confirms_nothing() -> None:
         if progress.evaluations == 5:
             raise KeyboardInterrupt
 
-    search._on_progress = interrupt
+    search.reporter.on_progress = interrupt
     with pytest.raises(KeyboardInterrupt):
         search.run()
     assert toy.confirmed == []

@@ -189,7 +189,7 @@ def test_stop_ends_the_run_early_and_says_so() -> None:
         if progress.evaluations == 5:
             run.stop()
 
-    run._on_progress = watch
+    run.reporter.on_progress = watch
     result = run.run()
     assert result.stop_reason == "interrupted"
     assert result.evaluations == 5

@@ -183,3 +183,64 @@ def test_good_lines_are_visited_more_than_bad_ones() -> None:
     root_visits = {child.id: child.visits for child in search.tree.root.children}
     others = [visits for id, visits in root_visits.items() if id != 1]
     assert root_visits[1] > 3 * max(others, default=0)
+
+
+def kinds_below_the_root(rewards: list[float], settings: SearchSettings) -> list[str]:
+    """The moves asked of the root, whose children earn `rewards` and lead nowhere."""
+    search = Search(Outcome("measured", reward=0.5), settings=settings)
+    kinds = []
+    for reward in rewards:
+        trial = search.ask()
+        assert trial is not None and trial.parent == 0
+        kinds.append(trial.move.kind)
+        search.tell(trial.id, Outcome("measured", reward=reward, expandable=False))
+    return kinds
+
+
+def test_a_stagnating_node_alternates_between_another_approach_and_improving() -> None:
+    settings = SearchSettings(stagnation=3, patience=99)
+    kinds = kinds_below_the_root([0.5, 0.1, 0.5, 0.1, 0.2, 0.3], settings)
+    assert kinds == ["improve"] * 3 + ["diversify", "improve", "diversify"]
+    kinds = kinds_below_the_root([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1], settings)
+    assert kinds == ["improve"] * 3 + ["diversify"] + ["improve"] * 3 + ["diversify"]
+
+
+def test_trials_in_flight_take_turns_too() -> None:
+    settings = SearchSettings(stagnation=2, patience=99, widening_root=50.0)
+    search = Search(Outcome("measured", reward=0.5), settings=settings)
+    for _ in range(2):
+        trial = search.ask()
+        assert trial is not None
+        search.tell(trial.id, Outcome("measured", reward=0.1, expandable=False))
+    kinds = [trial.move.kind for _ in range(4) if (trial := search.ask())]
+    assert kinds == ["diversify", "improve", "diversify", "improve"]
+
+
+def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
+    search = Search(ROOT, settings=SearchSettings(stagnation=1, max_repairs=9))
+    kinds = set()
+    for _ in range(40):
+        trial = search.ask()
+        assert trial is not None
+        if search.tree.nodes[trial.parent].state == "failed":
+            kinds.add(trial.move.kind)
+        search.tell(trial.id, Outcome("failed"))
+    assert kinds == {"repair"}
+
+
+def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent() -> None:
+    search = Search(ROOT)
+    first = search.ask()
+    assert first is not None
+    search.tell(first.id, Outcome("measured", reward=0.3))
+    while (trial := search.ask()) is not None:
+        search.exhaust(trial.id)
+    assert search.tree.root.dead
+    planted = search.plant(0, Outcome("measured", reward=0.4))
+    assert planted == search.asked and not search.tree.root.dead
+    root = search.tree.root
+    assert root.visits == 3 and root.best == search.tree.nodes[planted].reward
+    trial = search.ask()
+    assert trial is not None and trial.parent == planted
+    with pytest.raises(ValueError, match="another outcome"):
+        search.tell(planted, Outcome("failed"))

@@ -1,0 +1,173 @@
+"""Attribution of a run: its variants without a method written, measured and journalled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcts.attribution import Variant, unweighed, weigh, without_by_tunable
+from mcts.bench import Bench
+from mcts.briefing import Signatures, realised
+from mcts.budget import Budget
+from mcts.domain import Attribution, Candidate, Evaluation, Guidance, KernelTask
+from mcts.errors import NoMoves, NotRecorded, ProposalRejected
+from mcts.objective import Ranking, time_noise
+from mcts.ports import Evaluator, Journal, ProposalRequest, Remover
+from mcts.record import NodeRecord, Result
+from mcts.runlog import RunLog
+from mcts.seeding import seed_from
+from mcts.spending import NOTHING, Spending, seconds_of, spent_on_reply
+from mcts.trial import Move
+
+
+class Attributor:
+    """Says of nodes of a run what each of their methods is worth.
+
+    Works on the journal of a run that has ended, and goes on where it was interrupted: no variant
+    is written or measured twice. `remover` takes out what no tunable can; `signatures` say by
+    method whether machine code shows it. With `budget` nothing is begun once a cap is reached, the
+    run's own spending included.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: KernelTask,
+        evaluator: Evaluator,
+        journal: Journal,
+        remover: Remover | None = None,
+        signatures: Signatures | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.task, self.remover, self.budget = task, remover, budget
+        self.signatures: Signatures = signatures or {}
+        self._log = RunLog(journal)
+        self._bench = Bench(evaluator, log=self._log, ranking=Ranking())
+        self._spent: Spending = NOTHING
+
+    def best_path(self, result: Result) -> tuple[Attribution, ...]:
+        """The methods of every node from the baseline to the best."""
+        return self.nodes(result, result.path_to(result.best))
+
+    def nodes(self, result: Result, nodes: Iterable[NodeRecord]) -> tuple[Attribution, ...]:
+        """The methods of those of these nodes that were measured.
+
+        Ends early where the budget does. Raises WorldError where the world fails; what was found
+        by then is in the journal.
+        """
+        parents = {node.id: node.candidate for node in result.nodes}
+        baseline = result.baseline.evaluation
+        noise = time_noise(baseline) if baseline else 0.0
+        self._spent = result.spending
+        found: list[Attribution] = []
+        for node in nodes:
+            if node.parent is None or node.speedup is None:
+                continue
+            subject = _Node(node, parents[node.parent] or self.task.baseline)
+            for method in subject.candidate.methods:
+                attribution = self._of(subject, method, noise)
+                if attribution is None:
+                    return tuple(found)
+                found.append(attribution)
+        return tuple(found)
+
+    def _of(self, node: _Node, method: str, noise: float) -> Attribution | None:
+        """One method's worth; None where it is not known and the budget is spent."""
+        key = f"{node.record.id}:{method}"
+        if said := self._log.find("attributed", key):
+            return Attribution.model_validate(said["attribution"])
+        if self.budget is not None and self.budget.exhausted(self._spent) is not None:
+            return None
+        attribution = self._weigh(node, method, key, noise)
+        body = attribution.model_dump(mode="json")
+        payload = {"key": key, "node": node.record.id, "attribution": body}
+        self._log.write("attributed", payload)
+        return attribution
+
+    def _weigh(self, node: _Node, method: str, key: str, noise: float) -> Attribution:
+        seen = self._seen(node).get(method)
+        variant = without_by_tunable(self.task, node.candidate, node.parent, method)
+        try:
+            if variant is None:
+                variant = self._rewritten(node, method, key)
+            without = self._measured(variant.candidate)
+        except (NoMoves, ProposalRejected) as error:
+            note = f"it could not be taken out: {error or 'nobody knows how'}"
+            return unweighed(method, node.candidate.id, note, seen=seen)
+        except NotRecorded as error:
+            return unweighed(method, node.candidate.id, str(error), seen=seen, variant=variant)
+        return weigh(
+            method, whole=node.verdict, without=without, variant=variant, seen=seen, noise=noise
+        )
+
+    def _seen(self, node: _Node) -> dict[str, bool]:
+        if not self.signatures:
+            return {}
+        known = self._log.find("profiled", node.candidate.id) is not None
+        profile = self._bench.profile(node.candidate, node.evaluation)
+        self._pay("profiled", node.candidate.id, known=known)
+        return realised(self.signatures, profile)
+
+    def _measured(self, candidate: Candidate) -> Evaluation:
+        known = self._log.find("measured", candidate.id) is not None
+        evaluation = self._bench.evaluate(None, candidate)
+        self._pay("measured", candidate.id, known=known)
+        return evaluation
+
+    def _pay(self, kind: str, candidate_id: str, *, known: bool) -> None:
+        if not known:
+            self._spent += Spending(gpu_s=seconds_of(self._log.find(kind, candidate_id) or {}))
+
+    def _rewritten(self, node: _Node, method: str, key: str) -> Variant:
+        """The code without the method, asked for once. Raises NoMoves or ProposalRejected."""
+        said = self._log.find("removed", key)
+        if said is None:
+            if self.remover is None:
+                raise NoMoves("no tunable switches it off, and nobody here rewrites code")
+            self._log.write("removing", {"key": key})
+            said = {"key": key, **_removal(self.remover, self._request(node, method), method)}
+            self._log.write("removed", said)
+            spent = spent_on_reply(said["usage"])
+            self._spent += spent
+            if self.budget is not None:
+                self.budget.check_kept(spent, str(said["usage"].get("model", "MODEL")))
+        if said["candidate"] is None:
+            raise ProposalRejected(said["reason"])
+        candidate = Candidate.model_validate(said["candidate"])
+        if candidate.id == node.candidate.id:
+            raise ProposalRejected("the code came back as it was")
+        return Variant(candidate=candidate)
+
+    def _request(self, node: _Node, method: str) -> ProposalRequest:
+        return ProposalRequest(
+            task=self.task,
+            parent=node.candidate,
+            evaluation=node.evaluation,
+            guidance=node.record.guidance or Guidance(),
+            move=Move("improve", 0),
+            profile=node.evaluation.profile,
+            seed=seed_from(node.candidate.id, "without", method),
+        )
+
+
+class _Node:
+    """A measured node with its parent's candidate; `verdict` is the evaluation that counts."""
+
+    def __init__(self, record: NodeRecord, parent: Candidate) -> None:
+        assert record.candidate is not None and record.evaluation is not None, "it was measured"
+        self.record, self.parent = record, parent
+        self.candidate, self.evaluation = record.candidate, record.evaluation
+        confirmed = record.confirmed
+        self.verdict = confirmed if confirmed and confirmed.measured else record.evaluation
+
+
+def _removal(remover: Remover, request: ProposalRequest, method: str) -> dict[str, Any]:
+    """What the remover answers, as it is journalled."""
+    usage: Mapping[str, Any]
+    try:
+        proposal = remover.without(request, method)
+    except (NoMoves, ProposalRejected) as error:
+        return {"candidate": None, "reason": str(error), "usage": dict(error.usage)}
+    usage = proposal.usage
+    candidate = proposal.candidate.model_dump(mode="json")
+    return {"candidate": candidate, "reason": "", "usage": dict(usage)}

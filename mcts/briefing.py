@@ -1,0 +1,95 @@
+"""What a proposer is told for a trial: advice, lessons, what came of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mcts.domain import Candidate, Evaluation, Guidance, Profile
+from mcts.ledger import Ledger
+from mcts.memory import RunMemory, state_of
+from mcts.ports import ProposalRequest
+from mcts.seeding import seed_from
+from mcts.trial import Trial
+from mcts.world import Answer, World
+
+Signature = Callable[[Profile], bool | None]
+"""Whether a profile's machine code shows a method; None where it cannot say."""
+Signatures = Mapping[str, Signature]
+
+
+class Briefing:
+    """Writes requests from what the run knows, and learns from what comes of them.
+
+    `signatures` say by method whether machine code shows it: lessons about a node that was
+    profiled then say whether its methods were ever realised.
+    """
+
+    def __init__(
+        self, *, world: World, ledger: Ledger, memory: RunMemory, signatures: Signatures
+    ) -> None:
+        self._world, self._ledger, self._memory = world, ledger, memory
+        self._signatures = signatures
+
+    def request(self, trial: Trial) -> ProposalRequest:
+        """What the proposer may look at for this trial."""
+        ledger, parent = self._ledger, self._ledger.candidates[trial.parent]
+        guidance = self.guidance(trial.parent)
+        siblings = tuple(ledger.children.get(trial.parent, ()))
+        seen = [attempt.candidate.id for attempt in siblings if attempt.candidate]
+        return ProposalRequest(
+            task=self._world.task,
+            parent=parent,
+            evaluation=self.evaluation(trial.parent),
+            guidance=guidance,
+            lessons=self._memory.recall(state_of(guidance)),
+            move=trial.move,
+            siblings=siblings,
+            exemplars=ledger.exemplars.draw(
+                seed=seed_from(trial.seed, "exemplars"), besides=[parent.id, *seen]
+            ),
+            profile=ledger.profiles.get(trial.parent),
+            tried=frozenset(ledger.tried),
+            seed=trial.seed,
+        )
+
+    def guidance(self, node: int) -> Guidance:
+        """Guidance for a node, made when it is first needed: profiling takes seconds, and only
+        variants that are built upon are worth them."""
+        if node not in self._ledger.guidance:
+            self.advise(node, self._ledger.candidates[node], self.evaluation(node))
+        return self._ledger.guidance[node]
+
+    def advise(self, node: int, candidate: Candidate, evaluation: Evaluation) -> Guidance:
+        """Profile a node where there is something to profile, and have the advisor look at it."""
+        if evaluation.measured:
+            profile = self._world.bench.profile(candidate, evaluation)
+            evaluation = evaluation.model_copy(update={"profile": profile})
+            self._ledger.profiles[node] = profile
+            self._memory.realise(candidate, realised(self._signatures, profile))
+        guidance = self._world.advise(node, evaluation)
+        self._ledger.guidance[node] = guidance
+        return guidance
+
+    def evaluation(self, node: int) -> Evaluation:
+        evaluation = self._ledger.evaluations[node]
+        assert evaluation is not None, "a node without an evaluation is never expanded"
+        return evaluation
+
+    def learn(self, parent_id: int, answer: Answer) -> None:
+        """One lesson per method of a candidate that is new to the run."""
+        parent = self._ledger.evaluations[parent_id]
+        if answer.proposal is None or answer.evaluation is None or parent is None:
+            return
+        if self._ledger.twin_of(answer) is None:
+            self._memory.record(
+                state=state_of(self._ledger.guidance.get(parent_id)),
+                parent=parent,
+                candidate=answer.proposal.candidate,
+                evaluation=answer.evaluation,
+            )
+
+
+def realised(signatures: Signatures, profile: Profile) -> dict[str, bool]:
+    """By method what the machine code says of it, where it says anything."""
+    said = {method: seen(profile) for method, seen in signatures.items()}
+    return {method: found for method, found in said.items() if found is not None}
