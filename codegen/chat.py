@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypedDict
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypedDict
 
 
 class Message(TypedDict):
@@ -14,30 +14,93 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One answer. Tokens and cost are None where the service did not say; never estimated.
+    """One answer, and what this run pays for it.
 
-    `finish_reason` is the service's own: "stop", "length" for a reply that was cut off,
-    "content_filter" for one that was withheld.
+    Tokens and cost are None where the service did not say; never estimated. `completion_tokens`
+    count `reasoning_tokens` too, and `prompt_tokens` count `cached_prompt_tokens`, those which the
+    service still knew from an earlier prompt. `cost_usd` has at most nine decimals, so that
+    `Decimal(str(cost_usd))` is exact and sums are exact to the cent.
+
+    `asked` is the model as the user named it, `model` what the service calls it. `finish_reason`
+    is the service's own: "stop", "length" for a reply that was cut off, "content_filter" for one
+    that was withheld. `attempts` counts the requests sent for it, failed ones included.
+
+    A reply that was paid for before is `cached`: its cost and tokens are 0, and
+    `original_cost_usd` says what it cost when it was bought.
     """
 
     text: str
     model: str
+    asked: str = ""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_prompt_tokens: int | None = None
     cost_usd: float | None = None
+    attempts: int = 1
+    cached: bool = False
+    original_cost_usd: float | None = None
+
+    def from_before(self) -> Reply:
+        """The same answer where it costs nothing, because it was bought before."""
+        if self.cached:
+            return self
+        counted = self.prompt_tokens is not None or self.completion_tokens is not None
+        none_more = 0 if counted else None
+        return replace(
+            self,
+            prompt_tokens=none_more,
+            completion_tokens=none_more,
+            reasoning_tokens=None,
+            cached_prompt_tokens=None,
+            cost_usd=0.0,
+            attempts=0,
+            cached=True,
+            original_cost_usd=self.cost_usd,
+        )
+
+    def usage(self) -> dict[str, Any]:
+        """What the reply cost, JSON-safe, for a `Proposal`; details that say nothing left out."""
+        told: dict[str, Any] = {
+            "model": self.model,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cost_usd": self.cost_usd,
+        }
+        details: dict[str, Any] = {
+            "asked": self.asked if self.asked.rpartition("/")[2] != self.model else None,
+            "reasoning_tokens": self.reasoning_tokens,
+            "cached_prompt_tokens": self.cached_prompt_tokens,
+            "attempts": self.attempts if self.attempts > 1 else None,
+            "cached": self.cached or None,
+            "original_cost_usd": self.original_cost_usd,
+        }
+        return told | {name: value for name, value in details.items() if value}
 
 
 class ChatClient(Protocol):
     """Asks a model. Thread-safe: several trials ask at once."""
 
     def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
     ) -> Reply:
         """Return the model's reply.
+
+        `seed` tells a further sample of the same question from the first: a client that keeps
+        answers gives the same one for the same seed alone.
 
         Raises WorldError when no answer could be had, InputError when the user must mend
         something first (a key, the model's name), ProposalRejected when the service refuses this
         very prompt.
         """
+        ...
+
+    def close(self) -> None:
+        """Give up what is in flight, as WorldErrors in the threads that wait; idempotent."""
         ...

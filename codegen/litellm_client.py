@@ -2,144 +2,182 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from codegen.background import Desk
+from codegen.calls import Calls, Fault
 from codegen.chat import Message, Reply
-from mcts.errors import InputError, ProposalRejected, WorldError
+from codegen.chat_request import Route
+from codegen.litellm_faults import fault_of
+from codegen.prices import Price, names_of, nine_decimals
+from codegen.scrubbing import address, hide, scrub
+from mcts.errors import InputError
 
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 60.0
-_MESSAGE_LIMIT = 300
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$")
-_KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9*_\-]{8,}|Bearer\s+\S+")
-_URL_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
-_CREDENTIALS = re.compile(r"api[_ ]?key|credential", re.IGNORECASE)
+__all__ = ["LitellmClient", "scrub"]
+
 _IMPORT_LOCK = threading.Lock()
 
 
 class LitellmClient:
-    """Calls `model` with retries. Keys come from the environment alone, as the provider names
-    them; with `api_base` a server that wants no key gets a dummy one.
+    """Calls `model`, and `fallbacks` in their order where it gives no answer. Keys come from the
+    environment alone, as the providers name them; with `api_base` a server that wants no key gets
+    a dummy one.
 
-    `timeout_s` bounds one attempt. Timeouts, rate limits, connection errors and 5xx are retried
-    `retries` times with growing pauses (or the pause the service asks for).
+    All requests run on one event loop; `complete` waits in the calling thread, any number at once.
+    `timeout_s` bounds one attempt, to the last byte of its answer. Timeouts, rate limits, broken
+    connections, cut or garbled answers and 5xx are asked again `retries` times with growing pauses
+    (or the pause the service asks for). `prices` stand before litellm's own.
     """
 
     def __init__(
         self,
         model: str,
         *,
+        fallbacks: Sequence[str] = (),
         api_base: str | None = None,
         timeout_s: float = 300.0,
         retries: int = 2,
-        sleep: Callable[[float], None] = time.sleep,
+        prices: Mapping[str, Price] | None = None,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
-        self.model, self.api_base = model, api_base
-        self._timeout_s, self._retries, self._sleep = timeout_s, retries, sleep
+        self.route = Route(model, tuple(fallbacks), api_base)
+        self._timeout_s = timeout_s
+        self._prices = {
+            model: prices[name]
+            for model in self.route.models
+            for name in reversed(names_of(model))
+            if prices and name in prices
+        }
+        self._desk = Desk()
+        self._calls = Calls(self.route.models, retries=retries, sleep=sleep or self._desk.sleep)
 
     def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
     ) -> Reply:
         litellm = _litellm()
-        arguments: dict[str, Any] = {
-            "model": self.model,
-            "messages": [dict(message) for message in messages],
+        question = {
+            "messages": [
+                {"role": message["role"], "content": hide(message["content"])}
+                for message in messages
+            ],
             "max_tokens": max_tokens,
             "temperature": temperature,
+        }
+        return self._calls.ask(
+            lambda model: self._desk.run(self._send(litellm, model, question)), who=self._who
+        )
+
+    def close(self) -> None:
+        self._desk.close()
+
+    def unpriced(self) -> list[str]:
+        """The models whose calls cost an unknown amount: neither the user nor litellm has a
+        price."""
+        litellm = _litellm()
+        return [
+            model
+            for model in self.route.models
+            if model not in self._prices
+            and (self.route.base_of(model) is not None or not _has_price(litellm, model))
+        ]
+
+    async def _send(self, litellm: Any, model: str, question: Mapping[str, Any]) -> Reply:
+        """One request. Raises Fault where no whole reply came in time.
+
+        litellm's own limit holds for each read, so that a server which trickles would never reach
+        it; ours holds for all of them.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await litellm.acompletion(**self._arguments(model), **question)
+        except TimeoutError:
+            raise Fault("passing", f"no whole answer within {self._timeout_s:g} s") from None
+        except litellm.exceptions.openai.OpenAIError as error:  # the root of all it raises
+            has_server = self.route.base_of(model) is not None
+            raise fault_of(litellm, error, model=model, has_server=has_server) from None
+        return self._reply(response, model)
+
+    def _arguments(self, model: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": model,
             "timeout": self._timeout_s,
             "num_retries": 0,
             "max_retries": 0,  # ours are the only retries, so that their number is what was asked
             "drop_params": True,  # some models refuse a temperature
         }
-        if self.api_base is not None:
-            arguments["api_base"] = self.api_base
-            if not os.environ.get("OPENAI_API_KEY") and self.model.startswith("openai/"):
+        if (base := self.route.base_of(model)) is not None:
+            arguments["api_base"] = base
+            if not os.environ.get("OPENAI_API_KEY") and model.startswith("openai/"):
                 arguments["api_key"] = "none"
-        for attempt in range(self._retries + 1):
-            try:
-                return self._reply(litellm.completion(**arguments))
-            except litellm.exceptions.openai.OpenAIError as error:  # the root of all it raises
-                if self._lacks_key(litellm, error) or not _passing(litellm, error):
-                    raise self._final(litellm, error) from None
-                if attempt == self._retries:
-                    raise self._lost(error) from None
-                self._sleep(_pause_s(error, attempt))
-        raise AssertionError("the loop returns or raises")
+        return arguments
 
-    def _reply(self, response: Any) -> Reply:
-        """Read a response; one without choices is a broken world, not a bad candidate."""
+    def _reply(self, response: Any, model: str) -> Reply:
+        """Read a response. One without choices is asked again: some gateways answer so when the
+        service behind them failed.
+        """
         choices = getattr(response, "choices", None)
         if not choices:
-            raise WorldError(f"{self._who()} answered without a choice")
+            raise Fault("passing", "an answer without a choice")
         usage = getattr(response, "usage", None)
-        if not getattr(usage, "prompt_tokens", None):
-            usage = None  # litellm writes zeros where the service did not count
+        prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        if prompt is None:
+            completion = None  # litellm writes zeros where the service did not count
         return Reply(
-            text=choices[0].message.content or "",
-            model=getattr(response, "model", None) or self.model,
+            text=hide(choices[0].message.content or ""),
+            model=getattr(response, "model", None) or model,
+            asked=model,
             finish_reason=choices[0].finish_reason,
-            prompt_tokens=getattr(usage, "prompt_tokens", None),
-            completion_tokens=getattr(usage, "completion_tokens", None),
-            cost_usd=self._cost_usd(response),
+            prompt_tokens=prompt,
+            completion_tokens=completion if completion is not None or prompt is None else 0,
+            reasoning_tokens=_count(
+                getattr(usage, "completion_tokens_details", None), "reasoning_tokens"
+            ),
+            cached_prompt_tokens=_count(
+                getattr(usage, "prompt_tokens_details", None), "cached_tokens"
+            ),
+            cost_usd=self._cost_usd(response, model, prompt, completion or 0),
         )
 
-    def _cost_usd(self, response: Any) -> float | None:
-        """litellm's price for the response; None for a model it has no price for, and for any
-        server of one's own, whatever name its model goes by.
+    def _cost_usd(
+        self, response: Any, model: str, prompt: int | None, completion: int
+    ) -> float | None:
+        """The user's price for the response, else litellm's. None for a model that has neither,
+        for tokens that nobody counted, and for any server of one's own that the user named no
+        price for, whatever name its model goes by.
         """
-        if self.api_base is not None:
+        price = self._prices.get(model)
+        if prompt is None:
+            return None
+        if price is not None:
+            return price.cost_usd(prompt, completion)
+        if self.route.base_of(model) is not None:
             return None
         cost = getattr(response, "_hidden_params", {}).get("response_cost")
-        return float(cost) if cost is not None else None
+        return nine_decimals(float(cost)) if cost is not None else None
 
-    def _final(self, litellm: Any, error: Exception) -> Exception:
-        """The error that no retry mends, in our words."""
-        kinds = litellm.exceptions
-        said = scrub(str(error))
-        refused = isinstance(error, kinds.AuthenticationError | kinds.PermissionDeniedError)
-        if refused or self._lacks_key(litellm, error):
-            return InputError(
-                f"{self._who()} refused the credentials: set the environment variable "
-                f"{_key_variable(litellm, self.model)} to a valid key ({said})"
-            )
-        if isinstance(error, kinds.NotFoundError):
-            return InputError(f"{self._who()} does not know this model ({said})")
-        if isinstance(error, kinds.ContextWindowExceededError | kinds.ContentPolicyViolationError):
-            return ProposalRejected(f"{self._who()} refused the prompt: {said}")
-        if isinstance(error, kinds.BadRequestError | kinds.UnprocessableEntityError):
-            return InputError(f"{self._who()} refused the request: {said}")
-        return WorldError(f"{self._who()} failed: {said}")
-
-    def _lacks_key(self, litellm: Any, error: Exception) -> bool:
-        """Whether the call failed for want of a key, which some providers report as a server
-        error. The environment alone would not tell: there are roles and local servers.
-        """
-        if self.api_base is not None or not _CREDENTIALS.search(str(error)):
-            return False
-        return bool(litellm.validate_environment(self.model).get("missing_keys"))
-
-    def _lost(self, error: Exception) -> WorldError:
-        tries = self._retries + 1
-        attempts = f"{tries} attempts" if tries > 1 else "1 attempt"
-        return WorldError(f"{self._who()} gave no answer in {attempts}: {scrub(str(error))}")
-
-    def _who(self) -> str:
-        return self.model + (f" at {scrub(self.api_base)}" if self.api_base else "")
+    def _who(self, model: str) -> str:
+        base = self.route.base_of(model)
+        return model + (f" at {address(base)}" if base else "")
 
 
-def scrub(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """One line of `text` without any secret of the environment or anything shaped like a key."""
-    environment = os.environ if environment is None else environment
-    for name, value in environment.items():
-        if len(value) >= 6 and _SECRET_NAME.search(name.upper()):
-            text = text.replace(value, f"[{name}]")
-    line = " ".join(_KEY_SHAPE.sub("[key]", _URL_LOGIN.sub("", text)).split())
-    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 3] + "..."
+def _count(usage: Any, name: str) -> int | None:
+    """A count of tokens; None where there is none, or none that says anything."""
+    found = getattr(usage, name, None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _has_price(litellm: Any, model: str) -> bool:
+    """Whether litellm's table lists the model, by its full name or without the provider's."""
+    return model in litellm.model_cost or model.partition("/")[2] in litellm.model_cost
 
 
 def _litellm() -> Any:
@@ -155,41 +193,3 @@ def _litellm() -> Any:
             ) from None
         litellm.suppress_debug_info = True  # it prints to standard output otherwise
         return litellm
-
-
-def _passing(litellm: Any, error: Exception) -> bool:
-    """Whether the same request may work a moment later."""
-    kinds = litellm.exceptions
-    if isinstance(
-        error,
-        kinds.Timeout
-        | kinds.RateLimitError
-        | kinds.APIConnectionError
-        | kinds.InternalServerError
-        | kinds.ServiceUnavailableError
-        | kinds.BadGatewayError,
-    ):
-        return True
-    status = getattr(error, "status_code", None)
-    return isinstance(status, int) and status >= 500
-
-
-def _pause_s(error: Exception, attempt: int) -> float:
-    """Seconds to wait: what the service asks for, else doubling from one second."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    asked = headers.get("retry-after", "")
-    if re.fullmatch(r"\d+(\.\d+)?", asked):
-        return min(float(asked), _LONGEST_PAUSE_S)
-    return min(_FIRST_PAUSE_S * 2.0**attempt, _LONGEST_PAUSE_S)
-
-
-def _key_variable(litellm: Any, model: str) -> str:
-    """The environment variable in which the provider of `model` expects its key."""
-    missing = litellm.validate_environment(model).get("missing_keys") or []
-    if missing:
-        return str(missing[0])
-    try:
-        provider = str(litellm.get_llm_provider(model)[1])
-    except litellm.exceptions.BadRequestError:
-        provider = model.partition("/")[0]
-    return f"{re.sub(r'[^A-Za-z0-9]+', '_', provider).upper()}_API_KEY"

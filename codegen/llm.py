@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
+from codegen.branching import branches_of
 from codegen.chat import ChatClient, Message, Reply
-from codegen.prompting import source_messages, values_messages
-from codegen.replies import parse_reply, parse_values
-from mcts.domain import Candidate, Hardware, TunableSpace, parse_launch_plan
-from mcts.errors import InputError, NoMoves, ProposalRejected
+from codegen.plan_text import plan_of
+from codegen.prices import Price, price_of
+from codegen.prompting import Feedback, Prompt, PromptSettings, build_prompt, fence, reply_form
+from codegen.prompting.roles import Form
+from codegen.prompting.untrusted import shortened
+from codegen.replies import Read, read_reply, without_thoughts
+from codegen.spending import Spending
+from mcts.domain import Hardware, TunableSpace
+from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.ports import Proposal, ProposalRequest
 
 PRIOR = 0.5
 """A model's own confidence is not calibrated, so every proposal of it starts alike."""
+_ECHO = 24_000
+"""Characters of an unusable reply that are shown to the model again."""
 
 
 class LlmProposer:
     """Asks `model` (any name litellm knows, or `openai/NAME` with `api_base`) for the next variant.
 
     With `tunables_only` the model chooses values for the tunables and the source stays: that is
-    all a replay can judge. `timeout_s` bounds one attempt, `retries` the further ones. `client`
-    replaces litellm. Thread-safe.
+    all a replay can judge. `feedback` is what a prompt says of the profile: advice of the tools,
+    raw counters, or nothing. `prompt_tokens` is the budget of a prompt, by estimate. A reply that
+    cannot be used is asked for again `reply_repairs` times, with the reason. Of each proposal
+    `branches` variants are timed: 1 is the candidate alone, more add other values of its tunables.
+
+    `timeout_s` bounds one attempt, `retries` the further ones; `prices` are by the user, for models
+    litellm knows none of. `client` replaces litellm. Thread-safe.
     """
 
     inline = False
@@ -38,71 +51,164 @@ class LlmProposer:
         timeout_s: float = 300.0,
         retries: int = 2,
         tunables_only: bool = False,
+        feedback: Feedback = "tools",
+        prompt_tokens: int = 24_000,
+        reply_repairs: int = 1,
+        branches: int = 1,
+        prices: Mapping[str, Price] | None = None,
         hardware: Hardware | None = None,
         client: ChatClient | None = None,
     ) -> None:
+        _check(feedback, prompt_tokens, reply_repairs, branches)
         if client is None:
             from codegen.litellm_client import LitellmClient
 
             client = LitellmClient(model, api_base=api_base, timeout_s=timeout_s, retries=retries)
         self.model = model
         self._client, self._hardware = client, hardware
+        self._prices = prices or {}
         self._temperature, self._max_tokens = temperature, max_tokens
-        self._tunables_only = tunables_only
+        self._tunables_only, self._repairs = tunables_only, reply_repairs
+        self._settings = PromptSettings(feedback=feedback, tokens=prompt_tokens, branches=branches)
 
     @property
     def name(self) -> str:
         return f"llm:{self.model}"
 
-    def propose(self, request: ProposalRequest) -> Proposal:
-        """Ask once and read the reply.
+    def close(self) -> None:
+        """Give up what is in flight; idempotent."""
+        self._client.close()
 
-        Raises ProposalRejected for a reply that is no usable candidate, WorldError when none
-        could be had, InputError where a key or a name must be mended first.
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        """What a reply cost by the given prices; None where none of them is for its model."""
+        return price_of(usage, self._prices)
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        """Ask, and ask again where the reply cannot be used.
+
+        Raises ProposalRejected for replies that hold no usable candidate, NoMoves where there are
+        no values to choose or the parent is too long to be shown, WorldError when no reply could
+        be had, InputError where a key, a name or a setting must be mended first.
         """
-        if self._tunables_only or request.task.dialect == "space":
-            return self._propose_values(request)
-        if request.task.dialect != "cuda":
-            raise InputError(
-                f"the llm proposer writes the dialects cuda and space, not {request.task.dialect}"
-            )
-        return self._ask(
-            source_messages(request, self._hardware), partial(parse_reply, request=request)
+        form = reply_form(request, tunables_only=self._tunables_only)
+        space = _space_of(request) if form == "values" else None
+        prompt = build_prompt(
+            request, self._hardware, form=form, settings=self._settings, space=space
+        )
+        talk = _Talk(request, prompt, form, space, Spending(prompt.id, prompt.dropped))
+        read = self._ask(talk)
+        most = self._settings.branches - 1 if form != "values" else 0
+        return Proposal(
+            candidate=read.candidate,
+            branches=branches_of(read.candidate, read.branches, request, most=most),
+            prior=PRIOR,
+            usage=talk.spending.usage(),
         )
 
-    def _propose_values(self, request: ProposalRequest) -> Proposal:
-        space = _space_of(request)
-        if space.size <= 1:
-            raise NoMoves("the kernel declares no tunables to choose values for")
-        read = partial(parse_values, request=request, space=space)
-        return self._ask(values_messages(request, self._hardware, space), read)
+    def without(self, request: ProposalRequest, method: str) -> Proposal:
+        """The parent with `method` taken out, for attribution.
 
-    def _ask(self, messages: list[Message], read: Callable[..., Candidate]) -> Proposal:
-        """One call, paid for whether `read` finds a candidate in the reply or not."""
+        Raises what `propose` raises; NoMoves where only values may change, which the caller sets
+        back without a model.
+        """
+        form = reply_form(request, tunables_only=self._tunables_only)
+        if form == "values":
+            raise NoMoves("no code may be written here")
+        plain = replace(self._settings, branches=1)
+        prompt = build_prompt(request, self._hardware, form=form, settings=plain, without=method)
+        talk = _Talk(request, prompt, form, None, Spending(prompt.id, prompt.dropped))
+        found = self._ask(talk).candidate
+        left = tuple(name for name in request.parent.methods if name != method)
+        candidate = found.model_copy(update={"methods": left, "rationale": f"without {method}"})
+        return Proposal(candidate=candidate, prior=PRIOR, usage=talk.spending.usage())
+
+    def _ask(self, talk: _Talk) -> Read:
+        """The first usable reply; every one is paid for."""
+        messages = talk.prompt.messages
+        reason = ""
+        for _ in range(self._repairs + 1):
+            try:
+                reply = self._complete(messages, talk)
+            except ProposalRejected as error:  # the service refuses this very prompt
+                raise ProposalRejected(str(error), usage=talk.usage()) from None
+            except JournalError:
+                raise
+            except WorldError as error:
+                if not reason:
+                    raise
+                # What the first reply cost is known and must not be lost with the second.
+                text = f"{reason} (and no better reply could be had: {error})"
+                raise ProposalRejected(text, usage=talk.usage()) from None
+            try:
+                return read_reply(
+                    reply.text, talk.request, form=talk.form, space=talk.space,
+                    finish_reason=reply.finish_reason,
+                )  # fmt: skip
+            except ProposalRejected as error:
+                reason = str(error)
+            messages = [*talk.prompt.messages, *_again(reply, reason, talk.form)]
+        raise ProposalRejected(reason, usage=talk.usage())
+
+    def _complete(self, messages: list[Message], talk: _Talk) -> Reply:
         begin = time.perf_counter()
         reply = self._client.complete(
-            messages, max_tokens=self._max_tokens, temperature=self._temperature
+            messages,
+            max_tokens=self._max_tokens,
+            temperature=self._temperature,
+            seed=talk.request.seed,
         )
-        usage = _usage(reply, time.perf_counter() - begin)
-        try:
-            candidate = read(reply.text, finish_reason=reply.finish_reason)
-        except ProposalRejected as error:
-            raise ProposalRejected(str(error), usage=usage) from None
-        return Proposal(candidate=candidate, prior=PRIOR, usage=usage)
+        talk.spending.add(reply, time.perf_counter() - begin)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """One proposal's exchange with the model."""
+
+    request: ProposalRequest
+    prompt: Prompt
+    form: Form
+    space: TunableSpace | None
+    spending: Spending
+
+    def usage(self) -> dict[str, object]:
+        """What was spent so far; nothing at all before the first reply."""
+        return self.spending.usage() if self.spending.replies else {}
+
+
+def _check(feedback: Feedback, prompt_tokens: int, reply_repairs: int, branches: int) -> None:
+    """Raise InputError for a setting that means nothing."""
+    if feedback not in get_args(Feedback):
+        raise InputError(f"feedback is one of {', '.join(get_args(Feedback))}, not {feedback!r}")
+    if prompt_tokens < 1 or reply_repairs < 0 or branches < 1:
+        raise InputError(
+            "a prompt needs tokens, a proposal one variant at least, and replies are repaired "
+            "0 times or more"
+        )
 
 
 def _space_of(request: ProposalRequest) -> TunableSpace:
+    space = request.task.space
     if request.task.dialect == "cuda":
-        return parse_launch_plan(request.parent.source).space
-    return request.task.space
+        space = plan_of(request.parent.source).space
+    if space.size <= 1:
+        raise NoMoves("the kernel declares no tunables to choose values for")
+    return space
 
 
-def _usage(reply: Reply, seconds: float) -> dict[str, Any]:
-    """What a reply cost; tokens and cost_usd are None where the service did not say."""
-    return {
-        "model": reply.model,
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "cost_usd": reply.cost_usd,
-        "seconds": round(seconds, 3),
-    }
+def _again(reply: Reply, reason: str, form: Form) -> list[Message]:
+    """The unusable reply and what is wrong with it. A reply that was cut off is not repeated: it
+    would take the room that the next one needs.
+    """
+    whole = "the values" if form == "values" else "one complete file"
+    order = f"Answer again in all parts, with {whole}."
+    if reply.finish_reason == "length":
+        order += " Be brief outside of the code."
+    asked = f"Your reply cannot be used:\n\n{fence(reason)}\n\n{order}"
+    said = without_thoughts(reply.text).strip()
+    if not said or reply.finish_reason == "length":
+        said = "(a reply that cannot be used)"
+    return [
+        {"role": "assistant", "content": shortened(said, longest=_ECHO)},
+        {"role": "user", "content": asked},
+    ]

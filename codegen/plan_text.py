@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
-from mcts.domain import PLAN_COMMENT, Scalar, parse_launch_plan
+from mcts.domain import PLAN_COMMENT, LaunchPlan, Scalar, parse_launch_plan
 from mcts.errors import InputError
 
 _LEXEMES = re.compile(
@@ -21,6 +22,22 @@ _ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
 _STRETCH = re.compile(r"([^;{}()]+)([;{}()]|\Z)")
 
 
+def plan_of(source: str) -> LaunchPlan:
+    """The source's launch plan; equal plans on the same line are read once.
+
+    InputError where there is none that can be read.
+    """
+    found = PLAN_COMMENT.search(source)
+    if found is None:
+        return parse_launch_plan(source)
+    return _plan_in(found[0], source.count("\n", 0, found.start()))
+
+
+@lru_cache(maxsize=64)
+def _plan_in(comment: str, lines_before: int) -> LaunchPlan:
+    return parse_launch_plan("\n" * lines_before + comment)
+
+
 def without_comments(source: str) -> str:
     """The source with line splices joined and each comment turned into a space."""
     joined = re.sub(r"\\\r?\n", "", source)
@@ -32,9 +49,10 @@ def kernel_names(source: str) -> frozenset[str]:
     code = re.sub(r"^[ \t]*#.*$", "", without_comments(source), flags=re.M)
     names = set()
     for found in _STRETCH.finditer(_without_attributes(code)):
-        words = re.findall(r"\w+", found[1])
-        if found[2] == "(" and "__global__" in words[:-1]:
-            names.add(words[-1])
+        if found[2] == "(" and "__global__" in found[1]:
+            words = re.findall(r"\w+", found[1])
+            if "__global__" in words[:-1]:
+                names.add(words[-1])
     return frozenset(names)
 
 
@@ -47,8 +65,15 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
     found = PLAN_COMMENT.search(source)
     if found is None:
         return source
-    plan = found[0]
-    for name, value in tunables.items():
+    plan = _plan_with(found[0], tuple(tunables.items()))
+    return source[: found.start()] + plan + source[found.end() :]
+
+
+@lru_cache(maxsize=64)
+def _plan_with(comment: str, tunables: tuple[tuple[str, Scalar], ...]) -> str:
+    """The plan's comment with other defaults; as it is where that cannot be done."""
+    plan = comment
+    for name, value in tunables:
         entry = re.compile(
             rf"^([ \t]*{re.escape(name)}\s*=\s*\{{.*?\bdefault\s*=\s*)"
             r"""("[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
@@ -56,12 +81,11 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
         )
         literal = json.dumps(value, ensure_ascii=False)
         plan = entry.sub(lambda match, literal=literal: match[1] + literal, plan, count=1)  # type: ignore[misc]
-    edited = source[: found.start()] + plan + source[found.end() :]
     try:
-        taken = parse_launch_plan(edited).space.default() == dict(tunables)
+        taken = plan_of(plan).space.default() == dict(tunables)
     except InputError:
         taken = False
-    return edited if taken else source
+    return plan if taken else comment
 
 
 def _without_attributes(code: str) -> str:

@@ -1,82 +1,85 @@
-"""The LLM proposer through the real litellm, over real HTTP, against a scripted server."""
+"""The LLM proposer: what it asks, what it makes of the answers, and what that cost."""
 
 from __future__ import annotations
 
 import importlib.util
-import itertools
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from codegen.chat import Message
-from codegen.litellm_client import LitellmClient, scrub
+from codegen.chat import Message, Reply
 from codegen.llm import LlmProposer
-from codegen.prompting import fence, source_messages, values_messages
-from mcts.domain import (
-    Axis,
-    AxisGap,
-    BoundClass,
-    Build,
-    Candidate,
-    Ceilings,
-    Evaluation,
-    Finding,
-    Guidance,
-    Hardware,
-    Lesson,
-    Roofline,
-    StateSignature,
-    parse_launch_plan,
-)
-from mcts.errors import InputError, ProposalRejected, WorldError
-from mcts.ports import ProposalRequest, Proposer
+from mcts.domain import Candidate
+from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
+from mcts.ports import Proposal, ProposalRequest, Proposer, Remover
 from mcts.trial import Move
-from tests.codegen.cases import SCALE, ask, space_task
+from tests.codegen.cases import (
+    DEFAULTS,
+    MODEL_NEW,
+    SCALE,
+    ask,
+    failed,
+    problem_task,
+    space_task,
+)
 from tests.contracts.proposer_contract import ProposerContract
-from tests.support.openai_server import Answer, AutoModel, Hang, OpenAiServer, Say, Step
+from tests.support.openai_server import AutoModel, OpenAiServer, Say
 
-pytestmark = pytest.mark.skipif(
+needs_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
 )
-SERVER = Path(__file__).parents[1] / "support" / "openai_server.py"
-SECRET = "sk-planted-secret-1234567890"
+ROOT = Path(__file__).parents[2]
+SERVER = ROOT / "tests" / "support" / "openai_server.py"
+FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
 GOOD = (
-    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n```cuda\n"
-    + SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
-    + "\n```\n"
+    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n"
+    f"```cuda\n{FASTER}\n```\n"
 )
+MODEL_REPLY = f"## Plan\n\nFuse: memory.fused_passes\n\n## Code\n\n```python\n{MODEL_NEW}\n```\n"
 
 
-@pytest.fixture(autouse=True)
-def secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_TOKEN")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("UNRELATED_API_KEY", SECRET)
+class Script:
+    """A client that plays replies in order, the last one for ever; errors are raised."""
+
+    def __init__(self, *answers: str | Reply | Exception) -> None:
+        self._answers = answers
+        self.seen: list[list[Message]] = []
+        self.seeds: list[int | None] = []
+        self.closed = False
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+    ) -> Reply:
+        answer = self._answers[min(len(self.seen), len(self._answers) - 1)]
+        self.seen.append(list(messages))
+        self.seeds.append(seed)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        return Reply(
+            text=answer, model="test", prompt_tokens=1000, completion_tokens=10, cost_usd=0.1
+        )
+
+    def close(self) -> None:
+        self.closed = True
 
 
-def proposer_at(server: OpenAiServer, *, retries: int = 0, timeout_s: float = 20) -> LlmProposer:
-    client = LitellmClient(
-        "openai/test",
-        api_base=server.url,
-        retries=retries,
-        timeout_s=timeout_s,
-        sleep=lambda seconds: None,
-    )
-    return LlmProposer("openai/test", client=client)
+def propose(client: Script, request: ProposalRequest | None = None, **settings: object) -> Proposal:
+    proposer = LlmProposer("openai/test", client=client, **settings)  # type: ignore[arg-type]
+    return proposer.propose(request or ask())
 
 
-def run(*steps: Step, request: ProposalRequest | None = None, retries: int = 0) -> Candidate:
-    with OpenAiServer(steps) as server:
-        return proposer_at(server, retries=retries).propose(request or ask()).candidate
-
-
+@needs_litellm
 class TestContract(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Iterator[Proposer]:
@@ -90,15 +93,25 @@ class TestContract(ProposerContract):
 
 class TestContractOnValues(ProposerContract):
     @pytest.fixture
-    def proposer(self) -> Iterator[Proposer]:
-        with OpenAiServer(['```json\n{"T1": 2}\n```']) as server:
-            yield LlmProposer("openai/test", api_base=server.url)
+    def proposer(self) -> Proposer:
+        return LlmProposer("openai/test", client=Script('```json\n{"T1": 2}\n```'))
 
     @pytest.fixture
     def request_(self) -> ProposalRequest:
         return ask(space_task())
 
 
+class TestContractOnModels(ProposerContract):
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return LlmProposer("openai/test", client=Script(MODEL_REPLY), branches=3)
+
+    @pytest.fixture
+    def request_(self) -> ProposalRequest:
+        return ask(problem_task())
+
+
+@needs_litellm
 def test_a_good_reply_becomes_a_candidate_with_its_usage() -> None:
     with OpenAiServer([GOOD]) as server:
         proposer = LlmProposer("openai/test", api_base=server.url, temperature=0.3, max_tokens=99)
@@ -109,138 +122,215 @@ def test_a_good_reply_becomes_a_candidate_with_its_usage() -> None:
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert "x[i] + x[i]" in proposal.candidate.source
     assert proposal.candidate.methods == ("memory.vectorized_loads",)
+    assert proposal.branches == ()
     usage = dict(proposal.usage)
     assert usage.pop("seconds") > 0 and usage.pop("prompt_tokens") > 500
-    assert usage == {"model": "test", "completion_tokens": len(GOOD) // 4, "cost_usd": None}
+    assert usage == {
+        "prompt": "optimize/1",
+        "dropped": {},
+        "model": "test",
+        "completion_tokens": len(GOOD) // 4,
+        "cost_usd": None,
+        "replies": 1,
+        "attempts": 1,
+    }
 
 
+@needs_litellm
 def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
     with OpenAiServer([Say(GOOD, counted=False)]) as server:
         usage = LlmProposer("openai/test", api_base=server.url).propose(ask()).usage
     assert usage["prompt_tokens"] is None and usage["completion_tokens"] is None
 
 
-def test_a_server_of_ones_own_costs_nothing_known_even_under_a_famous_name() -> None:
-    with OpenAiServer([GOOD]) as server:
-        proposal = LlmProposer("openai/gpt-4o", api_base=server.url).propose(ask())
-    assert proposal.usage["cost_usd"] is None
+def test_a_first_implementation_is_asked_for_and_journalled_as_such() -> None:
+    client = Script(MODEL_REPLY)
+    proposal = propose(client, ask(problem_task(), seed=77))
+    assert proposal.usage["prompt"] == "implement/1" and client.seeds == [77]
+    assert "class Model(nn.Module)" in client.seen[0][1]["content"]
+    assert proposal.candidate.source == MODEL_NEW
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("I cannot help with that.", "no CUDA code"),
-        ("", "empty"),
-        (Say(GOOD, finish_reason="length"), "cut off"),
-        (GOOD.replace('"x", "y"', '"x", "nowhere"'), "unknown buffer 'nowhere'"),
-    ],
+    ("move", "prompt"),
+    [(Move("improve", 1), "optimize/1"), (Move("diversify", 2), "diversify/1")],
 )
-def test_an_unusable_reply_is_a_reason_that_still_cost_something(
-    answer: Answer, reason: str
-) -> None:
-    with pytest.raises(ProposalRejected, match=reason) as caught:
-        run(answer)
-    assert caught.value.usage["prompt_tokens"] > 500
+def test_the_move_decides_the_role(move: Move, prompt: str) -> None:
+    assert propose(Script(GOOD), ask(move=move)).usage["prompt"] == prompt
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_failure_is_tried_again(status: int) -> None:
-    with OpenAiServer([status, GOOD]) as server:
-        assert proposer_at(server, retries=1).propose(ask()).candidate.source
-        assert len(server.requests) == 2
+def test_a_failed_parent_is_repaired() -> None:
+    request = ask(evaluation=failed("compile_failed"), move=Move("repair", 0))
+    client = Script(GOOD)
+    assert propose(client, request).usage["prompt"] == "repair/1"
+    assert 'identifier "quad" is undefined' in client.seen[0][1]["content"]
 
 
-def test_a_lasting_failure_is_the_world_after_just_the_retries_asked_for() -> None:
-    with OpenAiServer([500]) as server, pytest.raises(WorldError, match="in 3 attempts") as caught:
-        proposer_at(server, retries=2).propose(ask())
-    assert len(server.requests) == 3
-    assert "\n" not in str(caught.value)
+class TestUnusableReplies:
+    def test_the_model_is_told_why_and_asked_again(self) -> None:
+        client = Script("<think>hm</think>I cannot.", GOOD)
+        proposal = propose(client)
+        assert "x[i] + x[i]" in proposal.candidate.source
+        again = client.seen[1]
+        assert [message["role"] for message in again] == ["system", "user", "assistant", "user"]
+        assert again[:2] == client.seen[0] and again[2]["content"] == "I cannot."
+        assert "no CUDA code" in again[3]["content"]
+        assert proposal.usage["replies"] == 2 and proposal.usage["cost_usd"] == 0.2
+        assert proposal.usage["prompt_tokens"] == 2000
+
+    @pytest.mark.parametrize(("repairs", "asked"), [(0, 1), (1, 2), (3, 4)])
+    def test_no_more_often_than_configured(self, repairs: int, asked: int) -> None:
+        client = Script("No.")
+        with pytest.raises(ProposalRejected, match="no CUDA code") as caught:
+            propose(client, reply_repairs=repairs)
+        assert len(client.seen) == asked
+        assert caught.value.usage["replies"] == asked
+        assert caught.value.usage["cost_usd"] == pytest.approx(0.1 * asked, abs=0)
+
+    def test_a_reply_that_was_cut_off_is_not_repeated_to_the_model(self) -> None:
+        cut = Reply(text=GOOD[:-200], model="test", finish_reason="length")
+        client = Script(cut, GOOD)
+        assert propose(client).usage["cost_usd"] is None
+        assert GOOD[:50] not in client.seen[1][2]["content"]
+        assert "Be brief" in client.seen[1][3]["content"]
+
+    def test_costs_that_one_call_did_not_tell_are_unknown(self) -> None:
+        usage = propose(Script(Reply(text="No.", model="test", cost_usd=0.1), GOOD)).usage
+        assert usage["prompt_tokens"] is None and usage["cost_usd"] == 0.2
+
+    def test_what_was_paid_is_kept_where_the_second_call_fails(self) -> None:
+        with pytest.raises(ProposalRejected, match=r"no CUDA code.*gone") as caught:
+            propose(Script("No.", WorldError("the server is gone")))
+        assert caught.value.usage["cost_usd"] == 0.1
+
+    @pytest.mark.parametrize("error", [WorldError("gone"), InputError("no key")])
+    def test_a_broken_world_before_any_reply_is_no_rejection(self, error: Exception) -> None:
+        with pytest.raises(type(error)):
+            propose(Script(error))
+
+    def test_a_journal_that_cannot_be_written_stops_everything(self) -> None:
+        with pytest.raises(JournalError):
+            propose(Script("No.", JournalError("the disk is full")))
+
+    def test_a_prompt_that_the_service_refuses_costs_what_was_paid_before(self) -> None:
+        with pytest.raises(ProposalRejected, match="too long") as caught:
+            propose(Script(ProposalRejected("too long")))
+        assert caught.value.usage == {}
 
 
-def test_a_server_that_hangs_is_given_up() -> None:
-    with OpenAiServer([Hang(30)]) as server, pytest.raises(WorldError, match="in 1 attempt"):
-        proposer_at(server, timeout_s=0.3).propose(ask())
+def test_replies_from_the_cache_cost_nothing() -> None:
+    bought = Reply(text=GOOD, model="m", asked="openai/m", prompt_tokens=5, cost_usd=0.25)
+    usage = propose(Script(bought.from_before())).usage
+    assert (usage["cost_usd"], usage["prompt_tokens"], usage["cached"]) == (0.0, 0, True)
+    assert usage["original_cost_usd"] == 0.25 and usage["attempts"] == 0
 
 
-def test_a_server_that_is_not_there_is_the_world() -> None:
-    with OpenAiServer([GOOD]) as server:
-        url = server.url
-    client = LitellmClient("openai/test", api_base=url, retries=0)
-    with pytest.raises(WorldError, match="gave no answer"):
-        LlmProposer("openai/test", client=client).propose(ask())
+def test_what_did_not_fit_is_journalled() -> None:
+    usage = propose(Script(GOOD), prompt_tokens=6_000).usage
+    assert usage["dropped"]["method"] > 0
 
 
-def test_refused_credentials_name_the_variable_to_set() -> None:
-    with pytest.raises(InputError, match="environment variable OPENAI_API_KEY"):
-        run(401, retries=3)
+class TestBranches:
+    LISTED = f'{GOOD}\n## Branches\n\n[{{"BLOCK": 256}}, {{"BLOCK": 999}}, {{"ITEMS": 8}}]\n'
+
+    def test_listed_values_come_first_and_neighbours_fill_up(self) -> None:
+        client = Script(self.LISTED)
+        proposal = propose(client, branches=4)
+        values = [branch.tunables for branch in proposal.branches]
+        assert values[:2] == [{**DEFAULTS, "BLOCK": 256}, {**DEFAULTS, "ITEMS": 8}]
+        assert len({branch.id for branch in proposal.branches} | {proposal.candidate.id}) == 4
+        for branch in proposal.branches:
+            assert branch.source == proposal.candidate.source
+            assert branch.methods == proposal.candidate.methods
+        assert proposal.branches[0].rationale.endswith("with BLOCK = 256")
+        assert "up to 3 other combinations" in client.seen[0][0]["content"]
+
+    def test_the_same_request_gives_the_same_branches(self) -> None:
+        first, again = (propose(Script(GOOD), branches=5) for _ in range(2))
+        assert first.branches == again.branches
+        assert propose(Script(GOOD), ask(seed=5), branches=5).branches != first.branches
+
+    def test_what_was_tried_is_no_branch(self) -> None:
+        tried = Candidate(source=FASTER + "\n", tunables={**DEFAULTS, "BLOCK": 256})
+        proposal = propose(Script(self.LISTED), ask(tried=frozenset({tried.id})), branches=2)
+        assert [branch.tunables for branch in proposal.branches] == [{**DEFAULTS, "ITEMS": 8}]
+
+    def test_constants_of_a_python_file_are_branched_in_the_file(self) -> None:
+        listed = f'{MODEL_REPLY}\n## Branches\n\n[{{"BLOCK": 512}}]\n'
+        proposal = propose(Script(listed), ask(problem_task()), branches=4)
+        sources = [branch.source for branch in proposal.branches]
+        assert len(sources) == 2, "there are but two other values"
+        assert sources[0] == MODEL_NEW.replace("BLOCK = 256  #", "BLOCK = 512  #")
+        assert "BLOCK = 128  # tunable: 128, 256, 512" in sources[1]
+        assert proposal.branches[0].id != proposal.candidate.id
+
+    def test_without_tunables_there_is_nothing_to_branch(self) -> None:
+        plain = MODEL_REPLY.replace("  # tunable: 128, 256, 512", "")
+        assert propose(Script(plain), ask(problem_task()), branches=4).branches == ()
 
 
-def test_a_missing_key_names_the_variable_without_any_network() -> None:
-    client = LitellmClient("anthropic/claude-sonnet-4-5", api_base="http://127.0.0.1:9", retries=0)
-    with pytest.raises(InputError, match="ANTHROPIC_API_KEY"):
-        LlmProposer("anthropic/claude-sonnet-4-5", client=client).propose(ask())
-
-
-def test_a_missing_key_is_no_broken_world() -> None:
-    with pytest.raises(InputError, match="OPENAI_API_KEY"):
-        LlmProposer("gpt-4o", retries=0).propose(ask())
-
-
-def test_a_model_nobody_knows_is_the_users_to_mend() -> None:
-    with pytest.raises(InputError, match="unheard-of"):
-        LlmProposer("unheard-of").propose(ask())
-    with pytest.raises(InputError, match="does not know this model"):
-        run(404)
-
-
-def test_no_secret_of_the_environment_is_sent_or_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-other-secret-0987654321")
-
-    def echo(body: dict[str, object]) -> Answer:
-        return 400 if SECRET in json.dumps(body) else 500
-
-    with OpenAiServer([echo]) as server, pytest.raises(WorldError) as caught:
-        proposer_at(server).propose(ask())
-    for seen in server.requests:
-        assert "secret" not in json.dumps(seen.body)
-    assert "secret" not in str(caught.value)
-    assert scrub(f"bad key {SECRET} !\nsecond line") == "bad key [UNRELATED_API_KEY] ! second line"
-    assert scrub("Incorrect key sk-abcdef123456789.", {}) == "Incorrect key [key]."
-    assert scrub("at http://me:word@host:1/v1", {}) == "at http://host:1/v1"
-
-
+@needs_litellm
 def test_values_alone_are_asked_for_where_source_cannot_be_judged() -> None:
     with OpenAiServer(['```json\n{"BLOCK": 256}\n```']) as server:
         proposer = LlmProposer("openai/test", api_base=server.url, tunables_only=True)
-        candidate = proposer.propose(ask()).candidate
+        proposal = proposer.propose(ask())
         system = server.requests[0].body["messages"][0]["content"]
-    assert candidate.source == SCALE and candidate.tunables["BLOCK"] == 256
+    assert proposal.candidate.source == SCALE and proposal.candidate.tunables["BLOCK"] == 256
+    assert proposal.usage["prompt"] == "optimize_values/1"
     assert "not the code" in system
+
+
+def test_a_kernel_without_tunables_leaves_no_values_to_choose() -> None:
+    bare = SCALE.split("[tunables]")[0] + "[[launch]]" + SCALE.split("[[launch]]")[1]
+    source = bare.replace('where = ["n % VEC == 0", "BLOCK * ITEMS <= 2048"]', "")
+    with pytest.raises(NoMoves):
+        propose(Script(GOOD), ask(parent=Candidate(source=source)), tunables_only=True)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"feedback": "all"}, {"prompt_tokens": 0}, {"reply_repairs": -1}, {"branches": 0}],
+)
+def test_a_setting_that_means_nothing_is_the_users_to_mend(setting: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        LlmProposer("openai/test", client=Script(), **setting)  # type: ignore[arg-type]
+
+
+def test_closing_closes_the_client() -> None:
+    client = Script()
+    LlmProposer("openai/test", client=client).close()
+    assert client.closed
 
 
 def test_the_served_script_auto_answers_from_the_prompt() -> None:
     auto = AutoModel()
+
+    class Auto(Script):
+        def complete(self, messages: Sequence[Message], **_: object) -> Reply:
+            said = auto({"messages": list(messages)})
+            assert isinstance(said, str)
+            return Reply(text=said, model="auto")
+
     kept: list[Candidate] = []
-    with OpenAiServer([auto]) as server:
-        proposer = LlmProposer("openai/auto", api_base=server.url)
-        request = ask()
-        for at in range(1, 11):
-            if at % 5 == 0:
-                with pytest.raises(ProposalRejected, match="no CUDA code"):
-                    proposer.propose(request)
-            else:
-                kept.append(proposer.propose(request).candidate)
-                request = ask(parent=kept[-1])
+    proposer = LlmProposer("openai/auto", client=Auto(), reply_repairs=0)
+    request = ask()
+    for at in range(1, 11):
+        if at % 5 == 0:
+            with pytest.raises(ProposalRejected, match="no CUDA code"):
+                proposer.propose(request)
+        else:
+            kept.append(proposer.propose(request).candidate)
+            request = ask(parent=kept[-1])
     assert len({candidate.id for candidate in kept}) > 5
 
 
+@needs_litellm
 def test_the_server_runs_on_a_command_line() -> None:
-    root = Path(__file__).parents[2]
     process = subprocess.Popen(
         [sys.executable, str(SERVER), "--port", "0", "--script", "auto"],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     try:
         assert process.stdout is not None
@@ -253,92 +343,37 @@ def test_the_server_runs_on_a_command_line() -> None:
         process.wait()
 
 
-def _text(messages: list[Message]) -> str:
-    return messages[1]["content"]
-
-
-def test_the_prompt_holds_what_a_person_would_need() -> None:
-    parent = Candidate(source=SCALE, tunables={"BLOCK": 256, "VEC": 2, "ITEMS": 1, "HINT": 0})
-    finding = Finding(
-        tool="narrow_loads",
-        axis="memory",
-        strength=0.8,
-        evidence=(),
-        advice="Loads are 32 bits wide.",
-        methods=("memory.vectorized_loads",),
-    )
-    lesson = Lesson(
-        state=StateSignature(), method="memory.cache_hints", outcome="improved", gain=1.25
-    )
-    hardware = Hardware(name="Some GPU", ceilings=Ceilings(copy_gb_per_s=4000))
-    request = ask(parent=parent, guidance=Guidance(findings=(finding,)), lessons=(lesson,))
-    prompt = _text(source_messages(request, hardware))
-    for part in (
-        "input `x`: float32 [n]",
-        "n = 1048576",
-        "1e-06 + 1e-05 * |ref|",
-        "measured copy bandwidth 4000 GB/s",
-        "BLOCK = 256, VEC = 2",
-        "50.00 us",
-        "2.000x",
-        "Loads are 32 bits wide.",
-        "memory.cache_hints: tried 1 times, mean gain 1.25x",
-        "`memory.vectorized_loads` (memory)",
-        "faster than this one",
-    ):
-        assert part in prompt, part
-    shown = prompt.split("```cuda\n")[1].split("\n```")[0]
-    assert parse_launch_plan(shown).space.default() == parent.tunables
-
-
-def test_a_failure_is_shown_with_its_log_shortened() -> None:
-    log = "error: no such thing\n" + "x" * 9000 + "\nthe last line"
-    failed = Evaluation(
-        candidate_id="candidate-0", status="compile_failed", message="1 error", build=Build(log=log)
-    )
-    prompt = _text(source_messages(ask(evaluation=failed, move=Move("repair", 2)), None))
-    assert "It failed: compile failed." in prompt
-    assert "error: no such thing" in prompt and "the last line" in prompt
-    assert "characters left out" in prompt
-    assert "Repair this variant" in prompt and "2 other variants" in prompt
-
-
-def test_there_are_always_methods_to_choose_from() -> None:
-    axes: tuple[Axis, ...] = get_args(Axis)
-    for bound, axis in itertools.product(get_args(BoundClass), axes):
-        roofline = Roofline(
-            bound=bound,
-            confidence=1.0,
-            gap=AxisGap(compute=0.5, memory=0.5, latency=0.5),
-            near_peak=False,
-            method_budget={axis: 2},
-        )
-        prompt = _text(source_messages(ask(guidance=Guidance(roofline=roofline)), None))
-        assert "# Methods to choose from\n\n- `" in prompt, (bound, axis)
-
-
-def test_untrusted_text_cannot_leave_its_fence() -> None:
-    assert fence("a ``` b", "cuda") == "````cuda\na ``` b\n````"
-
-
-def test_the_values_prompt_lists_every_choice_and_constraint() -> None:
-    request = ask()
-    prompt = _text(values_messages(request, None, parse_launch_plan(SCALE).space))
-    assert "- BLOCK: one of 64, 128, 256, 512 (latency.block_size)" in prompt
-    assert "`BLOCK * ITEMS <= 2048`" in prompt
-
-
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     code = (
         "import sys, codegen.llm; proposer = codegen.llm.LlmProposer('openai/x'); "
         "print(proposer.name, {'litellm', 'numpy'} & set(sys.modules))"
     )
-    root = Path(__file__).parents[2]
     out = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONPATH": str(root), "PATH": os.environ["PATH"]},
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
     )
     assert out.stdout.strip() == "llm:openai/x set()"
+
+
+def test_a_method_is_taken_out_for_attribution() -> None:
+    parent = Candidate(source=SCALE, methods=("memory.vectorized_loads", "latency.block_size"))
+    request = ask(parent=parent)
+    with OpenAiServer([GOOD]) as server:
+        proposer = LlmProposer("openai/test", api_base=server.url)
+        proposal = proposer.without(request, "memory.vectorized_loads")
+        (seen,) = server.requests
+    assert proposal.candidate.methods == ("latency.block_size",)
+    assert proposal.usage["prompt"] == "remove/1"
+    assert "without it" in seen.body["messages"][-1]["content"]
+    assert isinstance(proposer, Remover)
+
+
+def test_where_only_values_may_change_no_model_takes_a_method_out() -> None:
+    with OpenAiServer([GOOD]) as server:
+        proposer = LlmProposer("openai/test", api_base=server.url, tunables_only=True)
+        with pytest.raises(NoMoves):
+            proposer.without(ask(), "memory.vectorized_loads")
+        assert server.requests == []

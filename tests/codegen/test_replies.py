@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
 from codegen.plan_text import kernel_names, with_defaults
-from codegen.replies import parse_reply, parse_values
-from mcts.domain import Candidate, parse_launch_plan
+from codegen.replies import Read, read_reply, without_thoughts
+from mcts.domain import Candidate, TunableSpace, parse_launch_plan
 from mcts.errors import ProposalRejected
+from mcts.ports import ProposalRequest
 from tests.codegen.cases import DEFAULTS, SCALE, ask, space_task
 
 PROSE = (
@@ -17,6 +19,19 @@ PROSE = (
     "## Plan\n\nLoad wider: memory.vectorized_loads, compute.brand_new\n\n## Code\n\n"
 )
 FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
+LINE = "        if (i < n) y[i] = 2.0f * x[i];"
+EDIT = f"<<<<<<< SEARCH\n{LINE}\n=======\n{LINE.replace('2.0f *', 'x[i] +')}\n>>>>>>> REPLACE"
+DIFF = f"--- a/x.cu\n+++ b/x.cu\n@@ -19,1 +19,1 @@\n-{LINE}\n+{LINE.replace('2.0f *', 'x[i] +')}"
+
+
+def parse_reply(
+    text: str, request: ProposalRequest, *, finish_reason: str | None = None
+) -> Candidate:
+    return read_reply(text, request, form="cuda", finish_reason=finish_reason).candidate
+
+
+def parse_values(text: str, request: ProposalRequest, *, space: TunableSpace) -> Candidate:
+    return read_reply(text, request, form="values", space=space).candidate
 
 
 def fenced(code: str, language: str = "cuda") -> str:
@@ -46,6 +61,17 @@ def test_any_fence_will_do(language: str) -> None:
         pytest.param(f"\ufeff```cuda\n{FASTER}\n```", id="byte order mark"),
         pytest.param(f"```markdown\n{fenced(FASTER)}\n```", id="a fence around all of it"),
         pytest.param(fenced(f"{FASTER}// half an emoji: \ud83d"), id="lone surrogate"),
+        pytest.param(f"<think>\n```cuda\n{SCALE}\n```\n</think>\n{fenced(FASTER)}", id="thoughts"),
+        pytest.param(f"perhaps ... </think>{fenced(FASTER)}", id="thoughts begun earlier"),
+        pytest.param(json.dumps({"analysis": "slow", "code": FASTER}), id="JSON"),
+        pytest.param(f"```json\n{json.dumps({'code': fenced(FASTER)})}\n```", id="fenced JSON"),
+        pytest.param(f"{PROSE}{EDIT}", id="search and replace"),
+        pytest.param(f"{PROSE}```\n{EDIT}\n```", id="search and replace in a fence"),
+        pytest.param(f"{PROSE}```diff\n{DIFF}\n```", id="diff"),
+        pytest.param(f"{PROSE}```\n{DIFF.replace('@@ -19,1 +19,1 @@', '@@')}\n```", id="bare hunk"),
+        pytest.param(
+            f"{PROSE}```diff\n{DIFF}\n```\nall of it:\n{fenced(FASTER)}", id="diff and file"
+        ),
     ],
 )
 def test_the_file_is_found_wherever_it_stands(text: str) -> None:
@@ -109,6 +135,14 @@ def test_a_reply_may_declare_other_values_than_its_parent(
         (fenced(FASTER.replace('kernel = "scale"', 'kernel = "lost"')), "no __global__ function"),
         (fenced(FASTER.replace('extern "C" ', "")), 'extern "C"'),
         (fenced(FASTER + "/" * 300_000), "larger than 256 KB"),
+        (fenced(FASTER.replace("ceil_div(n, BLOCK * ITEMS)", "2**31")), "exceeds the limits"),
+        ("<think>what now", "nothing behind its thoughts"),
+        (EDIT.replace("y[i]", "z[i]"), "does not fit: its lines from 'if .i < n. z"),
+        ("<<<<<<< SEARCH\n\n=======\nx\n>>>>>>> REPLACE", "names no line"),
+        ("<<<<<<< SEARCH\nx\n=======\ny\n", "not closed"),
+        ("```diff\n+++ b\n```", "no change that can be read"),
+        (f"```diff\n@@ -1 +1 @@\n-{LINE}x\n+y\n```", "does not fit"),
+        (json.dumps({"code": "x = 1"}), "no CUDA code"),
     ],
 )
 def test_a_reply_that_cannot_be_used_says_why(text: str, reason: str) -> None:
@@ -121,6 +155,47 @@ def test_a_reply_that_was_cut_off_or_withheld_is_no_candidate() -> None:
         parse_reply(fenced(FASTER), ask(), finish_reason="length")
     with pytest.raises(ProposalRejected, match="withheld"):
         parse_reply("", ask(), finish_reason="content_filter")
+
+
+def test_a_line_that_occurs_twice_is_told_apart_by_its_number_or_not_at_all() -> None:
+    parent = Candidate(source=SCALE + "// twin\n// twin\n", tunables=DEFAULTS)
+    last = len(parent.source.splitlines())
+    diff = f"```diff\n@@ -{last} +{last} @@\n-// twin\n+// other\n```"
+    assert parse_reply(diff, ask(parent=parent)).source.endswith("// twin\n// other\n")
+    edit = "<<<<<<< SEARCH\n// twin\n=======\n// other\n>>>>>>> REPLACE"
+    with pytest.raises(ProposalRejected, match="fits in 2 places"):
+        parse_reply(edit, ask(parent=parent))
+
+
+def test_a_patch_is_applied_to_the_variant_as_it_was_shown() -> None:
+    parent = Candidate(source=SCALE, tunables={**DEFAULTS, "BLOCK": 512})
+    assert parse_reply(EDIT, ask(parent=parent)).tunables["BLOCK"] == 512
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ('```json\n[{"BLOCK": 128}, {"VEC": 4, "ITEMS": 4}]\n```', [128, None]),
+        ('[{"BLOCK": 128}, {"BLOCK": [1]}, 7]', [128]),
+        ("none worth it", []),
+        ('[{"BLOCK": 12', []),
+        ('{"BLOCK": 128}', []),
+    ],
+)
+def test_branches_are_read_where_they_can_be(listed: str, found: list[int | None]) -> None:
+    read: Read = read_reply(f"{fenced(FASTER)}\n## Branches\n\n{listed}", ask(), form="cuda")
+    assert [branch.get("BLOCK") for branch in read.branches] == found
+    assert "x[i] + x[i]" in read.candidate.source
+
+
+def test_claims_come_from_the_plan_alone() -> None:
+    text = f"{fenced(FASTER)}\n## Branches\n\nlatency.block_size matters"
+    candidate = parse_reply(text, ask())
+    assert candidate.methods == ("memory.vectorized_loads", "compute.brand_new")
+
+
+def test_thoughts_may_nest_and_need_not_end() -> None:
+    assert without_thoughts("a<think>b<think>c</think>d</think>e<THINK>f") == "ae"
 
 
 def test_device_headers_are_welcome() -> None:
@@ -174,6 +249,7 @@ class TestValues:
             'Why.\n```json\n{"T1": 3}\n```',
             'Why.\n```\n{"T1": 3.0}\n```',
             'I choose {"T1": "3"}.',
+            '{"analysis": "slow", "values": {"T1": 3}}',
             'Before:\n```\nT1 = 0\n```\nI choose {"T1": 3}.',
             '```json\n{"T1": 2}\n```\nNo, better:\n```json\n{"T1": 3}\n```',
         ],

@@ -7,15 +7,18 @@ In a test, it plays a script and records what it was sent::
         server.requests[0].body["messages"]
 
 A step of the script is a text (the reply), a status code (an error), a `Say` (a reply with a
-finish reason), a `Hang` (silence), or a function from the request's body to one of these. The last
-step repeats for ever.
+finish reason), a `Fail` (an error with headers and a message), a `Raw` (any bytes as the body), a
+`Cut` (a connection that drops in the body), a `Trickle` (a byte now and then), a `Hang` (silence),
+or a function from the request's body to one of these. The last step repeats for ever.
 
 On a command line it serves until it is stopped, and prints its URL first::
 
     python tests/support/openai_server.py --port 0 --script auto
     rooftree optimize row_softmax --proposer llm --model openai/auto --api-base URL
 
-``--script FILE`` plays a JSON list of texts and status codes. ``--script auto`` answers from the
+``--script FILE`` plays a JSON list of steps: a text, a status code, or an object of one key that
+names another step, as ``{"fail": {"status": 429, "retry_after": "1"}}``, ``{"hang": {"seconds":
+5}}``, ``{"cut": {"text": "..."}}``, ``{"raw": {"body": "{"}}``. ``--script auto`` answers from the
 prompt alone: it takes the variant shown there and changes one tunable, another one at each
 request, skipping combinations that the plan's `where` excludes; where the prompt asks for values
 alone it answers with values. Every fifth reply is prose without code, as models do at times, so
@@ -32,7 +35,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -46,11 +49,50 @@ class Say:
     finish_reason: str = "stop"
     counted: bool = True
     """Whether the answer says how many tokens it took."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    """None: a quarter of the characters."""
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """An error status; `retry_after` is the header, as the service writes it."""
+
+    status: int
+    retry_after: str | None = None
+    message: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A status 200 with this body."""
+
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A reply of which only a share of the bytes arrives before the connection drops."""
+
+    text: str
+    share: float = 0.5
+    chunked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trickle:
+    """A reply in pieces of one byte, so slow that it never ends."""
+
+    text: str
+    every_s: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +104,7 @@ class Seen:
     body: dict[str, Any]
 
 
-Answer = str | int | Say | Hang
+Answer = str | int | Say | Hang | Fail | Raw | Cut | Trickle
 Step = Answer | Callable[[dict[str, Any]], Answer]
 
 
@@ -74,8 +116,8 @@ class OpenAiServer:
         self._script = list(script)
         self._lock = threading.Lock()
         self._released = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(self))
-        self._http.daemon_threads = True
+        self.in_flight = self.most_in_flight = 0
+        self._http = _Http(("127.0.0.1", port), _handler_for(self))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -103,8 +145,26 @@ class OpenAiServer:
             self.requests.append(seen)
         return step(seen.body) if callable(step) else step
 
-    def hang(self, seconds: float) -> None:
-        self._released.wait(seconds)
+    def hang(self, seconds: float) -> bool:
+        """Wait; whether the server stopped meanwhile."""
+        return self._released.wait(seconds)
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a request among those in flight."""
+        with self._lock:
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
 
 
 def _handler_for(server: OpenAiServer) -> type[BaseHTTPRequestHandler]:
@@ -114,28 +174,72 @@ def _handler_for(server: OpenAiServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             body = json.loads(raw or b"{}")
-            answer = server.answer(Seen(self.path, dict(self.headers), body))
-            if isinstance(answer, Hang):
-                server.hang(answer.seconds)
-                answer = 503
-            if not self.path.endswith("/chat/completions"):
-                answer = 404
-            if isinstance(answer, int):
-                self._send(answer, {"error": {"message": f"scripted {answer}", "type": "scripted"}})
+            with server.counted():
+                answer = server.answer(Seen(self.path, dict(self.headers), body))
+                if isinstance(answer, Hang):
+                    server.hang(answer.seconds)
+                    answer = 503
+                if not self.path.endswith("/chat/completions"):
+                    answer = 404
+                try:
+                    self._give(Fail(answer) if isinstance(answer, int) else answer, body)
+                except ConnectionError:
+                    self.close_connection = True  # the client gave up waiting
+
+        def _give(self, answer: str | Say | Fail | Raw | Cut | Trickle, body: Any) -> None:
+            if isinstance(answer, Fail):
+                words = answer.message or f"scripted {answer.status}"
+                error = {"message": words, "type": "scripted", "code": answer.code}
+                self._send(answer.status, json.dumps({"error": error}), answer.retry_after)
+            elif isinstance(answer, Raw):
+                self._send(200, answer.body)
+            elif isinstance(answer, Cut):
+                self._cut(answer, _completion(Say(answer.text), body))
+            elif isinstance(answer, Trickle):
+                self._trickle(answer, _completion(Say(answer.text), body))
             else:
                 say = answer if isinstance(answer, Say) else Say(answer)
                 self._send(200, _completion(say, body))
 
-        def _send(self, status: int, payload: dict[str, Any]) -> None:
-            data = json.dumps(payload).encode()
-            try:
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-            except ConnectionError:
-                self.close_connection = True  # the client gave up waiting
+        def _send(self, status: int, text: str, retry_after: str | None = None) -> None:
+            data = text.encode()
+            self._begin(status, **{"Content-Length": str(len(data))}, Retry_After=retry_after)
+            self._write(data)
+
+        def _begin(self, status: int, **headers: str | None) -> None:
+            """Keep the head back: two small packets would wait for one another (Nagle)."""
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            for name, value in headers.items():
+                if value is not None:
+                    self.send_header(name.replace("_", "-"), value)
+            self._head = b"".join([*self._headers_buffer, b"\r\n"])
+            self._headers_buffer = []
+
+        def _write(self, data: bytes) -> None:
+            self.wfile.write(self._head + data)
+            self._head = b""
+
+        def _cut(self, cut: Cut, text: str) -> None:
+            data = text.encode()
+            part = data[: int(len(data) * cut.share)]
+            if cut.chunked:
+                self._begin(200, Transfer_Encoding="chunked")
+                part = f"{len(part):x}\r\n".encode() + part + b"\r\n"
+            else:
+                self._begin(200, **{"Content-Length": str(len(data))})
+            self._write(part)
+            self.close_connection = True
+
+        def _trickle(self, trickle: Trickle, text: str) -> None:
+            data = text.encode()
+            self._begin(200, **{"Content-Length": str(len(data) + 1_000_000)})
+            for at in range(len(data)):
+                self._write(data[at : at + 1])
+                self.wfile.flush()
+                if server.hang(trickle.every_s):
+                    break
+            self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing: standard output belongs to the URL."""
@@ -143,15 +247,8 @@ def _handler_for(server: OpenAiServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _completion(say: Say, body: dict[str, Any]) -> dict[str, Any]:
-    prompt = sum(len(message["content"]) for message in body.get("messages", [])) // 4
-    reply = len(say.text) // 4
-    usage = {
-        "prompt_tokens": prompt,
-        "completion_tokens": reply,
-        "total_tokens": prompt + reply,
-    }
-    return {
+def _completion(say: Say, body: dict[str, Any]) -> str:
+    payload = {
         "id": "chatcmpl-test",
         "object": "chat.completion",
         "created": int(time.time()),
@@ -163,8 +260,26 @@ def _completion(say: Say, body: dict[str, Any]) -> dict[str, Any]:
                 "finish_reason": say.finish_reason,
             }
         ],
-        **({"usage": usage} if say.counted else {}),
+        **({"usage": _usage(say, body)} if say.counted else {}),
     }
+    return json.dumps(payload)
+
+
+def _usage(say: Say, body: dict[str, Any]) -> dict[str, Any]:
+    prompt = say.prompt_tokens
+    if prompt is None:
+        prompt = sum(len(message["content"]) for message in body.get("messages", [])) // 4
+    reply = len(say.text) // 4 if say.completion_tokens is None else say.completion_tokens
+    usage: dict[str, Any] = {
+        "prompt_tokens": prompt,
+        "completion_tokens": reply,
+        "total_tokens": prompt + reply,
+    }
+    if say.reasoning_tokens is not None:
+        usage["completion_tokens_details"] = {"reasoning_tokens": say.reasoning_tokens}
+    if say.cached_tokens is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": say.cached_tokens}
+    return usage
 
 
 class AutoModel:
@@ -268,13 +383,33 @@ def _scalar(word: str) -> int | float | str:
     return float(word) if re.fullmatch(r"-?\d+\.\d*", word) else word
 
 
+_STEPS: dict[str, Callable[..., Step]] = {
+    "say": Say,
+    "hang": Hang,
+    "fail": Fail,
+    "raw": Raw,
+    "cut": Cut,
+    "trickle": Trickle,
+}
+
+
 def _script(argument: str) -> list[Step]:
     if argument == "auto":
         return [AutoModel()]
     steps = json.loads(Path(argument).read_text(encoding="utf-8"))
-    if not isinstance(steps, list) or not all(isinstance(step, str | int) for step in steps):
-        raise SystemExit(f"{argument}: a script is a JSON list of texts and status codes")
-    return [*steps]
+    if not isinstance(steps, list) or not steps:
+        raise SystemExit(f"{argument}: a script is a JSON list of steps")
+    return [_step(argument, step) for step in steps]
+
+
+def _step(argument: str, step: Any) -> Step:
+    if isinstance(step, str | int):
+        return step
+    try:
+        ((kind, fields),) = step.items()
+        return _STEPS[kind](**fields)
+    except (AttributeError, ValueError, KeyError, TypeError) as error:
+        raise SystemExit(f"{argument}: no step {step!r} ({error})") from None
 
 
 def main() -> None:

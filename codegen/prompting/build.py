@@ -1,0 +1,167 @@
+"""From a request to messages: the contract of the dialect, what is known, the role's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from string import Template
+
+from codegen.chat import Message
+from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
+from codegen.prompting.feedback import FEEDBACK_TOKENS, Feedback, feedback_section
+from codegen.prompting.hardware import hardware_section
+from codegen.prompting.history import (
+    attempts_section,
+    exemplars_section,
+    lessons_section,
+    methods_section,
+)
+from codegen.prompting.roles import Form, Role, prompt_id, role_of, template_name
+from codegen.prompting.task import space_section, task_section
+from codegen.prompting.variant import result_section, variant_section
+from mcts.domain import Hardware, TunableSpace
+from mcts.errors import InputError, NoMoves
+from mcts.ports import ProposalRequest
+
+_BLOCK = {
+    "cuda": {"language": "cuda", "first": "the launch plan's comment"},
+    "kernelbench": {"language": "python", "first": "imports"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSettings:
+    """`feedback`: what a prompt says of the profile. `tokens`: the budget of a prompt, estimated
+    by its length. `branches`: how many variants a proposal may hold, 1 for no branches.
+    """
+
+    feedback: Feedback = "tools"
+    tokens: int = 24_000
+    branches: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """Messages, the template they were made from, and what had to be left out, by kind."""
+
+    messages: list[Message]
+    id: str
+    dropped: dict[str, int] = field(default_factory=dict)
+    tokens: int = 0
+
+
+def reply_form(request: ProposalRequest, *, tunables_only: bool = False) -> Form:
+    """What a reply to the request holds: a whole file, or values alone. InputError for a dialect
+    that no prompt exists for.
+    """
+    dialect = request.task.dialect
+    if dialect == "space" or (tunables_only and dialect == "cuda"):
+        return "values"
+    if dialect == "cuda" or dialect == "kernelbench":
+        return dialect
+    raise InputError(f"the llm proposer writes cuda, kernelbench and space, not {dialect}")
+
+
+def build_prompt(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    *,
+    form: Form,
+    settings: PromptSettings | None = None,
+    space: TunableSpace | None = None,
+    without: str | None = None,
+) -> Prompt:
+    """The prompt for a request; `space` are the tunables where only values are asked for, `without`
+    a method that is to be taken out of the parent.
+
+    What does not fit is left out, least valuable first, and the prompt says so. Where what must
+    stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
+    """
+    settings = settings or PromptSettings()
+    role = role_of(request, without=without)
+    system = _system(form, settings)
+    order = _order_section(role, form, without)
+    before, after = _sections(request, hardware, role, form, space)
+    reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
+    fitted = fit([*before, *after, order], budget=settings.tokens - reserved)
+    tokens = fitted.tokens + reserved
+    if tokens > settings.tokens:
+        _too_long(request, tokens, settings)
+    feedback = feedback_section(request, settings.feedback)
+    return Prompt(
+        messages=[
+            {"role": "system", "content": system},
+            {"role": "user", "content": _body(fitted, feedback, len(before))},
+        ],
+        id=prompt_id(role, form),
+        dropped=fitted.dropped,
+        tokens=tokens,
+    )
+
+
+_NOTE_TOKENS = 40
+
+
+def _sections(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    role: Role,
+    form: Form,
+    space: TunableSpace | None,
+) -> tuple[list[Section], list[Section]]:
+    """What stands before the feedback and what behind it; what changes least comes first."""
+    before = [
+        task_section(request.task),
+        hardware_section(hardware),
+        methods_section(form),
+        space_section(space) if space is not None else None,
+        variant_section(request, role),
+        result_section(request, role),
+    ]
+    after = [
+        lessons_section(request.lessons),
+        exemplars_section(request),
+        attempts_section(request, role),
+    ]
+    return [section for section in before if section is not None], after
+
+
+def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
+    texts = [section.render() for section in fitted.sections]
+    texts.insert(place, feedback.render() if feedback is not None else "")
+    if note := left_out(fitted.dropped):
+        texts.insert(len(texts) - 1, note)
+    return "\n\n".join(filter(None, texts))
+
+
+def _system(form: Form, settings: PromptSettings) -> str:
+    parts = [_template("system.md"), _template(f"contract_{form}.md")]
+    if form == "values":
+        parts.append(_template("reply_values.md"))
+        return "\n\n".join(parts)
+    reply = Template(_template("reply_source.md")).substitute(_BLOCK[form])
+    if settings.branches > 1:
+        branches = Template(_template("reply_branches.md"))
+        reply += "\n" + branches.substitute(branches=settings.branches - 1)
+    return "\n\n".join([*parts, reply])
+
+
+def _order_section(role: Role, form: Form, method: str | None) -> Section:
+    order = _template(template_name(role, form))
+    if method is not None:
+        order = Template(order).substitute(method=method)
+    return Section(title="Now", parts=(Part(order),))
+
+
+@lru_cache(maxsize=32)
+def _template(name: str) -> str:
+    return files("codegen").joinpath("prompts", name).read_text(encoding="utf-8").strip()
+
+
+def _too_long(request: ProposalRequest, tokens: int, settings: PromptSettings) -> None:
+    """Raise what fits: the user can mend the task or the budget, but not a variant."""
+    needed = f"about {tokens} tokens where {settings.tokens} are the budget of a prompt"
+    if request.parent.id == request.task.baseline.id:
+        raise InputError(f"the task does not fit into a prompt: it takes {needed}; allow more")
+    raise NoMoves(f"the variant is too long to be shown: the prompt takes {needed}")

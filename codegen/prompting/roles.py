@@ -1,0 +1,44 @@
+"""Which role a request asks for; each is a template with a version."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from mcts.ports import ProposalRequest
+
+Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
+Form = Literal["cuda", "kernelbench", "values"]
+
+VERSIONS: dict[Role, int] = {
+    "implement": 1,
+    "optimize": 1,
+    "repair": 1,
+    "diversify": 1,
+    "remove": 1,
+}
+"""Raised whenever anything that a role's prompt says of its own accord changes, so that results
+journalled under one version were all asked for in the same words."""
+
+
+def role_of(request: ProposalRequest, *, without: str | None = None) -> Role:
+    """The role of a request: a first implementation where only the problem itself is there, and
+    `without` a method where that is to be taken out.
+    """
+    if without is not None:
+        return "remove"
+    if request.move.kind == "repair":
+        return "repair"
+    if request.move.kind == "diversify":
+        return "diversify"
+    first = request.parent.id == request.task.baseline.id
+    return "implement" if first and request.task.dialect == "kernelbench" else "optimize"
+
+
+def template_name(role: Role, form: Form) -> str:
+    """The file that holds the role's order."""
+    return f"{role}_values.md" if form == "values" else f"{role}.md"
+
+
+def prompt_id(role: Role, form: Form) -> str:
+    """How a prompt is journalled: the template's name and the role's version."""
+    return f"{template_name(role, form).removesuffix('.md')}/{VERSIONS[role]}"

@@ -1,0 +1,66 @@
+"""Replies with tunable values alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from codegen.replies.text import ReplyText
+from mcts.domain import Candidate, Scalar, TunableSpace
+from mcts.errors import InputError, ProposalRejected
+from mcts.ports import ProposalRequest
+
+_OBJECT = re.compile(r"\{[^{}]*\}")
+
+
+def values_candidate(reply: ReplyText, request: ProposalRequest, space: TunableSpace) -> Candidate:
+    """The parent with other values, from one JSON object; what it leaves out keeps the parent's."""
+    values = _values(reply)
+    try:
+        merged = {**space.default(), **request.parent.tunables, **values}
+        unknown = [name for name in values if name not in space.tunables]
+        if unknown:
+            known = ", ".join(space.tunables)
+            raise InputError(f"unknown tunable {unknown[0]!r}; known: {known}")
+        tunables = {name: declared(space, name, merged[name]) for name in space.tunables}
+        space.check(tunables)
+        if not request.task.allows(space, tunables):
+            raise InputError("the combination of values is excluded by the space's constraints")
+    except InputError as error:
+        raise ProposalRejected(f"the reply's tunable values cannot be used: {error}") from None
+    return Candidate(source=request.parent.source, tunables=tunables)
+
+
+def declared(space: TunableSpace, name: str, value: Scalar) -> Scalar:
+    """The declared value that equals `value`, so that 4.0 and 4 give the same candidate."""
+    for known in space.tunables[name].values:
+        if known == value or str(known) == value:
+            return known
+    return value
+
+
+def _values(reply: ReplyText) -> dict[str, Scalar]:
+    """The last object that can be read; in a reply that is one, what it calls values."""
+    if isinstance(inner := reply.fields.get("values"), dict):
+        return _scalars(inner)
+    candidates = [*_OBJECT.findall(reply.whole), *(block.text for block in reply.blocks)]
+    for body in reversed(candidates):
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and found:
+            return _scalars(found)
+    raise ProposalRejected("the reply holds no JSON object with tunable values")
+
+
+def _scalars(found: dict[str, object]) -> dict[str, Scalar]:
+    kept: dict[str, Scalar] = {}
+    for name, value in found.items():
+        if not isinstance(value, int | float | str | bool):
+            raise ProposalRejected(f"the value of tunable {name!r} is not a single value")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ProposalRejected(f"the value of tunable {name!r} is not finite")
+        kept[name] = value
+    return kept

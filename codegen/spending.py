@@ -1,0 +1,71 @@
+"""What a proposal cost: the sum over its calls, and only where every call said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from codegen.chat import Reply
+
+
+@dataclass(slots=True)
+class Spending:
+    """Replies of one proposal in their order, and the seconds they took in all."""
+
+    prompt: str
+    dropped: dict[str, int]
+    replies: list[Reply] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, reply: Reply, seconds: float) -> None:
+        self.replies.append(reply)
+        self.seconds += seconds
+
+    def usage(self) -> dict[str, Any]:
+        """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs.
+
+        `prompt` is role and version of the template, `dropped` what did not fit into it by kind,
+        `replies` how many were asked for, `attempts` how many requests that took.
+        """
+        replies = self.replies
+        told: dict[str, Any] = {
+            "prompt": self.prompt,
+            "dropped": dict(self.dropped),
+            "model": replies[-1].model if replies else None,
+            "prompt_tokens": _sum([reply.prompt_tokens for reply in replies]),
+            "completion_tokens": _sum([reply.completion_tokens for reply in replies]),
+            "cost_usd": _cost([reply.cost_usd for reply in replies]),
+            "seconds": round(self.seconds, 3),
+            "replies": len(replies),
+            "attempts": sum(reply.attempts for reply in replies),
+        }
+        return told | {name: value for name, value in self._details().items() if value}
+
+    def _details(self) -> dict[str, Any]:
+        """What is told only where it says something."""
+        replies = self.replies
+        asked = dict.fromkeys(reply.asked for reply in replies if reply.asked)
+        before = [reply.original_cost_usd for reply in replies if reply.cached]
+        return {
+            "asked": ", ".join(name for name in asked if name.rpartition("/")[2] != self._model()),
+            "reasoning_tokens": _sum([reply.reasoning_tokens for reply in replies]),
+            "cached_prompt_tokens": _sum([reply.cached_prompt_tokens for reply in replies]),
+            "cached": bool(replies) and all(reply.cached for reply in replies),
+            "original_cost_usd": _cost(before),
+        }
+
+    def _model(self) -> str:
+        return self.replies[-1].model
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _cost(costs: Sequence[float | None]) -> float | None:
+    """Exact to the last decimal; None where one is unknown."""
+    known = [Decimal(str(cost)) for cost in costs if cost is not None]
+    return float(sum(known)) if known and len(known) == len(costs) else None

@@ -1,0 +1,116 @@
+"""Cost of asking a language model: ``python tests/benchmarks/bench_llm_client.py [CALLS]``.
+
+Prints, for one CPU core: a round trip of the proposer with a client that answers at once (prompt
+built, reply parsed, candidate ready), the same with the cache of answers in between, and calls
+through litellm over HTTP to a server on this machine, one at a time and 32 in flight. It asserts
+nothing: machines are noisy.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from codegen.chat import ChatClient, Message
+from codegen.chat_request import Route
+from codegen.litellm_client import LitellmClient
+from codegen.llm import LlmProposer
+from codegen.response_cache import CachedClient, open_cache
+from tests.codegen.cases import SCALE, ask
+from tests.support.openai_server import Answer, OpenAiServer
+from tests.support.scripted_client import ScriptedClient
+
+ROUTE = Route("openai/bench")
+REPLY = (
+    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n```cuda\n"
+    + SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
+    + "\n```\n"
+)
+IN_FLIGHT = 32
+SERVICE_S = 0.5
+
+
+def main(calls: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with tempfile.TemporaryDirectory() as folder:
+        _round_trips(calls, Path(folder))
+    _over_http(calls)
+
+
+def _round_trips(calls: int, folder: Path) -> None:
+    print(f"{'round trip of the proposer, no network':<48} {'median ms':>9} {'95 % ms':>9}")
+    scripted = ScriptedClient([REPLY])
+    _row("scripted client", calls, _propose_with(scripted))
+    cache = CachedClient(scripted, open_cache(folder / "a.sqlite"), route=ROUTE)
+    propose = _propose_with(cache)
+    _row("answer bought, and durable in the cache", calls, propose)
+    propose = _propose_with(cache)
+    _row("answer from the cache", calls, propose)
+
+
+def _propose_with(client: ChatClient) -> Callable[[int], object]:
+    proposer = LlmProposer("openai/bench", client=client)
+    request = ask()
+    return lambda seed: proposer.propose(replace(request, seed=seed, parent=_parent(seed)))
+
+
+def _parent(seed: int) -> Any:
+    """A parent of its own for each call, so that every prompt is another one."""
+    parent = ask().parent
+    return parent.model_copy(update={"source": f"{parent.source}\n// {seed}"})
+
+
+def _row(name: str, calls: int, work: Callable[[int], object]) -> None:
+    work(-1)
+    laps = []
+    for seed in range(calls):
+        start = time.perf_counter()
+        work(seed)
+        laps.append(1e3 * (time.perf_counter() - start))
+    high = sorted(laps)[int(0.95 * (len(laps) - 1))]
+    print(f"{name:<48} {statistics.median(laps):>9.2f} {high:>9.2f}")
+
+
+def _over_http(calls: int) -> None:
+    messages: list[Message] = [{"role": "user", "content": "x" * 20_000}]
+
+    def wait(_: dict[str, Any]) -> Answer:
+        time.sleep(SERVICE_S)
+        return REPLY
+
+    def once(client: LitellmClient) -> None:
+        client.complete(messages, max_tokens=100, temperature=0.0)
+
+    print(f"\n{'through litellm, client and server on one core':<48} {'ms a call':>9}")
+    with OpenAiServer([REPLY]) as server:
+        client = LitellmClient("openai/bench", api_base=server.url)
+        once(client)
+        start = time.perf_counter()
+        for _ in range(calls):
+            once(client)
+        print(f"{'one at a time':<48} {1e3 * (time.perf_counter() - start) / calls:>9.2f}")
+    with OpenAiServer([wait]) as server, ThreadPoolExecutor(IN_FLIGHT) as pool:
+        client = LitellmClient("openai/bench", api_base=server.url)
+        once(client)
+        start = time.perf_counter()
+        list(pool.map(lambda _: once(client), range(4 * IN_FLIGHT)))
+        seconds = time.perf_counter() - start
+        name = f"{IN_FLIGHT} in flight, {SERVICE_S:g} s each, 4 rounds"
+        print(
+            f"{name:<48} {seconds:>7.2f} s in all; at most {server.most_in_flight} at once; "
+            f"{threading.active_count()} threads"
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
