@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from experiments.asking import Asking
 from mcts.domain import Noun, Policy, first_problem
 from mcts.errors import InputError
 from mcts.objective import Objective
@@ -51,6 +52,9 @@ class RunConfig(Noun):
     run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
     tools when the run began, kept here so that a resumed run ranks their advice the same way.
     `objective` is what a better variant has less of; `finalists` are measured once more at the end.
+    `max_cost_usd` and `max_tokens` bound what language models take in the whole run, failed trials
+    included, `max_gpu_minutes` the time in which candidates are judged. `asking` is how a model is
+    asked, None where none is.
     `compiled`, `ungated`, `unsafe` and `wait_minutes` are the evaluator's, as on the command line.
     """
 
@@ -65,6 +69,9 @@ class RunConfig(Noun):
     api_base: str | None = None
     evaluations: int = Field(ge=1)
     minutes: float | None = Field(default=None, gt=0)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    max_gpu_minutes: float | None = Field(default=None, gt=0)
     seed: int = 0
     parallel: int = Field(default=1, ge=1)
     device: int = Field(default=0, ge=0)
@@ -77,6 +84,7 @@ class RunConfig(Noun):
     unsafe: bool = False
     wait_minutes: float | None = Field(default=None, gt=0)
     policy: Policy = Policy()
+    asking: Asking | None = None
     search_settings: dict[str, int | float] = {}
     tool_weights: dict[str, float] = {}
     recording: RecordingReference | None = None

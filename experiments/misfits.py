@@ -5,20 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments import names
+from experiments.asking import OPTION, Asking, check_asking
 from experiments.request import AUTO, Measuring
 from mcts.domain import KernelTask
 from mcts.errors import InputError
 
 _WITHOUT_ARGUMENT = ("gpu", "replay")
-_WRITES_NO_PYTORCH = ("scripted", "llm")
+_WRITES_NO_PYTORCH = ("scripted",)
 
 
 def check_proposer(task: KernelTask, proposer: str) -> None:
     """InputError where the proposer cannot write candidates of the task's dialect."""
     if task.dialect == "kernelbench" and proposer in _WRITES_NO_PYTORCH:
         raise InputError(
-            "no bundled proposer writes PyTorch candidates yet: judge them with rooftree evaluate"
+            f"the {proposer} proposer writes no PyTorch candidates: give --model NAME, or judge "
+            "them with rooftree evaluate"
         )
+
+
+def check_model_options(proposer: str, asking: Asking, *, model: str | None) -> None:
+    """InputError for an option about a language model that this proposer would not heed."""
+    if proposer != "scripted":
+        check_asking(asking, model=model)
+        return
+    inert = next((OPTION[field] for field in OPTION if field in asking.model_fields_set), None)
+    if inert:
+        raise InputError(f"{inert} is for the llm proposer: give --model NAME with it")
+
+
+def check_paid_caps(
+    proposer: str, asking: Asking, *, max_cost_usd: float | None, max_tokens: int | None
+) -> None:
+    """InputError for a cap on what language models take where none is asked."""
+    given = {"--max-cost": max_cost_usd, "--max-tokens": max_tokens}
+    inert = next((option for option, cap in given.items() if cap is not None), None)
+    if inert and proposer == "scripted":
+        raise InputError(f"{inert} is for the llm proposer: give --model NAME with it")
+    if inert and asking.replay is not None:
+        raise InputError(f"{inert} does nothing with --llm-replay: nobody is asked")
+
+
+def check_gpu_cap(evaluator: str, max_gpu_minutes: float | None) -> None:
+    """InputError for a cap on GPU time where none passes."""
+    if evaluator == "replay" and max_gpu_minutes is not None:
+        raise InputError("--max-gpu-minutes is for live measurements: a replay takes no GPU time")
 
 
 def check_evaluator(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.asking import Asking, client_of
 from mcts.domain import Hardware, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Evaluator, Proposer
@@ -44,13 +45,18 @@ class ProposerRequest:
     """What a proposer is built from.
 
     `tunables_only`: the evaluator cannot judge new source, only tunable values. `hardware` is
-    what will measure.
+    what will measure. `asking` says how a language model is asked, None by its defaults;
+    `run_dir` and `run_id` are the run's, `max_cost_usd` its cap.
     """
 
     task: KernelTask
     tunables_only: bool
     model: str | None = None
     api_base: str | None = None
+    asking: Asking | None = None
+    run_dir: Path | None = None
+    run_id: str = ""
+    max_cost_usd: float | None = None
     hardware: Hardware | None = None
 
 
@@ -138,10 +144,26 @@ def llm_proposer(request: ProposerRequest) -> Proposer:
     if request.model is None:
         raise InputError(NO_MODEL)
     from codegen.llm import LlmProposer
+    from codegen.prices import parse_prices
 
+    asking = request.asking or Asking()
     return LlmProposer(
         model=request.model,
-        api_base=request.api_base,
+        temperature=asking.temperature,
+        max_tokens=asking.reply_tokens,
+        feedback=asking.feedback,
+        prompt_tokens=asking.prompt_tokens,
+        reply_repairs=asking.reply_repairs,
+        branches=asking.branches,
+        prices=parse_prices(asking.prices),
+        client=client_of(
+            asking,
+            model=request.model,
+            api_base=request.api_base,
+            run_dir=request.run_dir,
+            run_id=request.run_id,
+            max_cost_usd=request.max_cost_usd,
+        ),
         tunables_only=request.tunables_only,
         hardware=request.hardware,
     )

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from experiments.asking import Asking
 from mcts.domain import Policy
 from mcts.errors import InputError
 
@@ -39,6 +40,10 @@ class RunRequest:
     api_base: str | None = None
     evaluations: int = 60
     minutes: float | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    max_gpu_minutes: float | None = None
+    asking: Asking = field(default_factory=Asking)
     seed: int = 0
     parallel: int = 1
     device: int = 0

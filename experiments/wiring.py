@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from experiments import names
+from experiments.asking import Asking, check_address, repriced
 from experiments.calibration import firings, follow_ups
 from experiments.config import RecordingReference, RunConfig
 from experiments.machine import gpu_problem
-from experiments.misfits import check_evaluator, check_proposer
+from experiments.misfits import (
+    check_evaluator,
+    check_gpu_cap,
+    check_model_options,
+    check_paid_caps,
+    check_proposer,
+)
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
 from experiments.request import AUTO, Measuring, RunRequest
 from experiments.taskfiles import TaskSource
@@ -28,6 +37,15 @@ from mcts.settings import SearchSettings
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"
 _PLAIN = Measuring()
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A proposer that holds connections or files."""
+
+    def close(self) -> None:
+        """Give them up, and with them what is in flight; idempotent."""
+        ...
 
 
 def rooftree_version() -> str:
@@ -170,6 +188,8 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     """A run's configuration with every `auto` decided and every name known to exist."""
     proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
     check_proposer(source.task, proposer)
+    check_model_options(proposer, request.asking, model=request.model)
+    check_address(request.api_base)
     evaluator = _fitting_evaluator(
         source,
         request.evaluator,
@@ -193,6 +213,10 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         api_base=request.api_base,
         evaluations=request.evaluations,
         minutes=request.minutes,
+        max_cost_usd=request.max_cost_usd,
+        max_tokens=request.max_tokens,
+        max_gpu_minutes=request.max_gpu_minutes,
+        asking=None if proposer == SCRIPTED else request.asking,
         seed=request.seed,
         parallel=request.parallel,
         device=request.device,
@@ -209,7 +233,35 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         policy=request.measuring.policy,
     )
     resolve_settings(config.search, config.search_settings)
+    _check_caps(config)
     return config
+
+
+def widened(
+    config: RunConfig, *, prices: Sequence[str] = (), **caps: float | int | None
+) -> RunConfig:
+    """`config` with those of its limits that are not None, named as in `RunConfig`, and with
+    `prices` in place of its own where there are any.
+
+    InputError for one that would do nothing in this run.
+    """
+    given: dict[str, Any] = {name: cap for name, cap in caps.items() if cap is not None}
+    if prices:
+        given["asking"] = repriced(config.asking, prices)
+        check_model_options(config.proposer, given["asking"], model=config.model)
+    wider = config.model_copy(update=given)
+    _check_caps(wider)
+    return wider
+
+
+def _check_caps(config: RunConfig) -> None:
+    check_paid_caps(
+        config.proposer,
+        config.asking or Asking(),
+        max_cost_usd=config.max_cost_usd,
+        max_tokens=config.max_tokens,
+    )
+    check_gpu_cap(config.evaluator, config.max_gpu_minutes)
 
 
 def _objective(wanted: str) -> Objective:
@@ -251,13 +303,19 @@ def build_evaluator(name: str, request: EvaluatorRequest) -> Evaluator:
     return evaluator
 
 
-def build_proposer(source: TaskSource, config: RunConfig, *, hardware: Hardware) -> Proposer:
-    """The named proposer; it is told what hardware will measure."""
+def build_proposer(
+    source: TaskSource, config: RunConfig, *, hardware: Hardware, run_dir: Path | None = None
+) -> Proposer:
+    """The named proposer; it is told what hardware will measure, and where it may keep things."""
     request = ProposerRequest(
         task=source.task,
         tunables_only=config.evaluator == REPLAY,
         model=config.model,
         api_base=config.api_base,
+        asking=config.asking,
+        run_dir=run_dir,
+        run_id=config.run_id,
+        max_cost_usd=config.max_cost_usd,
         hardware=hardware,
     )
     proposer: Proposer = names.load(names.PROPOSERS, config.proposer)(request)
@@ -296,20 +354,41 @@ def build_optimizer(
     *,
     evaluator: Evaluator,
     journal: Journal,
+    run_dir: Path | None = None,
     on_progress: Callable[[Progress], None],
 ) -> Optimizer:
-    """Everything wired; the evaluator is handed in because its caller must close it."""
+    """Everything wired; the evaluator is handed in because its caller must close it.
+
+    The caller must close its proposer too, with `released`. `run_dir` is where answers of a
+    language model are kept.
+    """
     return Optimizer(
         task=source.task,
-        proposer=build_proposer(source, config, hardware=evaluator.hardware),
+        proposer=build_proposer(source, config, hardware=evaluator.hardware, run_dir=run_dir),
         evaluator=evaluator,
         advisor=build_advisor(config),
         journal=journal,
         search_settings=resolve_settings(config.search, config.search_settings),
-        budget=Budget(evaluations=config.evaluations, minutes=config.minutes),
+        budget=Budget(
+            evaluations=config.evaluations,
+            minutes=config.minutes,
+            cost_usd=config.max_cost_usd,
+            tokens=config.max_tokens,
+            gpu_minutes=config.max_gpu_minutes,
+        ),
         seed=config.seed,
         parallel=config.parallel,
         objective=config.objective,
         finalists=config.finalists,
         on_progress=on_progress,
     )
+
+
+@contextmanager
+def released(optimizer: Optimizer) -> Iterator[None]:
+    """Give up what the proposer holds at the end, so that no thread waits for an answer."""
+    try:
+        yield
+    finally:
+        if isinstance(optimizer.proposer, Closable):
+            optimizer.proposer.close()

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import measure, memory, search, show
+from experiments.cli import kernelbench, measure, memory, search, show, skill
 from experiments.cli.errors import INTERRUPTED, OneLine
 
 app = typer.Typer(
@@ -45,7 +45,8 @@ def rooftree(
 
 for commands in (search, measure, show):
     commands.register(app)
-app.add_typer(memory.app)
+for group in (memory, kernelbench, skill):
+    app.add_typer(group.app)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ Task = Annotated[
     str,
     typer.Argument(
         help="A bundled task's name, a task folder, a T4 recording, or a KernelBench problem file "
-        "(to evaluate; to optimize with a proposer that writes PyTorch candidates).",
+        "(to optimize: with --model).",
         metavar="TASK",
     ),
 ]

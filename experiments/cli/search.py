@@ -7,6 +7,27 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.model_options import (
+    ApiBase,
+    Branches,
+    Fallback,
+    Feedback,
+    LlmCache,
+    LlmRecord,
+    LlmReplay,
+    LlmRetries,
+    LlmTimeout,
+    MaxCost,
+    MaxGpuMinutes,
+    MaxMinutes,
+    MaxTokens,
+    Model,
+    Price,
+    PromptTokens,
+    ReplyRepairs,
+    ReplyTokens,
+    Temperature,
+)
 from experiments.cli.options import (
     YEAR_MIN,
     Baseline,
@@ -37,15 +58,28 @@ def optimize(
     proposer: Annotated[
         str, typer.Option(help="Who proposes: scripted, llm, auto, or a plug-in's name.")
     ] = "auto",
-    model: Annotated[
-        str | None, typer.Option(help="A model name litellm knows; implies the llm proposer.")
-    ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(help="Address of an OpenAI-compatible server.")
-    ] = None,
+    model: Model = None,
+    api_base: ApiBase = None,
     recording: RecordingOption = None,
     evaluations: Evaluations = 60,
     minutes: Minutes = None,
+    max_minutes: MaxMinutes = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_gpu_minutes: MaxGpuMinutes = None,
+    fallback: Fallback = None,
+    price: Price = None,
+    llm_timeout: LlmTimeout = None,
+    llm_retries: LlmRetries = None,
+    reply_tokens: ReplyTokens = None,
+    temperature: Temperature = None,
+    feedback: Feedback = None,
+    branches: Branches = None,
+    prompt_tokens: PromptTokens = None,
+    reply_repairs: ReplyRepairs = None,
+    llm_cache: LlmCache = None,
+    llm_record: LlmRecord = None,
+    llm_replay: LlmReplay = None,
     seed: Annotated[int, typer.Option(help="Same seed and recording, same tree.")] = 0,
     parallel: Annotated[int, typer.Option(min=1, help="Trials in flight at a time.")] = 1,
     device: Device = 0,
@@ -80,6 +114,7 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
+    from experiments.asking import read_asking
     from experiments.commands.run import optimize as start
     from experiments.request import RunRequest, parse_settings
 
@@ -92,7 +127,25 @@ def optimize(
             model=model,
             api_base=api_base,
             evaluations=evaluations,
-            minutes=minutes,
+            minutes=minutes or max_minutes,
+            max_cost_usd=max_cost,
+            max_tokens=max_tokens,
+            max_gpu_minutes=max_gpu_minutes,
+            asking=read_asking(
+                fallbacks=fallback,
+                prices=price,
+                timeout_s=llm_timeout,
+                retries=llm_retries,
+                reply_tokens=reply_tokens,
+                temperature=temperature,
+                feedback=feedback,
+                branches=branches,
+                prompt_tokens=prompt_tokens,
+                reply_repairs=reply_repairs,
+                cache=llm_cache,
+                record=llm_record,
+                replay=llm_replay,
+            ),
             seed=seed,
             parallel=parallel,
             device=device,
@@ -116,12 +169,26 @@ def resume(
         int | None, typer.Option(min=1, help="A new number of trials in all.")
     ] = None,
     minutes: Minutes = None,
+    max_minutes: MaxMinutes = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_gpu_minutes: MaxGpuMinutes = None,
+    price: Price = None,
     json: Json = False,
 ) -> None:
-    """Go on with a run that was interrupted; nothing is measured twice."""
+    """Go on with a run that was interrupted; nothing is measured or paid for twice."""
     from experiments.commands.run import resume as go_on
 
-    go_on(run, evaluations=evaluations, minutes=minutes, as_json=json)
+    go_on(
+        run,
+        evaluations=evaluations,
+        minutes=minutes or max_minutes,
+        max_cost_usd=max_cost,
+        max_tokens=max_tokens,
+        max_gpu_minutes=max_gpu_minutes,
+        prices=price or (),
+        as_json=json,
+    )
 
 
 def worker(

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -60,14 +60,31 @@ def optimize(request: RunRequest) -> None:
             raise
 
 
-def resume(run_dir: Path, *, evaluations: int | None, minutes: float | None, as_json: bool) -> None:
-    """Go on with a run; `evaluations` and `minutes` may raise its budget."""
+def resume(
+    run_dir: Path,
+    *,
+    evaluations: int | None = None,
+    minutes: float | None = None,
+    max_cost_usd: float | None = None,
+    max_tokens: int | None = None,
+    max_gpu_minutes: float | None = None,
+    prices: Sequence[str] = (),
+    as_json: bool,
+) -> None:
+    """Go on with a run; limits that are given stand in place of those it began with."""
     folder = RunFolder(run_dir)
     config = folder.config
     with SqliteJournal(folder.journal) as journal:
         source = folder.task(config)
-        wider = {"evaluations": evaluations, "minutes": minutes}
-        config = config.model_copy(update={k: v for k, v in wider.items() if v is not None})
+        config = wiring.widened(
+            config,
+            evaluations=evaluations,
+            minutes=minutes,
+            max_cost_usd=max_cost_usd,
+            max_tokens=max_tokens,
+            max_gpu_minutes=max_gpu_minutes,
+            prices=prices,
+        )
         with closing(wiring.evaluator_of(source, config, on_progress=_say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json)
@@ -110,9 +127,16 @@ def _search(
 ) -> Result:
     again = _command("resume", folder.path)
     try:
-        return wiring.build_optimizer(
-            source, config, evaluator=evaluator, journal=journal, on_progress=show
-        ).run()
+        optimizer = wiring.build_optimizer(
+            source,
+            config,
+            evaluator=evaluator,
+            journal=journal,
+            run_dir=folder.path,
+            on_progress=show,
+        )
+        with wiring.released(optimizer):
+            return optimizer.run()
     except JournalError:
         raise
     except WorldError as error:

@@ -121,20 +121,21 @@ def test_energy_of_a_replay_is_refused_before_anything_is_run(tmp_path: Path) ->
     assert "energy" in done.stderr
 
 
-@pytest.mark.parametrize("words", [(), ("--model", "some/model"), ("--evaluator", "spool:farm")])
+@pytest.mark.parametrize("words", [(), ("--evaluator", "spool:farm")])
 def test_a_search_that_nobody_could_propose_for_is_refused(
     problem: Path, words: tuple[str, ...]
 ) -> None:
     done = rooftree("optimize", problem, *words)
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: no bundled proposer writes PyTorch candidates yet")
+    assert done.stderr.startswith("error: the scripted proposer writes no PyTorch candidates")
 
 
-def test_a_plug_ins_proposer_may_write_pytorch(problem: Path) -> None:
+def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
     task = find_task(str(problem)).task
     check_proposer(task, "mine")
+    check_proposer(task, "llm")
     with pytest.raises(InputError, match="rooftree evaluate"):
-        check_proposer(task, "llm")
+        check_proposer(task, "scripted")
 
 
 @pytest.mark.parametrize(
