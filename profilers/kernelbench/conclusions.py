@@ -64,7 +64,7 @@ def judged(
     """
     clock = OutsideClock(slack_us=trial.settings.clock_slack_us)
     times = undisturbed(times, clock)
-    reason = clock.disagreement(times.spans)
+    reason = clock.disagreement(times.spans) or clock.blindness(times.spans)
     if trial.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
     timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)

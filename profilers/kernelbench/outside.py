@@ -21,6 +21,8 @@ _SLACK = 1.1
 _UNEVEN = 1.3
 _COPY_SLACK = 0.05
 _STANDARD_ERRORS = 4
+_BLIND_SHARE = 0.5
+_BLIND_SLACKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class _View:
 
     outside_us: float
     slack_us: float
+    noise_us: float
 
     def exceeds(self, claimed_us: float) -> bool:
         return self.outside_us > _SLACK * claimed_us + self.slack_us
@@ -128,6 +131,22 @@ class OutsideClock:
             )
         return None
 
+    def blindness(self, spans: Sequence[Span]) -> str | None:
+        """Why this clock could not have seen a lie that matters, or None where it could.
+
+        Where the host is so busy that blocks vary by half of what the baseline takes, and by
+        several times the slack besides.
+        """
+        own = fmean(us for span in spans for us in span.baseline.events_us)
+        noise_us = self._view(spans, _run_us).noise_us
+        if noise_us <= max(_BLIND_SHARE * own, _BLIND_SLACKS * self.slack_us):
+            return None
+        return (
+            f"the judge's clock was too unsteady to check the events ({noise_us:.4g} us a call "
+            "beside a baseline of "
+            f"{own:.4g} us): is the machine busy with something else?"
+        )
+
     def strangest(self, spans: Sequence[Span]) -> int:
         """Which block lies farthest from what its events claim."""
 
@@ -142,17 +161,15 @@ class OutsideClock:
         view = self._view(spans, _total_us)
         calls = sum(span.calls for span in spans)
         copies = sum(span.baseline.steps.copies_us for span in spans) / calls
-        return _View(view.outside_us, view.slack_us + _COPY_SLACK * copies)
+        return _View(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
 
     def _view(self, spans: Sequence[Span], part: Part) -> _View:
         calls = sum(span.calls for span in spans)
         costs = [part(span.baseline.steps) - sum(span.baseline.events_us) for span in spans]
         took = sum(part(span.candidate.steps) for span in spans)
         error = scatter_us([span.calls for span in spans], costs) * math.sqrt(2 * len(spans))
-        return _View(
-            outside_us=(took - sum(costs)) / calls,
-            slack_us=self.slack_us + _STANDARD_ERRORS * error / calls,
-        )
+        noise_us = _STANDARD_ERRORS * error / calls
+        return _View((took - sum(costs)) / calls, self.slack_us + noise_us, noise_us)
 
 
 def scatter_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:

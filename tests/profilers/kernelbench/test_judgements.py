@@ -97,6 +97,13 @@ def test_a_clock_that_varies_is_given_room() -> None:
     assert not CLOCK.resolves(wild)
 
 
+def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
+    steady = spans(event_us=10.0, work_us=10.0)
+    assert CLOCK.blindness(steady) is None
+    assert CLOCK.blindness(varying(steady, 100.0)) is None
+    assert "unsteady" in str(CLOCK.blindness(varying(steady, 10_000.0)))
+
+
 def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
     copies = {"event_us": 30.0, "work_us": 30.0, "cost_us": 10_000.0}
     assert CLOCK.disagreement(spans(**copies, early_us=400.0)) is None
