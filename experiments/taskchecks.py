@@ -34,7 +34,18 @@ def check_reference(text: str, path: Path) -> None:
 
 
 def check_sizes(task: KernelTask, path: Path) -> None:
-    """Every shape must come to a positive size, every cost to a number, on every workload."""
+    """Every shape must come to a positive size, every cost to a number, on every workload.
+
+    No two timed ones may have the same shape: what counts more has a greater weight.
+    """
+    seen: dict[tuple[tuple[str, int], ...], str] = {}
+    for workload in task.timed_workloads:
+        shape = tuple(sorted(workload.shape.items()))
+        if (twin := seen.setdefault(shape, workload.name)) != workload.name:
+            raise InputError(
+                f"{path}: the timed workloads {twin} and {workload.name} have the same shape: "
+                "leave one out and give the other its weight"
+            )
     for workload in task.workloads:
         with naming(f"{path}: workload {workload.name}"):
             for buffer in task.buffers:

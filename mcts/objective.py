@@ -1,7 +1,9 @@
 """What counts as better: less time, less energy at the same speed, or less of their product.
 
 Every comparison of candidates goes through a `Ranking`: the search's best so far, the finalists
-and the kernel that is handed back.
+and the kernel that is handed back. A candidate that makes one of several timed shapes slower, where
+the task refuses that, is behind all others and never handed back; it may be built upon, since what
+is fast on the other shapes is worth mending, and is paid for by its worst shape.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ class Ranking:
     """Orders measured evaluations by an objective.
 
     `noise` is the relative difference in time that counts as none; only `energy` uses it.
+    `yardstick` is the baseline's candidate id: it is never taken for slower than itself.
     """
 
     objective: Objective = "time"
     noise: float = MIN_NOISE
+    yardstick: str | None = None
 
     @classmethod
     def calibrate(cls, baseline: Evaluation, objective: Objective) -> Ranking:
         """The ranking of a run, with the noise of its baseline's own time."""
-        return cls(objective=objective, noise=time_noise(baseline))
+        return cls(objective=objective, noise=time_noise(baseline), yardstick=baseline.candidate_id)
 
     def gain(self, evaluation: Evaluation) -> float | None:
         """How many times better than the baseline: its speedup, or the ratio of the products.
@@ -67,11 +71,33 @@ class Ranking:
     def order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:
         """Nodes from the best to the worst, the earliest first among equals.
 
-        What has no gain is left out. Under `energy` each step takes the least energy among those
-        that are as fast as the fastest left; unknown energy loses to any that is known.
+        What has no gain is left out, what is held back comes last. Under `energy` each step takes
+        the least energy among those that are as fast as the fastest left; unknown energy loses to
+        any that is known.
         """
-        gains = {node: self.gain(found) for node, found in evaluations.items()}
-        known = {node: gain for node, gain in gains.items() if gain is not None}
+        sound, held = self._parted(evaluations)
+        yield from self._order(sound)
+        yield from self._order(held)
+
+    def best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
+        """The first in order; None where nothing has a gain."""
+        sound, held = self._parted(evaluations)
+        first = self._best(sound)
+        return self._best(held) if first is None else first
+
+    def _parted(
+        self, evaluations: Mapping[int, Evaluation]
+    ) -> tuple[dict[int, Evaluation], dict[int, Evaluation]]:
+        """Those that may be handed back, and those that may not."""
+        sound: dict[int, Evaluation] = {}
+        held: dict[int, Evaluation] = {}
+        for node, found in evaluations.items():
+            spared = not found.held_back or found.candidate_id == self.yardstick
+            (sound if spared else held)[node] = found
+        return sound, held
+
+    def _order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:
+        known = self._gains(evaluations)
         left = sorted(known, key=lambda node: (-known[node], node))
         if self.objective != "energy":
             yield from left
@@ -84,13 +110,15 @@ class Ranking:
             left.remove(best)
             yield best
 
-    def best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
-        """The first in order; None where nothing has a gain."""
+    def _best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
         if self.objective == "energy":
-            return next(self.order(evaluations), None)
-        gains = {node: self.gain(found) for node, found in evaluations.items()}
-        known = {node: gain for node, gain in gains.items() if gain is not None}
+            return next(self._order(evaluations), None)
+        known = self._gains(evaluations)
         return max(known, key=lambda node: (known[node], -node), default=None)
+
+    def _gains(self, evaluations: Mapping[int, Evaluation]) -> dict[int, float]:
+        gains = {node: self.gain(found) for node, found in evaluations.items()}
+        return {node: gain for node, gain in gains.items() if gain is not None}
 
     def wants_energy(self, evaluation: Evaluation, *, best_speedup: float) -> bool:
         """Whether a candidate's energy is worth measuring: it takes a minute, and most are slow."""
@@ -105,17 +133,36 @@ def standing(
     """Who may be handed back, by node: all that was measured, until candidates are confirmed.
 
     From then on only the baseline (node 0) and what was confirmed, with those measurements: the
-    best of many noisy figures is too good on average, a fresh one is not.
+    best of many noisy figures is too good on average, a fresh one is not. Never what is slower on a
+    shape than the task lets it be.
     """
     measured = {node: found for node, found in evaluations.items() if found.measured}
     if not confirmed:
-        return measured
+        return _without_regressions(measured)
     again = {
         node: confirmed[found.candidate_id]
         for node, found in measured.items()
         if found.candidate_id in confirmed and confirmed[found.candidate_id].measured
     }
-    return {0: evaluations[0], **again}
+    return _without_regressions({0: evaluations[0], **again})
+
+
+def _without_regressions(evaluations: Mapping[int, Evaluation]) -> dict[int, Evaluation]:
+    return {node: found for node, found in evaluations.items() if node == 0 or not found.held_back}
+
+
+def credited(evaluation: Evaluation) -> tuple[float | None, float | None]:
+    """Speedup and energy gain as a search is paid for them; each None where not measured.
+
+    What is held back has the speedup of its worst shape, and no gain in energy: less than no gain,
+    and more the less is left to mend.
+    """
+    speedup, saved = evaluation.speedup, energy_gain(evaluation)
+    timing = evaluation.timing
+    if speedup is None or timing is None or not evaluation.held_back:
+        return speedup, saved
+    worst = min(shape.speedup for shape in timing.shapes)
+    return min(speedup, worst), None if saved is None else min(saved, 1.0)
 
 
 def energy_gain(evaluation: Evaluation) -> float | None:

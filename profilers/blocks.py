@@ -5,6 +5,9 @@ on content that was drawn on the device for that round alone, at addresses that 
 call; then their outputs are compared. Nothing that a kernel could keep from one call, in its
 globals or anywhere else, is of use to it in the next. What depends on where code and buffers
 happen to lie differs between blocks, so that it enters the interval of the result.
+
+Where several workloads are timed, each on a field of its own, they take turns, a block of each: a
+drift of the device meets all alike, and all have as many blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,15 +67,25 @@ class Field:
     """Sets of the task's buffers that calls take turns in, each time laid out differently.
 
     `buffers` has each buffer's name, role, dtype, fill and number of elements. There are three
-    sets where they leave half of the free memory to candidates, else two.
+    sets where they leave half of the free memory to candidates, else two. Of several fields each
+    has a `name`, and a `share` of that memory.
     """
 
-    def __init__(self, session: Session, buffers: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        buffers: Sequence[Mapping[str, Any]],
+        *,
+        name: str,
+        share: float = 1.0,
+    ) -> None:
         self._session = session
         self._buffers = buffers
-        size = sum(_rounded(_bytes(buffer)) + _SLACK for buffer in buffers)
-        count = _MOST_SETS if 2 * _MOST_SETS * size < session.context.free_bytes() else 2
-        self._arenas = [session.memory.get(f"field/{number}", size) for number in range(count)]
+        size = field_bytes(_bytes(buffer) for buffer in buffers)
+        count = _MOST_SETS if 2 * _MOST_SETS * size < share * session.context.free_bytes() else 2
+        self._arenas = [
+            session.memory.get(f"field/{name}/{number}", size) for number in range(count)
+        ]
 
     def lay_out(self, order: random.Random) -> list[Case]:
         """One case a set, at fresh places; what is expected of it is not known yet."""
@@ -134,9 +147,10 @@ class Stopwatch:
 
 
 class BlockTimer:
-    """Baseline and candidate, timed against each other on a field.
+    """Baseline and candidate, timed against each other on a field, block by block.
 
-    `workload` is the one that is timed; `tolerance` the task's (relative, absolute).
+    `workload` is the one that is timed; `tolerance` the task's (relative, absolute); `order` is
+    where chance comes from.
     """
 
     def __init__(
@@ -147,11 +161,11 @@ class BlockTimer:
         *,
         workload: str,
         tolerance: tuple[float, float],
-        seed: int,
+        order: random.Random,
     ) -> None:
         self._session, self._field, self._contenders = session, field, contenders
         self._tolerance = (_BOTH * tolerance[0], _BOTH * tolerance[1])
-        self._order = random.Random(seed)
+        self._order = order
         self._watch = Stopwatch(session)
         self._turn = 0
         self._calls = [loaded.calls[workload] for loaded in contenders]
@@ -162,43 +176,43 @@ class BlockTimer:
         self._cases: list[Case] = []
         self._found: list[dict[str, Any]] = []
         self._prepared: list[list[Prepared]] = []
+        self._blocks: list[dict[str, list[float]]] = []
+        self._slowest = 0.0
 
-    def measure(self, plan: TimingPlan) -> dict[str, Any]:
-        """Samples in microseconds of both by block, and what the comparisons found.
-
-        Blocks go on until both the candidate's time and the ratio are known to `half_width`, a
-        limit of the plan is reached, or an output was wrong.
-        """
-        session = self._session
-        for _ in range(_WARM_UP_FLUSHES):
-            session.flush()
-        self._found = []
-        deadline = time.perf_counter() + plan.budget_s
-        blocks: list[dict[str, list[float]]] = []
-        slowest = 0.0
-        while True:
-            self._begin_block()
-            if slowest <= _LONG_US:
-                slowest = max(slowest, *self._round())  # a first call is no sample
-            rounds = [self._round()]
-            while len(rounds) < plan.rounds_of(slowest) and not self._wrong:
-                rounds.append(self._round())
-            blocks.append(
-                {
-                    "baseline_us": [before for before, _ in rounds],
-                    "candidate_us": [after for _, after in rounds],
-                }
-            )
-            if self._wrong or len(blocks) >= plan.max_blocks:
-                break
-            late = time.perf_counter() > deadline
-            if len(blocks) >= plan.blocks_of(slowest) and (late or _precise(blocks, plan)):
-                break
-        return {"blocks": blocks, "outputs": self._found}
+    def add_block(self, plan: TimingPlan) -> None:
+        """Time one more block; it ends early where an output was wrong."""
+        self._begin_block()
+        if self._slowest <= _LONG_US:
+            self._slowest = max(self._slowest, *self._round())  # a first call is no sample
+        rounds = [self._round()]
+        while len(rounds) < plan.rounds_of(self._slowest) and not self.wrong:
+            rounds.append(self._round())
+        self._blocks.append(
+            {
+                "baseline_us": [before for before, _ in rounds],
+                "candidate_us": [after for _, after in rounds],
+            }
+        )
 
     @property
-    def _wrong(self) -> bool:
+    def wrong(self) -> bool:
         return any(output["mismatches"] for output in self._found)
+
+    def has_least(self, plan: TimingPlan) -> bool:
+        """Whether there are as many blocks as the plan asks for at least."""
+        return len(self._blocks) >= plan.blocks_of(self._slowest)
+
+    def is_full(self, plan: TimingPlan) -> bool:
+        return len(self._blocks) >= plan.max_blocks
+
+    def is_precise(self, plan: TimingPlan) -> bool:
+        """Whether both the candidate's time and the ratio are known to `half_width`."""
+        return _precise(self._blocks, plan)
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """Samples in microseconds of both by block, and what the comparisons found."""
+        return {"blocks": self._blocks, "outputs": self._found}
 
     def _begin_block(self) -> None:
         """Load both programs anew and move the buffers."""
@@ -256,6 +270,29 @@ class BlockTimer:
             self._session.compare(slot, found, honest, count, self._tolerance)
 
 
+def measure_in_turn(session: Session, timers: Sequence[BlockTimer], plan: TimingPlan) -> None:
+    """Add blocks to all timers, one of each at a time.
+
+    They go on until all are precise, a limit of the plan is reached (the time budget is that of all
+    together), or an output was wrong.
+    """
+    for _ in range(_WARM_UP_FLUSHES):
+        session.flush()
+    deadline = time.perf_counter() + plan.budget_s
+    while True:
+        for timer in timers:
+            timer.add_block(plan)
+            if timer.wrong:
+                return
+        if any(timer.is_full(plan) for timer in timers):
+            return
+        late = time.perf_counter() > deadline
+        if all(timer.has_least(plan) for timer in timers) and (
+            late or all(timer.is_precise(plan) for timer in timers)
+        ):
+            return
+
+
 def merged(
     held: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -284,6 +321,11 @@ def _precise(blocks: Sequence[Mapping[str, Sequence[float]]], plan: TimingPlan) 
         [b / a for b, a in zip(*pair, strict=True)] for pair in zip(before, after, strict=True)
     ]
     return max(blocked_half_width(after), blocked_half_width(ratios)) < plan.half_width
+
+
+def field_bytes(buffers: Iterable[int]) -> int:
+    """Bytes of one set of buffers of these sizes, with room to move."""
+    return sum(_rounded(size) + _SLACK for size in buffers)
 
 
 def _bytes(buffer: Mapping[str, Any]) -> int:

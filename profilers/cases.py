@@ -265,8 +265,7 @@ class CaseStore:
         if variation is not AS_GIVEN and not _in_range(self._task, expected):
             self.discard([CaseFiles(inputs=inputs, outputs={})])
             raise _Unusable
-        total = sum(array.nbytes for array in expected.values())
-        kind = "float64" if total <= _EXPECTED_F64_LIMIT else "float32"
+        kind = expected_dtype(sum(array.size for array in expected.values()))
         outputs = {}
         for buffer in self._task.outputs:
             array = np.ascontiguousarray(expected[buffer.name], dtype=_STORED[kind])
@@ -287,6 +286,11 @@ class CaseStore:
         return str(path)
 
 
+def expected_dtype(elements: int) -> str:
+    """What so many expected values of a case are held in."""
+    return "float64" if 8 * elements <= _EXPECTED_F64_LIMIT else "float32"
+
+
 class _Unusable(Exception):
     """The reference leaves the range of its outputs on such inputs."""
 
@@ -302,8 +306,15 @@ def _in_range(task: KernelTask, expected: Mapping[str, Array]) -> bool:
 
 def _roomy_folder(task: KernelTask) -> Path | None:
     """Shared memory where it has room for the timed cases several times over, else the default."""
-    shape = task.timed_workload.shape
-    need = 12 * 3 * sum(buffer.bytes(shape) for buffer in task.buffers)
+    need = (
+        12
+        * 3
+        * sum(
+            buffer.bytes(workload.shape)
+            for workload in task.timed_workloads
+            for buffer in task.buffers
+        )
+    )
     memory = Path("/dev/shm")
     try:
         if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > need:

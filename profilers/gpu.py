@@ -24,7 +24,7 @@ from mcts.errors import InputError, WorldError
 from profilers import verdict
 from profilers.bench import Bench, Rejected
 from profilers.building import Built, Failed, build
-from profilers.cases import CaseFiles, CaseStore, Reference
+from profilers.cases import CaseStore, Reference
 from profilers.compiler import Compiled, Compiler, architecture
 from profilers.device import find_gpu
 from profilers.energy import Run, Runners
@@ -34,6 +34,7 @@ from profilers.locks import GpuLock
 from profilers.metering import with_energy
 from profilers.processes import ChildGone
 from profilers.rates import SUPPORT_SOURCE, measured_rates
+from profilers.residency import check_room
 from profilers.settings import GpuSettings
 
 __all__ = ["GpuEvaluator", "GpuSettings", "Runners"]
@@ -112,13 +113,20 @@ class GpuEvaluator:
         return found.model_copy(update=update)
 
     def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """The evaluation with the energy of a call beside the baseline's; takes some seconds."""
+        """The evaluation with the energy of a call beside the baseline's; takes some seconds.
+
+        Of several timed workloads it is that of the heaviest, which a note then says.
+        """
         runners = self.workload_runner(candidate)
-        return with_energy(evaluation, uuid=self.gpu.uuid, runners=runners)
+        found = with_energy(evaluation, uuid=self.gpu.uuid, runners=runners)
+        if found.energy is None or len(self.task.timed_workloads) == 1:
+            return found
+        note = f"energy is that of workload {self.task.timed_workload.name} alone"
+        return found.model_copy(update={"notes": (*found.notes, note)})
 
     @contextlib.contextmanager
     def workload_runner(self, candidate: Candidate) -> Iterator[Runners]:
-        """Both programs ready on the device, to be run as often as a measurement needs.
+        """Both programs ready on the device, to be run on the heaviest workload as often as needed.
 
         The GPU belongs to the caller until the context ends. InputError where the candidate cannot
         be built; WorldError, also from the runners, where running fails: it is for candidates that
@@ -138,7 +146,7 @@ class GpuEvaluator:
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """Counters, SASS facts and the roofline of a measured candidate."""
-        time_us = evaluation.timing.median_us if evaluation.timing else None
+        time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
         return self._profile([candidate], [time_us])[0]
 
     def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]:
@@ -154,6 +162,8 @@ class GpuEvaluator:
         lock = GpuLock(self.gpu.uuid)
         lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
         self._closers.append(lock.release)
+        memory = self.gpu.hardware.memory_bytes
+        check_room(self.task, memory_bytes=memory, cases=self.settings.cases)
         self._compiler = Compiler(
             arch=architecture(self.gpu.compute_capability),
             cache_dir=self._cache_dir,
@@ -191,8 +201,12 @@ class GpuEvaluator:
             cache_dir=self._cache_dir,
             on_progress=self._say,
         )
-        floor_us = verdict.floor_us(self.task, self.rates, self.gpu.hardware.l2_bytes or 0)
-        self._judge = Judge(self.task, self._bench, self.settings, floor_us=floor_us)
+        l2_bytes = self.gpu.hardware.l2_bytes or 0
+        floors_us = {
+            workload.name: verdict.floor_us(self.task, self.rates, l2_bytes, workload)
+            for workload in self.task.timed_workloads
+        }
+        self._judge = Judge(self.task, self._bench, self.settings, floors_us=floors_us)
         self._check_baseline()
 
     def _evaluate(self, candidate: Candidate, judge: Callable[[Built], Evaluation]) -> Evaluation:
@@ -236,7 +250,7 @@ class GpuEvaluator:
                     self._cases = usual
                     self._bench.replace()
         finally:
-            self._store.discard([*cases, *(case for _, case in fresh)])
+            self._store.discard([case for _, case in (*cases, *fresh)])
 
     def _judged(
         self, built: Built, fresh: list[FreshCase], settings: GpuSettings | None = None
@@ -246,14 +260,15 @@ class GpuEvaluator:
         return self._judge.judge(built, fresh, settings)
 
     def _runner(self, role: str) -> Run:
-        per_call_s = 0.0
+        per_call_s, workload = 0.0, self.task.timed_workload.name
 
         def run(calls: int) -> None:
             nonlocal per_call_s
             timeout_s = self.settings.time_deadline_s + 10 * calls * per_call_s
             try:
                 reply = self._bench.ask(
-                    {"op": "batch", "role": role, "calls": calls}, timeout_s=timeout_s
+                    {"op": "batch", "role": role, "workload": workload, "calls": calls},
+                    timeout_s=timeout_s,
                 )
             except (ChildGone, Rejected) as error:
                 raise WorldError(f"the {role} could not be run again: {error}") from None
@@ -261,19 +276,21 @@ class GpuEvaluator:
 
         return run
 
-    def _timed_cases(self) -> list[CaseFiles]:
-        return self._store.make(
-            self.task.timed_workload, count=self.settings.cases, on_progress=self._say
-        )
+    def _timed_cases(self) -> list[FreshCase]:
+        count = self.settings.cases
+        return [
+            (workload, case)
+            for workload in self.task.timed_workloads
+            for case in self._store.make(workload, count=count, on_progress=self._say)
+        ]
 
     def _varied_workload(self) -> Workload | None:
         """The workload that is also verified on other distributions: the largest small one.
 
-        Rather one that is not timed; the timed one where there is no other; None where all are
+        Rather one that is not timed; a timed one where there is no other; None where all are
         large.
         """
-        timed = self.task.timed_workload
-        others = [item for item in self.task.workloads if item.name != timed.name] or [timed]
+        others = self._untimed() or list(self.task.timed_workloads)
         small = [
             item for item in others
             if workload_bytes(self.task, item) < self.settings.variation_bytes
@@ -281,12 +298,11 @@ class GpuEvaluator:
         return max(small, key=lambda item: workload_bytes(self.task, item), default=None)
 
     def _fresh_cases(self) -> list[FreshCase]:
-        timed = self.task.timed_workload
-        return [
-            (workload, self._store.make(workload)[0])
-            for workload in self.task.workloads
-            if workload.name != timed.name
-        ]
+        return [(workload, self._store.make(workload)[0]) for workload in self._untimed()]
+
+    def _untimed(self) -> list[Workload]:
+        """The workloads that are verified only."""
+        return [workload for workload in self.task.workloads if workload.weight == 0]
 
     def _profile(
         self, candidates: Sequence[Candidate], times_us: Sequence[float | None]
@@ -328,25 +344,27 @@ class GpuEvaluator:
 
     def _set_up(self, bench: Bench) -> None:
         """Give a fresh worker what every candidate needs: the cases and the baseline."""
-        task, timed = self.task, self.task.timed_workload
-        residents = [(timed, case) for case in self._cases]
+        task = self.task
+        residents = list(self._cases)
         if self._varied is not None:
             residents += [(self._varied, case) for case in self._variations]
         bench.ask(
             {
                 "op": "cases",
-                "timed": timed.name,
+                "timed": {
+                    workload.name: [
+                        {
+                            "name": buffer.name,
+                            "role": buffer.role,
+                            "dtype": buffer.dtype,
+                            "fill": buffer.fill,
+                            "elements": math.prod(buffer.extents(workload.shape)),
+                        }
+                        for buffer in task.buffers
+                    ]
+                    for workload in task.timed_workloads
+                },
                 "tolerance": [task.tolerance.relative, task.tolerance.absolute],
-                "buffers": [
-                    {
-                        "name": buffer.name,
-                        "role": buffer.role,
-                        "dtype": buffer.dtype,
-                        "fill": buffer.fill,
-                        "elements": math.prod(buffer.extents(timed.shape)),
-                    }
-                    for buffer in task.buffers
-                ],
                 "cases": [
                     {"workload": workload.name, "label": case.label, "case": case.to_json()}
                     for workload, case in residents

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcts.domain import Build, Evaluation, KernelTask, Refusal, Timing, Verification, Workload
 from mcts.errors import WorldError
-from profilers import verdict
+from profilers import shapes, verdict
 from profilers.bench import Bench, Rejected
 from profilers.blame import fault_text, may_be_the_worlds, needs_a_probe
 from profilers.building import Built, Failed
@@ -21,8 +21,9 @@ from profilers.processes import ChildGone
 from profilers.settings import GpuSettings
 
 FreshCase = tuple[Workload, CaseFiles]
+_Timed = list[tuple[Workload, Mapping[str, Any]]]  # a worker's blocks by workload
 _CALLS_A_ROUND = 2
-_RESIDENTS = 8  # more cases than stay on a device
+_RESIDENTS = 8  # for each timed workload more cases than stay on a device
 _BATCH_CALLS = 8  # of a slow kernel: 1, 2 and 3 calls, after one that is not counted
 
 
@@ -47,16 +48,22 @@ class _Doubtful(Exception):
 class Judge:
     """Judges built candidates on a bench. Not thread-safe: one candidate at a time.
 
-    `floor_us` is the least time that can be believed.
+    `floors_us` has the least time that can be believed by workload; without one any can.
     """
 
     def __init__(
-        self, task: KernelTask, bench: Bench, settings: GpuSettings, *, floor_us: float
+        self,
+        task: KernelTask,
+        bench: Bench,
+        settings: GpuSettings,
+        *,
+        floors_us: Mapping[str, float],
     ) -> None:
         self._task = task
+        self._timed = task.timed_workloads
         self._bench = bench
         self._settings = settings
-        self._floor_us = floor_us
+        self._floors_us = floors_us
         self._slowest_us = 0.0
         self._workloads = {workload.name: workload for workload in task.workloads}
         self._order = random.Random()
@@ -96,12 +103,11 @@ class Judge:
             self._verify_fresh(fresh, findings, settings)
             self._verify_residents(findings, settings)
             self._check_precision(findings)
-            answer = self._time(findings, settings)
-            clocks = self._compare_clocks(answer, findings, settings)
+            measured = self._measure(findings, settings)
         except (ChildGone, Rejected) as failure:
             raise self._blamed(failure, findings) from None
-        timing = verdict.timing(built.candidate.id, answer, clocks)
-        reason = verdict.why_suspect(clocks, timing.median_us, self._floor_us)
+        timing = shapes.timing_of(self._task, built.candidate.id, measured)
+        reason = shapes.why_suspect(measured, timing, self._floors_us)
         return self._evaluation(built, findings, timing, reason)
 
     def _verify_fresh(
@@ -123,13 +129,14 @@ class Judge:
             self._conclude(findings, reply["damaged"])
 
     def _verify_residents(self, findings: Findings, settings: GpuSettings) -> None:
-        """The cases that stay on the device: of the timed workload, and of other distributions."""
-        timed = self._task.timed_workload
-        findings.doing = f"running workload {timed.name} {timed.shape}"
+        """The cases that stay on the device: of the timed workloads, and of other distributions."""
+        names = ", ".join(f"{workload.name} {workload.shape}" for workload in self._timed)
+        findings.doing = f"running workload {names}"
         reply = self._bench.ask(
             {"op": "verify", "role": "candidate"},
             # A fresh worker runs the baseline as well, which was judged first.
-            timeout_s=settings.verify_deadline_s + _RESIDENTS * self._slowest_us / 1e6,
+            timeout_s=settings.verify_deadline_s
+            + _RESIDENTS * len(self._timed) * self._slowest_us / 1e6,
         )
         findings.checked += [
             (self._workloads[answer["workload"]], answer) for answer in reply["cases"]
@@ -145,37 +152,51 @@ class Judge:
         findings.verification = verdict.verification(self._task, findings.checked, excess=excess)
         _refuse_excess(excess, findings)
 
-    def _check_timed_precision(self, findings: Findings, answer: dict[str, Any]) -> None:
+    def _check_timed_precision(self, findings: Findings, timed: _Timed) -> None:
         """The same of timed outputs: exact while it is verified is not exact."""
-        timed = self._task.timed_workload
-        runs = [
-            run
-            for workload, run in findings.checked
-            if workload.name == timed.name and not run.get("label")
-        ]
         tf32 = self._task.policy.precision == "tf32"
-        _refuse_excess(timed_excess(timed.name, answer["outputs"], runs, tf32=tf32), findings)
+        for workload, answer in timed:
+            runs = [
+                run
+                for checked, run in findings.checked
+                if checked.name == workload.name and not run.get("label")
+            ]
+            excess = timed_excess(workload.name, answer["outputs"], runs, tf32=tf32)
+            _refuse_excess(excess, findings)
 
-    def _time(self, findings: Findings, settings: GpuSettings) -> dict[str, Any]:
+    def _measure(self, findings: Findings, settings: GpuSettings) -> list[shapes.Measured]:
+        """Times of all timed workloads, and on each the clocks against each other."""
+        return [
+            shapes.Measured(
+                workload, answer, self._compare_clocks(workload, answer, findings, settings)
+            )
+            for workload, answer in self._time(findings, settings)
+        ]
+
+    def _time(self, findings: Findings, settings: GpuSettings) -> _Timed:
         findings.doing = "being timed"
         # The baseline is timed along; it was judged first, so that its time is known here.
         self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
         answer = self._bench.ask(
             {"op": "time", "plan": asdict(settings.timing_plan())},
-            timeout_s=settings.time_deadline_s + self._calls_s(settings),
+            timeout_s=settings.time_deadline_s + len(self._timed) * self._calls_s(settings),
         )
-        assert findings.verification is not None
-        self._conclude_timing(findings, answer, answer["damaged"])
-        self._check_timed_precision(findings, answer)
-        return answer
+        timed = [(workload, answer["shapes"][workload.name]) for workload in self._timed]
+        self._conclude_timing(findings, timed, answer["damaged"])
+        self._check_timed_precision(findings, timed)
+        return timed
 
     def _calls_s(self, settings: GpuSettings) -> float:
-        """Seconds that all timed calls take, were they as slow as the slowest that was seen."""
+        """Seconds that a workload's timed calls take, all as slow as the slowest that was seen."""
         rounds = settings.min_blocks * (1 + settings.rounds)
         return (_CALLS_A_ROUND * rounds + _BATCH_CALLS) * self._slowest_us / 1e6
 
     def _compare_clocks(
-        self, answer: dict[str, Any], findings: Findings, settings: GpuSettings
+        self,
+        workload: Workload,
+        answer: Mapping[str, Any],
+        findings: Findings,
+        settings: GpuSettings,
     ) -> Clocks:
         """Batches of several sizes on three clocks, until they agree or have been given up.
 
@@ -184,22 +205,23 @@ class Judge:
         findings.doing = "being timed in batches"
         call_us = min(us for block in answer["blocks"] for us in block["candidate_us"])
         deadline_s = settings.time_deadline_s + self._calls_s(settings)
-        self._bench.ask({"op": "batch", "role": "candidate", "calls": 1}, timeout_s=deadline_s)
+        self._batch(workload, 1, deadline_s)  # prepares them
         clocks = Clocks()
         for _ in range(max(1, settings.clock_tries)):
             clocks = Clocks()
             for calls in batch_sizes(call_us, settings.batch_us, self._order):
-                clocks.batches.append(self._batch(calls, deadline_s))
+                clocks.batches.append(self._batch(workload, calls, deadline_s))
             if clocks.disagreement() is None:
                 break
         guarded = self._bench.ask({"op": "guard"}, timeout_s=settings.verify_deadline_s)
-        self._conclude_timing(findings, {"outputs": []}, guarded["damaged"])
+        self._conclude_timing(findings, [], guarded["damaged"])
         return clocks
 
-    def _batch(self, calls: int, deadline_s: float) -> Batch:
+    def _batch(self, workload: Workload, calls: int, deadline_s: float) -> Batch:
         begin = time.perf_counter()
         reply = self._bench.ask(
-            {"op": "batch", "role": "candidate", "calls": calls}, timeout_s=deadline_s
+            {"op": "batch", "role": "candidate", "workload": workload.name, "calls": calls},
+            timeout_s=deadline_s,
         )
         outside_us = (time.perf_counter() - begin) * 1e6
         return Batch(calls, float(reply["event_us"]), float(reply["host_us"]), outside_us)
@@ -213,14 +235,12 @@ class Judge:
         if not found.passed:
             raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
 
-    def _conclude_timing(
-        self, findings: Findings, answer: dict[str, Any], damaged: Sequence[str]
-    ) -> None:
+    def _conclude_timing(self, findings: Findings, timed: _Timed, damaged: Sequence[str]) -> None:
         """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
         if damaged:
             self._bench.replace()
         assert findings.verification is not None
-        found = verdict.mistimed(self._task, findings.verification, answer, damaged)
+        found = verdict.mistimed(self._task, findings.verification, timed, damaged)
         if found is not None:
             findings.verification = found
             raise Failed("wrong_result", found.detail, build=findings.build, verification=found)

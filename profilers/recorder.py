@@ -15,17 +15,19 @@ from mcts.domain import (
     KernelTask,
     Metric,
     Profile,
+    Timing,
     TunableSpace,
     configuration_key,
     parse_launch_plan,
     tagged_hash,
 )
+from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError, WorldError
 from mcts.ports import Evaluator
 from mcts.seeding import seed_from
-from profilers.recording import RecordedConfiguration, Recording
+from profilers.recording import RecordedConfiguration, RecordedShape, Recording
 from profilers.t4_result import rounded
 
 PROFILE_BATCH = 50
@@ -166,9 +168,8 @@ def to_record(candidate: Candidate, evaluation: Evaluation) -> RecordedConfigura
         configuration=dict(candidate.tunables),
         status=evaluation.status,
         message="" if measured else _shorten(evaluation.message, log),
-        runtimes_us=tuple(rounded(us) for us in timing.samples_us or (timing.median_us,))
-        if measured and timing
-        else (),
+        runtimes_us=_runtimes(timing.heaviest) if measured and timing else (),
+        shapes=_shapes(timing) if measured and timing else (),
         host_us=rounded(timing.host_us) if measured and timing and timing.host_us else None,
         compile_seconds=None if seconds is None else rounded(seconds),
         verification_rounds=verification.rounds if verification else 0,
@@ -176,6 +177,19 @@ def to_record(candidate: Candidate, evaluation: Evaluation) -> RecordedConfigura
         worst_ratio=_rounded(verification.worst_ratio) if verification else None,
         energy=evaluation.energy,
         timestamp=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def _runtimes(latency: Latency) -> tuple[float, ...]:
+    return tuple(rounded(us) for us in latency.samples_us or (latency.median_us,))
+
+
+def _shapes(timing: Timing) -> tuple[RecordedShape, ...]:
+    return tuple(
+        RecordedShape(
+            workload=shape.workload, weight=rounded(shape.weight, 12), runtimes_us=_runtimes(shape)
+        )
+        for shape in timing.shapes
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,16 +16,28 @@ from mcts.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedShape:
+    """One of several timed workloads: its share of the weight, its times in microseconds."""
+
+    workload: str
+    weight: float
+    runtimes_us: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedConfiguration:
     """One configuration's verdict and, where measured, its times in microseconds per call.
 
-    `metrics` and `sass` are by kernel in launch order; a file of others has neither.
+    `runtimes_us` are those of the heaviest workload. `shapes` has all where several were timed, and
+    nothing in a recording of one, in one made before they were, and in a file of others. `metrics`
+    and `sass` are by kernel in launch order; a file of others has neither.
     """
 
     configuration: dict[str, Scalar]
     status: Status
     message: str = ""
     runtimes_us: tuple[float, ...] = ()
+    shapes: tuple[RecordedShape, ...] = ()
     host_us: float | None = None
     compile_seconds: float | None = None
     verification_rounds: int = 0
@@ -47,8 +60,14 @@ class RecordedConfiguration:
 
     @property
     def time_us(self) -> float | None:
-        """Median time per call; None unless measured."""
-        return statistics.median(self.runtimes_us) if self.measured else None
+        """Median time per call, of several shapes the weighted one; None unless measured."""
+        if not self.measured:
+            return None
+        if self.shapes:
+            return math.fsum(
+                shape.weight * statistics.median(shape.runtimes_us) for shape in self.shapes
+            )
+        return statistics.median(self.runtimes_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 from functools import cached_property
 
 from mcts.domain import (
@@ -25,8 +24,8 @@ from mcts.errors import InputError, NotRecorded
 from mcts.seeding import seed_from
 from profilers.metrics import COLLECTED
 from profilers.recording import RecordedConfiguration, Recording
+from profilers.replayed import Times, by_workload, latency, replayed, replayed_weights
 from profilers.roofline import classify
-from profilers.statistics import median_interval, speedup_unpaired
 
 
 class ReplayEvaluator:
@@ -34,7 +33,9 @@ class ReplayEvaluator:
 
     Times are drawn from the recorded runtimes, with replacement, under a seed derived from `seed`
     and the candidate's id: the noise is the device's own, and the same question always gets the
-    same answer. Pure and thread-safe.
+    same answer. Where several shapes were recorded, so is the weighted latency; where the task has
+    several and the recording one, that is the heaviest, and every evaluation has a note. Pure and
+    thread-safe.
 
     Raises InputError when the recording belongs to another state of the task; `allow_stale=True`
     overrides that for a task whose change cannot affect the measurements.
@@ -61,6 +62,12 @@ class ReplayEvaluator:
                 "re-record it on a GPU"
             )
         self._baseline = found
+        self._weights = replayed_weights(task, found)
+        self._notes: tuple[str, ...] = ()
+        if len(task.timed_workloads) > 1 and not self._weights:
+            self._notes = (
+                f"{recording.origin} holds times of workload {task.timed_workload.name} alone",
+            )
 
     @property
     def task(self) -> KernelTask:
@@ -96,6 +103,7 @@ class ReplayEvaluator:
             verification=_verification(record) if record.status in _COMPARED else None,
             timing=self._timing(candidate, record) if timed else None,
             energy=record.energy if timed else None,
+            notes=self._notes,
         )
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
@@ -143,7 +151,7 @@ class ReplayEvaluator:
         profile = Profile(
             kernels=kernels, missing=_missing(record), hardware=self._recording.hardware
         )
-        time_us = evaluation.timing.median_us if evaluation.timing else None
+        time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
         roofline = classify(work=Work.of(self._task), profile=profile, time_us=time_us)
         return profile.model_copy(update={"roofline": roofline})
 
@@ -168,30 +176,35 @@ class ReplayEvaluator:
 
     def _timing(self, candidate: Candidate, record: RecordedConfiguration, *purpose: str) -> Timing:
         """Times drawn for a purpose; the search's own has no name."""
-        samples = self._draw(record, candidate.id, *purpose, "candidate")
-        baseline = self._draw(self._baseline, candidate.id, *purpose, "baseline")
         seed = seed_from(self._seed, candidate.id, *purpose, "interval")
-        time = median_interval(samples, seed=seed)
-        speedup = speedup_unpaired(baseline, samples, seed=seed)
-        return Timing(
-            median_us=time.point,
-            low_us=time.low,
-            high_us=time.high,
-            baseline_us=statistics.median(baseline),
-            speedup=speedup.point,
-            speedup_low=speedup.low,
-            speedup_high=speedup.high,
-            rounds=len(samples),
-            host_us=record.host_us,
-            samples_us=samples,
-            baseline_samples_us=baseline,
+        if not self._weights:
+            after, before = record.runtimes_us, self._baseline.runtimes_us
+            both = self._drawn(before, after, candidate.id, *purpose)
+            return Timing(**latency(*both, seed=seed), host_us=record.host_us)
+        own, usual = by_workload(record), by_workload(self._baseline)
+        if missing := self._weights.keys() - own.keys():
+            values = ", ".join(f"{k}={v}" for k, v in sorted(candidate.tunables.items()))
+            raise NotRecorded(
+                f"{self._recording.origin} holds no times of {values} on workload {min(missing)}"
+            )
+        drawn = {
+            name: self._drawn(usual[name], own[name], candidate.id, *purpose, name)
+            for name in self._weights
+        }
+        return replayed(self._task, self._weights, drawn, host_us=record.host_us, seed=seed)
+
+    def _drawn(
+        self, before: Times, after: Times, candidate_id: str, *purpose: str
+    ) -> tuple[Times, Times]:
+        """The baseline's and the candidate's times, drawn anew from those recorded."""
+        return (
+            self._draw(before, candidate_id, *purpose, "baseline"),
+            self._draw(after, candidate_id, *purpose, "candidate"),
         )
 
-    def _draw(
-        self, record: RecordedConfiguration, candidate_id: str, *purpose: str
-    ) -> tuple[float, ...]:
+    def _draw(self, recorded: Times, candidate_id: str, *purpose: str) -> Times:
         generator = random.Random(seed_from(self._seed, candidate_id, *purpose))
-        return tuple(generator.choices(record.runtimes_us, k=len(record.runtimes_us)))
+        return tuple(generator.choices(recorded, k=len(recorded)))
 
 
 _DOUBTED = frozenset({"suspect", "refused"})

@@ -40,8 +40,10 @@ class Interval(NamedTuple):
 
 def median_interval(samples: Sequence[float], seed: int) -> Interval:
     """The median of `samples` and its 95 % interval; ValueError without samples."""
-    values = _array(samples)
-    return _interval(float(np.median(values)), _medians(values, np.random.default_rng(seed)))
+    values = as_times(samples)
+    return percentile_interval(
+        float(np.median(values)), resampled_medians(values, np.random.default_rng(seed))
+    )
 
 
 def speedup_paired(baseline: Sequence[float], candidate: Sequence[float], seed: int) -> Interval:
@@ -50,19 +52,27 @@ def speedup_paired(baseline: Sequence[float], candidate: Sequence[float], seed: 
     Whole rounds are resampled, so that a drift which both members of a pair share cancels.
     ValueError unless both have the same number of positive samples.
     """
-    before, after = _array(baseline), _array(candidate)
+    before, after = as_times(baseline), as_times(candidate)
     if len(before) != len(after):
         raise ValueError(f"{len(before)} baseline rounds, {len(after)} of the candidate")
     logs = np.log(before) - np.log(after)
-    return _exp(_interval(float(np.median(logs)), _medians(logs, np.random.default_rng(seed))))
+    return exp_interval(
+        percentile_interval(
+            float(np.median(logs)), resampled_medians(logs, np.random.default_rng(seed))
+        )
+    )
 
 
 def speedup_unpaired(baseline: Sequence[float], candidate: Sequence[float], seed: int) -> Interval:
     """Baseline over candidate time from separate measurements: the ratio of their medians."""
-    before, after = np.log(_array(baseline)), np.log(_array(candidate))
+    before, after = np.log(as_times(baseline)), np.log(as_times(candidate))
     generator = np.random.default_rng(seed)
     point = float(np.median(before) - np.median(after))
-    return _exp(_interval(point, _medians(before, generator) - _medians(after, generator)))
+    return exp_interval(
+        percentile_interval(
+            point, resampled_medians(before, generator) - resampled_medians(after, generator)
+        )
+    )
 
 
 def median_blocked(blocks: Sequence[Sequence[float]], seed: int) -> Interval:
@@ -72,7 +82,9 @@ def median_blocked(blocks: Sequence[Sequence[float]], seed: int) -> Interval:
     """
     if len(blocks) == 1:
         return median_interval(blocks[0], seed)
-    return _exp(_student(_block_medians([np.log(_array(block)) for block in blocks])))
+    return exp_interval(
+        student_interval(block_medians([np.log(as_times(block)) for block in blocks]))
+    )
 
 
 def speedup_blocked(
@@ -87,7 +99,9 @@ def speedup_blocked(
     """
     if len(baseline_blocks) == len(candidate_blocks) == 1:
         return speedup_paired(baseline_blocks[0], candidate_blocks[0], seed)
-    return _exp(_student(_block_medians(_log_ratios(baseline_blocks, candidate_blocks))))
+    return exp_interval(
+        student_interval(block_medians(_log_ratios(baseline_blocks, candidate_blocks)))
+    )
 
 
 def widened(interval: Interval, *, relative: float) -> Interval:
@@ -96,7 +110,7 @@ def widened(interval: Interval, *, relative: float) -> Interval:
     Half-widths add in quadrature, in logarithms: the second is taken for 95 % as well.
     """
     low, point, high = (math.log(value) for value in interval)
-    return _exp(
+    return exp_interval(
         Interval(
             point - math.hypot(point - low, relative),
             point,
@@ -113,17 +127,23 @@ def detectable_effect(
     2.8 standard errors: the quantiles of 5 % significance from both sides and of 80 % power, 1.96
     and 0.84 (Cohen, Statistical Power Analysis, 1988, chapter 2). None for fewer than two blocks.
     """
-    medians = _block_medians(_log_ratios(baseline_blocks, candidate_blocks))
-    if len(medians) < 2:
+    return detectable(block_medians(_log_ratios(baseline_blocks, candidate_blocks)))
+
+
+def detectable(logs: NDArray[np.float64]) -> float | None:
+    """`detectable_effect` of observations in logarithms."""
+    if len(logs) < 2:
         return None
-    return math.expm1(_DETECTABLE * float(np.std(medians, ddof=1)) / math.sqrt(len(medians)))
+    return math.expm1(_DETECTABLE * float(np.std(logs, ddof=1)) / math.sqrt(len(logs)))
 
 
 def blocked_half_width(blocks: Sequence[Sequence[float]]) -> float:
     """Half the width of the interval of `median_blocked`, relative; infinite for one block."""
     if len(blocks) < 2:
         return math.inf
-    low, point, high = _student(_block_medians([np.log(_array(block)) for block in blocks]))
+    low, point, high = student_interval(
+        block_medians([np.log(as_times(block)) for block in blocks])
+    )
     return math.expm1(max(high - point, point - low))
 
 
@@ -154,17 +174,17 @@ def _log_ratios(
     for before, after in zip(baseline_blocks, candidate_blocks, strict=True):
         if len(before) != len(after):
             raise ValueError(f"{len(before)} baseline rounds, {len(after)} of the candidate")
-        ratios.append(np.log(_array(before)) - np.log(_array(after)))
+        ratios.append(np.log(as_times(before)) - np.log(as_times(after)))
     return ratios
 
 
-def _block_medians(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def block_medians(blocks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     if not blocks:
         raise ValueError("timings need at least one block")
     return np.array([np.median(block) for block in blocks])
 
 
-def _student(values: NDArray[np.float64]) -> Interval:
+def student_interval(values: NDArray[np.float64]) -> Interval:
     """Mean of at least two values and its 95 % interval by Student's t."""
     count = len(values)
     point = float(np.mean(values))
@@ -180,14 +200,16 @@ def student_quantile(degrees: int) -> float:
     return float(stdtrit(degrees, 0.975))
 
 
-def _array(samples: Sequence[float]) -> NDArray[np.float64]:
+def as_times(samples: Sequence[float]) -> NDArray[np.float64]:
     values = np.asarray(samples, dtype=np.float64)
     if values.size == 0 or not np.all(values > 0) or not np.all(np.isfinite(values)):
         raise ValueError("timings must be positive, finite and at least one")
     return values
 
 
-def _medians(values: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
+def resampled_medians(
+    values: NDArray[np.float64], generator: np.random.Generator
+) -> NDArray[np.float64]:
     """Medians of bootstrap resamples, drawn from their exact distribution.
 
     A resample's k-th smallest value is the sample at the rank of the k-th order statistic of n
@@ -213,10 +235,10 @@ def _at(ordered: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.
     return found
 
 
-def _interval(point: float, resampled: NDArray[np.float64]) -> Interval:
+def percentile_interval(point: float, resampled: NDArray[np.float64]) -> Interval:
     low, high = np.percentile(resampled, [_TAIL, 100 - _TAIL])
     return Interval(min(float(low), point), point, max(float(high), point))
 
 
-def _exp(interval: Interval) -> Interval:
+def exp_interval(interval: Interval) -> Interval:
     return Interval(*(math.exp(value) for value in interval))

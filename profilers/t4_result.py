@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from mcts.domain import Energy, Metric, SassFacts, Status
 from mcts.domain.expressions import Scalar
 from mcts.domain.profile import InstructionKind
-from profilers.recording import RecordedConfiguration
+from profilers.recording import RecordedConfiguration, RecordedShape
 
 TIME_UNITS_US: dict[str, float] = {
     "seconds": 1e6, "second": 1e6, "s": 1e6,
@@ -54,6 +55,12 @@ _MOST_ROUNDS = 10**6
 _SASS = "sass."
 _OURS = "rooftree."
 _LAUNCHES = "rooftree.launches"
+_TIME_OF, _WEIGHT_OF = "rooftree.time_us", "rooftree.weight"
+_RUNTIMES_OF = "rooftree.runtimes@"
+
+
+_OF_OURS = frozenset({_LAUNCHES, _TIME_OF, _WEIGHT_OF})
+"""What stands before an "@" and is no counter of a kernel."""
 
 
 class FieldError(Exception):
@@ -63,6 +70,8 @@ class FieldError(Exception):
 def record_to_json(record: RecordedConfiguration) -> dict[str, Any]:
     """`record` as one entry of `results`, times in microseconds."""
     times: dict[str, Any] = {"runtimes": list(record.runtimes_us)}
+    for shape in record.shapes:
+        times[_RUNTIMES_OF + shape.workload] = list(shape.runtimes_us)
     if record.compile_seconds is not None:
         times["compilation"] = rounded(record.compile_seconds * 1e6, 12)
     return {
@@ -85,6 +94,10 @@ def _measurements(record: RecordedConfiguration) -> Iterator[dict[str, Any]]:
     if not record.measured:
         yield entry(_OURS + "status", record.status)
         yield entry(_OURS + "message", record.message)
+    for shape in record.shapes:
+        median = statistics.median(shape.runtimes_us)
+        yield entry(f"{_TIME_OF}@{shape.workload}", median, "us")
+        yield entry(f"{_WEIGHT_OF}@{shape.workload}", shape.weight)
     for name in _SCALARS:
         value = getattr(record, name)
         if value is not None and not (name == "verification_rounds" and value == 0):
@@ -137,6 +150,7 @@ def record_from_json(
         status=status,
         message=message,
         runtimes_us=runtimes if status == "measured" else (),
+        shapes=_shapes(times, values, unit_us, where) if status == "measured" else (),
         compile_seconds=None if compile_us is None else rounded(compile_us / 1e6, 12),
         energy=_energy(values),
         metrics=metrics,
@@ -187,6 +201,23 @@ def _runtimes(given: Any, unit_us: float, where: str) -> tuple[float, ...]:
             raise FieldError(f"{where}[{index}]: {value!r} is not a number")
     times = (_time_us(value, unit_us) for value in given)
     return tuple(time for time in times if time is not None)
+
+
+def _shapes(
+    times: Mapping[str, Any], values: _Values, unit_us: float, where: str
+) -> tuple[RecordedShape, ...]:
+    """The timed workloads where there were several; each with its runtimes and its weight."""
+    shapes = []
+    for name, given in times.items():
+        if not isinstance(name, str) or not name.startswith(_RUNTIMES_OF):
+            continue
+        workload = name.removeprefix(_RUNTIMES_OF)
+        runtimes = _runtimes(given, unit_us, f"{where}.times.{name}")
+        weight = _finite(values.get(f"{_WEIGHT_OF}@{workload}", (None, ""))[0])
+        if not runtimes or weight is None or weight <= 0:
+            raise FieldError(f"{where}: the shape {workload!r} has no runtimes or no weight")
+        shapes.append(RecordedShape(workload=workload, weight=weight, runtimes_us=runtimes))
+    return tuple(shapes)
 
 
 def _status(result: Mapping[str, Any], values: _Values, where: str) -> tuple[Status, str]:
@@ -253,11 +284,11 @@ def _by_kernel(
     sass: dict[str, dict[str, Any]] = {}
     for name, (value, unit) in values.items():
         base, at, kernel = name.rpartition("@")
-        if not at:
+        if not at or name.partition("@")[0] in _OF_OURS:
             continue
         if base.startswith(_SASS):
             _add_fact(sass.setdefault(kernel, {}), base.removeprefix(_SASS), value)
-        elif base != _LAUNCHES and (number := _finite(value)) is not None:
+        elif (number := _finite(value)) is not None:
             metric = Metric.model_construct(value=number, unit=unit)
             metrics.setdefault(kernel, {})[base] = metric
     try:

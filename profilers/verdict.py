@@ -57,14 +57,19 @@ def verification(
 
 
 def mistimed(
-    task: KernelTask, verified: Verification, answer: Mapping[str, Any], damaged: Iterable[str]
+    task: KernelTask,
+    verified: Verification,
+    timed: Sequence[tuple[Workload, Mapping[str, Any]]],
+    damaged: Iterable[str],
 ) -> Verification | None:
     """The verification of a candidate that was wrong only while it was timed; None if it was not.
 
-    There its outputs were held against the baseline's, on content drawn for that call alone.
+    There its outputs were held against the baseline's, on content drawn for that call alone:
+    `timed` has ``{"outputs": [...]}`` by workload.
     """
     complaints = [
-        complaint(task, task.timed_workload, output)
+        complaint(task, workload, output)
+        for workload, answer in timed
         for output in answer["outputs"]
         if output["mismatches"]
     ]
@@ -109,35 +114,43 @@ def unravel(index: int, extents: Sequence[int]) -> tuple[int, ...]:
 
 def timing(candidate_id: str, answer: Mapping[str, Any], clocks: Clocks) -> Timing:
     """The timing noun from a worker's blocks; a bootstrap is seeded by the candidate."""
+    return Timing(**latency(answer, clocks, seed=seed_from("timing", candidate_id)))
+
+
+def latency(answer: Mapping[str, Any], clocks: Clocks, *, seed: int) -> dict[str, Any]:
+    """The fields that the times of one workload and those of all have in common."""
     before = [block["baseline_us"] for block in answer["blocks"]]
     after = [block["candidate_us"] for block in answer["blocks"]]
-    seed = seed_from("timing", candidate_id)
     own = median_blocked(after, seed)
     speedup = speedup_blocked(before, after, seed)
-    return Timing(
-        median_us=own.point,
-        low_us=own.low,
-        high_us=own.high,
-        baseline_us=median_blocked(before, seed).point,
-        speedup=speedup.point,
-        speedup_low=speedup.low,
-        speedup_high=speedup.high,
-        rounds=sum(len(block) for block in after),
-        host_us=max(clocks.host_us, _LEAST_US),
-        detectable=detectable_effect(before, after),
-        samples_us=tuple(us for block in after for us in block),
-        baseline_samples_us=tuple(us for block in before for us in block),
-    )
+    return {
+        "median_us": own.point,
+        "low_us": own.low,
+        "high_us": own.high,
+        "baseline_us": median_blocked(before, seed).point,
+        "speedup": speedup.point,
+        "speedup_low": speedup.low,
+        "speedup_high": speedup.high,
+        "rounds": sum(len(block) for block in after),
+        "host_us": max(clocks.host_us, _LEAST_US),
+        "detectable": detectable_effect(before, after),
+        "samples_us": tuple(us for block in after for us in block),
+        "baseline_samples_us": tuple(us for block in before for us in block),
+    }
 
 
-def floor_us(task: KernelTask, rates: Rates, l2_bytes: int) -> float:
-    """The least time the task can take on this device, from its cost over measured rates.
+def floor_us(
+    task: KernelTask, rates: Rates, l2_bytes: int, workload: Workload | None = None
+) -> float:
+    """The least time a workload can take on this device, from its cost over measured rates.
+
+    Without a `workload`, that of the heaviest.
 
     One L2 of outputs may still be on its way to memory when a call ends, and is not counted.
     """
     if task.cost is None:
         return 0.0
-    shape = task.timed_workload.shape
+    shape = (workload or task.timed_workload).shape
     moved = max(0, evaluate_int(task.cost.bytes, shape) - l2_bytes)
     memory = moved / max(rates.copy_gb_per_s, rates.read_gb_per_s) / 1e3
     rate = math_rate(rates, task.cost.math) if task.cost.math in _BOUNDED else None

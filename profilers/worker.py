@@ -7,14 +7,16 @@ runs; the judge kills it and starts another. It is told what is expected, and an
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profilers import timing
-from profilers.blocks import BlockTimer, Field, TimingPlan
+from profilers import driver, timing
+from profilers.blocks import BlockTimer, Field, TimingPlan, measure_in_turn
 from profilers.calls import Call
 from profilers.ceilings import probe
 from profilers.programs import Loaded, Prepared
@@ -44,10 +46,9 @@ class Worker:
         self._device = device
         self._session: Session | None = None
         self._loaded: dict[str, Loaded] = {}
-        self._batches: dict[str, Prepared] = {}
+        self._batches: dict[tuple[str, str], Prepared] = {}
         self._residents: list[Resident] = []
-        self._field: Field | None = None
-        self._timed = ""
+        self._fields: dict[str, Field] = {}
         self._tolerance = (0.0, 0.0)
 
     @property
@@ -55,12 +56,6 @@ class Worker:
         if self._session is None:
             raise _not_started()
         return self._session
-
-    @property
-    def field(self) -> Field:
-        if self._field is None:
-            raise _not_started()
-        return self._field
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Take the GPU and load the judge's kernels."""
@@ -72,14 +67,21 @@ class Worker:
         return {"rates": probe(self.session)}
 
     def cases(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Upload the cases that stay, and make room for the buffers that are timed on."""
+        """Upload the cases that stay, and make room for the buffers that are timed on.
+
+        `timed` has those buffers by workload.
+        """
         relative, absolute = request["tolerance"]
         self._tolerance = (relative, absolute)
-        self._timed = request["timed"]
         for item in request["cases"]:
-            case = self.session.add_case(item["case"], shared=f"resident/{item['workload']}")
-            self._residents.append(Resident(case, item["workload"], item["label"]))
-        self._field = Field(self.session, request["buffers"])
+            workload = item["workload"]
+            with _room_for(workload):
+                case = self.session.add_case(item["case"], shared=f"resident/{workload}")
+            self._residents.append(Resident(case, workload, item["label"]))
+        share = 1 / len(request["timed"])
+        for workload, buffers in request["timed"].items():
+            with _room_for(workload):
+                self._fields[workload] = Field(self.session, buffers, name=workload, share=share)
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -124,36 +126,44 @@ class Worker:
         return {"cases": answers, "damaged": self.session.damage()}
 
     def time(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Time the candidate against the baseline."""
+        """Time the candidate against the baseline on every timed workload."""
         self._batches.clear()
         plan = TimingPlan.from_json(request["plan"])
-        timer = BlockTimer(
-            self.session,
-            self.field,
-            (self._role(BASELINE), self._role("candidate")),
-            workload=self._timed,
-            tolerance=self._tolerance,
-            seed=plan.seed,
-        )
-        return {**timer.measure(plan), "damaged": self.session.damage()}
+        order = random.Random(plan.seed)
+        timers = {
+            workload: BlockTimer(
+                self.session,
+                field,
+                (self._role(BASELINE), self._role("candidate")),
+                workload=workload,
+                tolerance=self._tolerance,
+                order=order,
+            )
+            for workload, field in self._fields.items()
+        }
+        measure_in_turn(self.session, tuple(timers.values()), plan)
+        shapes = {workload: timer.answer for workload, timer in timers.items()}
+        return {"shapes": shapes, "damaged": self.session.damage()}
 
     def batch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run many calls of a role in a row, on one content; the first request prepares them."""
-        role = request["role"]
-        if role not in self._batches:
-            self._batches[role] = self._batch_call(role)
-        return timing.batch_us(self.session, self._batches[role], request["calls"])
+        role, workload = request["role"], request["workload"]
+        if (role, workload) not in self._batches:
+            self._batches[role, workload] = self._batch_call(role, workload)
+        return timing.batch_us(self.session, self._batches[role, workload], request["calls"])
 
     def guard(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Names of what no kernel may change and one did."""
         return {"damaged": self.session.damage()}
 
-    def _batch_call(self, role: str) -> Prepared:
+    def _batch_call(self, role: str, workload: str) -> Prepared:
         loaded, session = self._role(role), self.session
-        call = loaded.calls[self._timed]
-        case = self.field.lay_out(random.Random())[0]
-        self.field.fill(case, self.field.seeds())
-        prepared = session.prepare(loaded.program, call, case, f"{role}/{self._timed}")
+        if workload not in self._fields:
+            raise _not_started()
+        call, field = loaded.calls[workload], self._fields[workload]
+        case = field.lay_out(random.Random())[0]
+        field.fill(case, field.seeds())
+        prepared = session.prepare(loaded.program, call, case, f"{role}/{workload}")
         prepared.enqueue()
         session.context.synchronize()
         return prepared
@@ -196,6 +206,17 @@ class Worker:
         if role not in self._loaded:
             raise _not_started()
         return self._loaded[role]
+
+
+@contextlib.contextmanager
+def _room_for(workload: str) -> Iterator[None]:
+    """A refusal names the workload that found no device memory."""
+    try:
+        yield
+    except driver.CudaError as error:
+        if error.code != driver.OUT_OF_MEMORY:
+            raise
+        raise Refusal("memory", f"no device memory is left for workload {workload}") from None
 
 
 def _not_started() -> Refusal:

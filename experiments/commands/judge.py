@@ -17,6 +17,7 @@ from experiments.request import Measuring
 from experiments.taskchecks import naming
 from experiments.taskfiles import find_task, read_text
 from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
+from mcts.domain.evaluation import Latency, ShapeTiming
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import EnergyMeter, Evaluator
@@ -163,6 +164,8 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "over": timing.baseline if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
+        "shapes": [_shape_row(shape) for shape in timing.shapes] if timing else [],
+        "regressions": list(timing.regressions) if timing else [],
         "outside_us": timing.host_us if timing else None,
         "detectable": timing.detectable if timing else None,
         "energy": found.energy.model_dump(mode="json") if found.energy else None,
@@ -170,6 +173,21 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "isolation": str(found.isolation) if found.isolation else None,
         "notes": list(found.notes),
         "message": found.message,
+    }
+
+
+def _shape_row(shape: ShapeTiming) -> dict[str, Any]:
+    return {
+        "workload": shape.workload,
+        "weight": shape.weight,
+        "time_us": shape.median_us,
+        "low_us": shape.low_us,
+        "high_us": shape.high_us,
+        "baseline_us": shape.baseline_us,
+        "speedup": shape.speedup,
+        "speedup_low": shape.speedup_low,
+        "speedup_high": shape.speedup_high,
+        "regressed": shape.regressed,
     }
 
 
@@ -188,10 +206,14 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
         table.add_row(
             Text(label),
             Text(status, style="green" if found.measured else "red"),
-            f"{timing.median_us:.2f}" if timing else "",
-            f"{timing.speedup:.2f}x" if timing else "",
-            f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" if timing else "",
+            *(_figures(timing, digits=2) if timing else ("", "", "")),
         )
+        for shape in timing.shapes if timing else ():
+            table.add_row(
+                Text(f"  {shape.workload}, weight {shape.weight:.3g}"),
+                Text("regression" if shape.regressed else "", style="red"),
+                *_figures(shape, digits=3),  # a regression is one of a percent
+            )
     print_table(table)
     for label, _, found in judged:
         if found.message:
@@ -199,6 +221,15 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
             print(_indented(found.message))
     for line in _remarks(judged):
         print(line)
+
+
+def _figures(latency: Latency, *, digits: int) -> tuple[str, str, str]:
+    """Time, speedup and its interval."""
+    return (
+        f"{latency.median_us:.2f}",
+        f"{latency.speedup:.{digits}f}x",
+        f"{latency.speedup_low:.{digits}f} to {latency.speedup_high:.{digits}f}",
+    )
 
 
 def _indented(message: str) -> str:
@@ -225,7 +256,14 @@ def _remarks(judged: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
     baselines = {found.timing.baseline for _, _, found in judged if found.timing}
     if baselines - {"baseline"}:
         lines.append(f"speedups are over {', '.join(sorted(baselines))}")
+    if any(found.timing is not None and found.timing.shapes for _, _, found in judged):
+        lines.append("times of several workloads are weighted: the sum of weight times time")
     for label, _, found in judged:
+        if found.measured and found.held_back:
+            lines.append(
+                f"{label}: slower than the baseline on {', '.join(found.held_back)}; a search "
+                'would not hand it back (regressions = "refused")'
+            )
         if found.energy is not None:
             lines.append(f"{label}: {energy_text(found.energy)}")
     notes = dict.fromkeys(note for _, _, found in judged for note in found.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -53,6 +53,8 @@ CheatClass = Literal[
     "leak",
 ]
 """How a candidate can score without doing the task's work, one name for each class."""
+REGRESSION_MARGIN = 0.01
+"""A workload may become slower by so much before that counts as a regression."""
 
 
 class Build(Noun):
@@ -91,13 +93,13 @@ class Verification(Noun):
     detail: str = ""
 
 
-class Timing(Noun):
+class Latency(Noun):
     """Times in microseconds per call, from CUDA events; speedup is baseline over candidate.
 
-    `speedup_low` and `speedup_high` bound a 95 % bootstrap interval. `host_us` is the wall clock
-    per call over a batch, an independent check on the events. `samples_us` are the single calls.
-    `detectable` is the least relative difference that so many rounds can tell from none;
-    `baseline` says what the speedup is over.
+    `speedup_low` and `speedup_high` bound a 95 % interval, as `low_us` and `high_us` do. `host_us`
+    is the wall clock per call over a batch, an independent check on the events. `samples_us` are
+    the single calls. `detectable` is the least relative difference that so many rounds can tell
+    from none.
     """
 
     median_us: float = Field(gt=0, allow_inf_nan=False)
@@ -110,17 +112,62 @@ class Timing(Noun):
     rounds: int = Field(gt=0)
     host_us: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     detectable: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    baseline: str = "baseline"
     samples_us: tuple[float, ...] = ()
     baseline_samples_us: tuple[float, ...] = ()
 
     @model_validator(mode="after")
-    def _ordered(self) -> Timing:
+    def _ordered(self) -> Self:
         if not self.low_us <= self.median_us <= self.high_us:
             raise ValueError("the time's interval does not contain its median")
         if not self.speedup_low <= self.speedup <= self.speedup_high:
             raise ValueError("the speedup's interval does not contain the speedup")
         return self
+
+
+class ShapeTiming(Latency):
+    """One workload's times among several. `weight` is its share: those of all sum to 1."""
+
+    workload: str
+    weight: float = Field(gt=0, le=1)
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is slower than the baseline for sure, beyond `REGRESSION_MARGIN`."""
+        return self.speedup_high < 1 - REGRESSION_MARGIN
+
+
+class Timing(Latency):
+    """A candidate's times; `baseline` says what the speedup is over.
+
+    Where several workloads were timed `shapes` has each of them, the heaviest first. Times are then
+    the weighted latency, the sum of weight times time, `rounds` those of all together, the speedup
+    is the ratio of baseline's to candidate's, and single calls stand with the shapes alone.
+    `regressions_allowed` is what the task says of candidates that make a shape slower.
+    """
+
+    baseline: str = "baseline"
+    shapes: tuple[ShapeTiming, ...] = ()
+    regressions_allowed: bool = False
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not self.shapes:
+            return self
+        if abs(sum(shape.weight for shape in self.shapes) - 1) > 1e-6:
+            raise ValueError("the weights of the shapes do not sum to 1")
+        if len({shape.workload for shape in self.shapes}) < len(self.shapes):
+            raise ValueError("two shapes are of one workload")
+        return self
+
+    @property
+    def heaviest(self) -> Latency:
+        """The times of the workload with the greatest weight: what rooflines are placed by."""
+        return max(self.shapes, key=lambda shape: shape.weight, default=self)
+
+    @property
+    def regressions(self) -> tuple[str, ...]:
+        """Workloads that became slower beyond noise and margin."""
+        return tuple(shape.workload for shape in self.shapes if shape.regressed)
 
 
 class Energy(Noun):
@@ -208,3 +255,9 @@ class Evaluation(Noun):
     def speedup(self) -> float | None:
         """Baseline time over candidate time; None unless measured."""
         return self.timing.speedup if self.measured and self.timing else None
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """Workloads for whose regression it may not be handed back; empty where all is well."""
+        timing = self.timing
+        return () if timing is None or timing.regressions_allowed else timing.regressions

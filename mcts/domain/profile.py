@@ -61,6 +61,8 @@ class SassFacts(Noun):
     `code_hash` covers opcodes and operands with addresses removed: equal hash, equal program.
     `mix` counts all instructions by kind. `lines` says where in the source the instructions behind
     a count stand, by the count's field name ("double_ops", "local_loads", "global_loads.32", ...).
+    `opcodes` names each opcode that occurs, with its modifiers ("LDG.E.128"); empty where they were
+    not kept.
     """
 
     instructions: int = Field(ge=0)
@@ -92,6 +94,7 @@ class SassFacts(Noun):
     mix: dict[InstructionKind, int] = {}
     loops: tuple[SassLoop, ...] = ()
     lines: dict[str, tuple[int, ...]] = {}
+    opcodes: tuple[str, ...] = ()
     code_hash: str = ""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal
@@ -19,6 +20,7 @@ from mcts.errors import InputError
 Dialect = Literal["cuda", "kernelbench", "host", "space"]
 """`space` is a recorded space without source: the configurations themselves are the task."""
 MathUnit = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "int32"]
+Regressions = Literal["refused", "allowed"]
 
 
 class Buffer(Noun):
@@ -48,11 +50,14 @@ class Buffer(Noun):
 
 
 class Workload(Noun):
-    """One set of shape values. A weight of zero means: verified, never timed."""
+    """One set of shape values. A weight of zero means: verified, never timed.
+
+    The weights of several that are timed say how much each counts: calls in a day, for one.
+    """
 
     name: str
     shape: dict[str, int]
-    weight: float = Field(default=1.0, ge=0)
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
 
 
 class Tolerance(Noun):
@@ -93,6 +98,9 @@ class KernelTask(Noun):
     `reference` is Python source: for `cuda` it defines ``reference(**inputs)`` over float64 numpy
     arrays, for `kernelbench` it is the problem file itself, whose ``Model`` and ``get_inputs`` say
     all there is to know of buffers. A `space` task has neither source nor reference.
+
+    regressions: whether a candidate may be handed back that makes one of several timed workloads
+    slower than the baseline; `refused` ones may still be built upon.
     """
 
     name: str
@@ -106,6 +114,7 @@ class KernelTask(Noun):
     tolerance: Tolerance = Tolerance()
     space: TunableSpace = TunableSpace()
     policy: Policy = Policy()
+    regressions: Regressions = "refused"
 
     @model_validator(mode="after")
     def _consistent(self) -> KernelTask:
@@ -117,6 +126,8 @@ class KernelTask(Noun):
             roles = {buffer.role for buffer in self.buffers}
             if "output" not in roles and self.dialect != "kernelbench":
                 raise ValueError("no buffer has the role output")
+        if len({workload.name for workload in self.workloads}) < len(self.workloads):
+            raise ValueError("two workloads share a name")
         variables = {frozenset(workload.shape) for workload in self.workloads}
         if len(variables) > 1:
             raise ValueError("all workloads must set the same shape variables")
@@ -136,8 +147,20 @@ class KernelTask(Noun):
 
     @property
     def timed_workload(self) -> Workload:
-        """The workload with the greatest weight: what is timed and profiled."""
+        """The workload with the greatest weight: what is profiled, and placed on a roofline."""
         return max(self.workloads, key=lambda workload: workload.weight)
+
+    @property
+    def timed_workloads(self) -> tuple[Workload, ...]:
+        """All that are timed, the heaviest first."""
+        timed = [workload for workload in self.workloads if workload.weight > 0]
+        return tuple(sorted(timed, key=lambda workload: -workload.weight))
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The share of each timed workload by its name, the heaviest first; they sum to 1."""
+        total = math.fsum(workload.weight for workload in self.timed_workloads)
+        return {workload.name: workload.weight / total for workload in self.timed_workloads}
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:

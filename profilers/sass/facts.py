@@ -41,12 +41,14 @@ def facts_of(function: Function) -> SassFacts:
     widths: dict[str, Counter[str]] = {name: Counter() for name in ACCESS_FIELDS}
     mix: Counter[InstructionKind] = Counter()
     places: dict[str, Counter[int]] = defaultdict(Counter)
+    opcodes: set[str] = set()
     for _, instruction in code:
         operation = instruction.operation
         if instruction.guard in _NEVER:
             mix["other"] += 1
             continue
         mix[operation.kind] += 1
+        opcodes.add(_named(instruction))
         counts["predicated"] += _is_predicated(instruction)
         if operation.width:
             widths[operation.field][operation.width] += 1
@@ -62,6 +64,7 @@ def facts_of(function: Function) -> SassFacts:
         mix=dict(sorted(mix.items())),
         loops=find_loops(function.instructions, control_flow(function), source.line_of),
         lines={key: _most(found) for key, found in sorted(places.items())},
+        opcodes=tuple(sorted(opcodes)),
         code_hash=tagged_hash("sass", [_normalised(one, targets) for _, one in code]),
     )
 
@@ -94,6 +97,16 @@ class SourceLines:
             if file == self.file and line > 0:
                 return line
         return None
+
+
+def _named(instruction: Instruction) -> str:
+    """Its opcode with modifiers; of arithmetic that the compiler moves or widens a value with, what
+    it does: MOV and F2F.
+    """
+    operation = instruction.operation
+    if operation.kind == "conversion" and instruction.opcode == operation.opcode == "HADD2":
+        return "F2F"
+    return instruction.mnemonic if operation.opcode == instruction.opcode else operation.opcode
 
 
 def _most(lines: Counter[int]) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import Energy, Evaluation, Timing, Verification
+from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError
-from mcts.objective import Ranking, energy_gain, standing
+from mcts.objective import Ranking, credited, energy_gain, standing
 from mcts.optimize import Budget, Optimizer
 from mcts.reward import RewardScale
 from tests.mcts.finals import EnergyToy, optimizer
@@ -210,3 +211,112 @@ def test_an_objective_that_cannot_be_measured_is_refused_at_the_start() -> None:
             budget=Budget(evaluations=1),
             objective="power",  # type: ignore[arg-type]
         )
+
+
+def shaped(
+    total: float, shapes: dict[str, float], *, name: str = "s", allowed: bool = False
+) -> Evaluation:
+    """A candidate with so much speedup on each shape, all known to 0.2 %."""
+    plain = measured(total, name=name)
+    assert plain.timing is not None
+    found = tuple(
+        ShapeTiming(
+            workload=workload,
+            weight=1 / len(shapes),
+            median_us=100 / speedup,
+            low_us=99 / speedup,
+            high_us=101 / speedup,
+            baseline_us=100,
+            speedup=speedup,
+            speedup_low=speedup * 0.998,
+            speedup_high=speedup * 1.002,
+            rounds=20,
+        )
+        for workload, speedup in shapes.items()
+    )
+    timing = plain.timing.model_copy(update={"shapes": found, "regressions_allowed": allowed})
+    return plain.model_copy(update={"timing": timing})
+
+
+BASE = measured(1.0, name="b")
+FAST = shaped(5.0, {"wide": 9.0, "narrow": 0.95}, name="fast")
+SOUND = shaped(1.5, {"wide": 1.6, "narrow": 1.0}, name="sound")
+
+
+def test_a_candidate_that_slows_a_shape_down_is_never_handed_back() -> None:
+    assert FAST.held_back == ("narrow",) and SOUND.held_back == ()
+    field = {0: BASE, 1: FAST, 2: SOUND}
+    ranking = Ranking.calibrate(BASE, "time")
+    assert list(ranking.order(field)) == [2, 0, 1], "it comes behind the baseline itself"
+    assert ranking.best(standing(field, {})) == 2
+    assert ranking.best(standing({0: BASE, 1: FAST}, {})) == 0
+    assert standing(field, {"fast": FAST, "sound": SOUND}) == {0: BASE, 2: SOUND}
+
+
+def test_of_those_that_may_not_be_handed_back_the_best_is_still_told() -> None:
+    slower = shaped(2.0, {"wide": 3.0, "narrow": 0.9}, name="slower")
+    assert Ranking().best({3: slower, 4: FAST}) == 4, "branches of one idea, all to be mended"
+
+
+def test_a_regression_found_when_it_was_confirmed_counts() -> None:
+    seen = shaped(5.0, {"wide": 9.0, "narrow": 0.995}, name="fast")
+    assert seen.held_back == ()
+    assert standing({0: BASE, 1: seen}, {"fast": FAST}) == {0: BASE}
+
+
+def test_where_a_task_allows_regressions_the_weighted_latency_decides() -> None:
+    fast = shaped(5.0, {"wide": 9.0, "narrow": 0.5}, allowed=True)
+    field = {0: BASE, 1: fast, 2: SOUND}
+    assert Ranking().best(standing(field, {})) == 1
+    assert fast.timing is not None and fast.timing.regressions == ("narrow",), "it is still told"
+    assert credited(fast) == (5.0, None)
+
+
+def test_the_baseline_is_not_slower_than_itself() -> None:
+    unlucky = shaped(1.0, {"wide": 1.02, "narrow": 0.98}, name="b")
+    ranking = Ranking.calibrate(unlucky, "time")
+    field = {0: unlucky, 1: shaped(0.999, {"wide": 0.999, "narrow": 0.999}), 2: FAST}
+    assert list(ranking.order(field)) == [0, 1, 2]
+    assert 0 in standing(field, {})
+
+
+@given(
+    total=st.floats(1.0, 100.0), worst=st.floats(0.01, 0.98), energy=st.none() | gains, scale=scales
+)
+def test_a_regression_is_paid_for_by_its_worst_shape(
+    total: float, worst: float, energy: float | None, scale: RewardScale
+) -> None:
+    found = shaped(total, {"wide": 2 * total, "narrow": worst})
+    if energy is not None:
+        found = found.model_copy(update={"energy": measured(1.0, energy).energy})
+    speedup, saved = credited(found)
+    assert speedup == worst and (saved is None) == (energy is None)
+    assert scale.of_speedup(speedup) <= scale.of_speedup(1.0)
+    assert scale.of_product(speedup, saved) <= scale.of_product(1.0, 1.0)
+    assert scale.of_speedup_then_energy(speedup, saved) <= scale.of_speedup_then_energy(1.0, 1.0)
+    nearer = credited(shaped(total, {"wide": 2 * total, "narrow": worst * 1.005}))[0]
+    assert nearer is not None and nearer > speedup, "mending it pays"
+
+
+def test_what_holds_nothing_back_is_credited_in_full() -> None:
+    assert credited(SOUND) == (1.5, None)
+    assert credited(FIELD[2]) == (1.99, pytest.approx(1.8))
+    assert credited(FIELD[5]) == (None, None)
+
+
+def test_shapes_that_do_not_fit_together_are_no_timing() -> None:
+    timing = FAST.timing
+    assert timing is not None
+    one, two = timing.shapes
+    content = timing.model_dump()
+    for shapes, why in (((one,), "sum to 1"), ((one, one), "one workload")):
+        with pytest.raises(ValueError, match=why):
+            Timing.model_validate({**content, "shapes": shapes})
+    assert Timing.model_validate_json(timing.model_dump_json()) == timing
+    assert two.regressed and not one.regressed
+
+
+def test_a_journal_written_before_there_were_shapes_is_read() -> None:
+    assert BASE.timing is not None
+    content = BASE.timing.model_dump(mode="json", exclude={"shapes", "regressions_allowed"})
+    assert Timing.model_validate(content) == BASE.timing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcts.domain import Buffer, Candidate, Cost, KernelTask, Tolerance, Workload
+from profilers import driver, session
+from tests.profilers import emulated
 
 PLAN = """/* rooftree
 [tunables]
@@ -65,6 +68,22 @@ def scale_task() -> KernelTask:
         cost=Cost(bytes="8 * n", flops="n"),
         tolerance=Tolerance(relative=1e-6, absolute=0),
     )
+
+
+@pytest.fixture(scope="session")
+def support(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    library = emulated.compile_support(tmp_path_factory.mktemp("support"))
+    if library is None:
+        pytest.skip("needs g++")
+    return library
+
+
+@pytest.fixture
+def gpu(support: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> emulated.Driver:
+    found = emulated.Driver(support)
+    monkeypatch.setattr(driver, "_library", lambda: found)
+    monkeypatch.setattr(session, "_FLUSH_BYTES", 1 << 16)
+    return found
 
 
 def has_nvrtc() -> bool:

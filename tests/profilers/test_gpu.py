@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcts.domain import Buffer, Candidate, KernelTask, Tolerance
+from mcts.domain import Buffer, Candidate, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
 from mcts.ports import Confirmer
 from profilers.gpu import GpuEvaluator, GpuSettings
@@ -71,6 +71,40 @@ def test_candidates_are_judged_and_none_ends_the_run(
     stray = evaluator.evaluate(make("y[i] = 2.0f * x[i]; ((float*)x)[i] = 0;"))
     assert stray.status == "wrong_result" and "was changed" in stray.message
     assert evaluator.evaluate(good).measured
+
+
+def test_several_shapes_are_timed_in_turns(
+    scale_task: KernelTask, make: Callable[..., Candidate], tmp_path: Path
+) -> None:
+    workloads = (
+        Workload(name="large", shape={"n": 1 << 24}, weight=3),
+        Workload(name="middle", shape={"n": 1 << 20}, weight=1),
+        Workload(name="small", shape={"n": 1000}, weight=0),
+    )
+    task = scale_task.model_copy(update={"workloads": workloads})
+    evaluator = GpuEvaluator(task, cache_dir=tmp_path)
+    try:
+        own = evaluator.baseline_evaluation.timing
+        assert own is not None and [shape.workload for shape in own.shapes] == ["large", "middle"]
+        assert all(0.9 < shape.speedup < 1.1 for shape in own.shapes)
+        assert own.shapes[0].median_us > 2 * own.shapes[1].median_us
+        assert sum(s.weight * s.median_us for s in own.shapes) == pytest.approx(own.median_us)
+        assert len({len(shape.samples_us) for shape in own.shapes}) == 1
+        slow = "float z = 0; for (int k = 0; k < 4000; ++k) z += __sinf(z + k);"
+        lazy = make(f"if (n < 2000000) {{ {slow} y[i] = 2.0f * x[i] + (z > 1e30f); }} "
+                    "else y[i] = 2.0f * x[i];")  # fmt: skip
+        found = evaluator.evaluate(lazy)
+        assert found.measured, found.message
+        assert found.timing is not None and found.timing.regressions == ("middle",)
+        assert found.held_back == ("middle",)
+        late = evaluator.evaluate(make("y[i] = n == 1 << 20 && i == 5 ? 0.0f : 2.0f * x[i];"))
+        assert late.status == "wrong_result" and "middle: 1 of" in late.message
+        again = evaluator.confirm(make(), evaluator.evaluate(make()))
+        assert again.timing is not None and len(again.timing.shapes) == 2
+        energy = evaluator.measure_energy(make(), evaluator.evaluate(make()))
+        assert energy.energy is None or "large alone" in energy.notes[-1]
+    finally:
+        evaluator.close()
 
 
 def test_hardware_carries_measured_ceilings(evaluator: GpuEvaluator) -> None:

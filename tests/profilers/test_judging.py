@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from mcts.domain import KernelTask
+from mcts.domain import KernelTask, Workload
 from mcts.errors import WorldError
 from profilers.bench import Bench, Rejected
 from profilers.building import Built, Failed
@@ -72,7 +72,7 @@ class Stand:
 
     def time(self, _: Mapping[str, Any]) -> dict[str, Any]:
         block = {"baseline_us": [self.us] * 4, "candidate_us": [self.us] * 4}
-        return {"blocks": [block] * 6, "outputs": [], "damaged": []}
+        return {"shapes": {"main": {"blocks": [block] * 6, "outputs": []}}, "damaged": []}
 
     def batch(self, message: Mapping[str, Any]) -> dict[str, Any]:
         calls = message["calls"]
@@ -89,10 +89,10 @@ class Stand:
 class TimelessJudge(Judge):
     """Its own clock is that of the events: a stand-in's calls take no time."""
 
-    def _batch(self, calls: int, deadline_s: float) -> Any:
+    def _batch(self, workload: Workload, calls: int, deadline_s: float) -> Any:
         from dataclasses import replace
 
-        found = super()._batch(calls, deadline_s)
+        found = super()._batch(workload, calls, deadline_s)
         return replace(found, outside_us=found.event_us)
 
 
@@ -103,7 +103,7 @@ def bench() -> Stand:
 
 @pytest.fixture
 def judge(scale_task: KernelTask, bench: Stand) -> Judge:
-    return TimelessJudge(scale_task, cast(Bench, bench), GpuSettings(), floor_us=0.0)
+    return TimelessJudge(scale_task, cast(Bench, bench), GpuSettings(), floors_us={})
 
 
 @pytest.fixture

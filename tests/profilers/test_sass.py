@@ -69,6 +69,16 @@ def test_the_mix_counts_every_instruction_once(text: str) -> None:
     assert indexed.mix["fp32"] == 1 and indexed.half_ops == 0  # its HFMA2.MMA moves a constant
 
 
+def test_every_opcode_that_runs_is_named_once(text: str) -> None:
+    facts = parse_sass(text)
+    assert "LDG.E.128.CONSTANT" in facts["copy4"].opcodes
+    assert list(facts["copy4"].opcodes) == sorted(set(facts["copy4"].opcodes))
+    assert "NOP" not in facts["copy4"].opcodes
+    staged = facts["staged"].opcodes
+    assert "LDGSTS.E.BYPASS.128" in staged and "LDS" not in staged  # its @!PT LDS never runs
+    assert not any(name.startswith("HFMA2") for name in facts["indexed"].opcodes)  # a move
+
+
 def test_switched_off_lanes_are_not_branches(text: str) -> None:
     facts = parse_sass(text)
     assert facts["exp_sum"].predicated == 2  # the two FMUL of __expf

@@ -196,7 +196,13 @@ def test_every_truncation_of_a_gzip_is_an_input_error(tmp_path: Path) -> None:
 def _ours() -> Recording:
     metrics = {"k": {m.SM: Metric(value=12.345, unit="%"), m.GRID: Metric(value=0.0)}}
     sass = {
-        "k": SassFacts(instructions=7, registers=0, global_loads={"128": 2}, code_hash="sass-1")
+        "k": SassFacts(
+            instructions=7,
+            registers=0,
+            global_loads={"128": 2},
+            opcodes=("EXIT", "LDG.E.128"),
+            code_hash="sass-1",
+        )
     }
     good = RecordedConfiguration(
         configuration={"BLOCK": 64, "FAST": 0},

@@ -81,9 +81,10 @@ def test_the_error_against_an_honest_one_is_told(scale_task: KernelTask) -> None
 
 def test_outputs_wrong_only_while_timed_are_told(scale_task: KernelTask) -> None:
     good = verification(scale_task, [(scale_task.workloads[0], {"outputs": [output()]})])
-    assert mistimed(scale_task, good, {"outputs": [output()]}, []) is None
-    answer = {"outputs": [output(mismatches=8, first=5)]}
-    found = mistimed(scale_task, good, answer, ["input x of case 1"])
+    main = scale_task.workloads[0]
+    assert mistimed(scale_task, good, [(main, {"outputs": [output()]})], []) is None
+    timed = [(main, {"outputs": [output(mismatches=8, first=5)]})]
+    found = mistimed(scale_task, good, timed, ["input x of case 1"])
     assert found is not None and not found.passed and found.rounds == good.rounds
     assert found.detail.startswith("while being timed: main: 8 of 1000 elements of y wrong")
     assert "input x of case 1 was changed" in found.detail

@@ -4,52 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from mcts.domain import Buffer, Candidate, Evaluation, KernelTask, Tolerance, Workload
-from profilers import driver, serving, session
-from profilers.bench import Bench, Rejected
-from profilers.building import Built, Failed
-from profilers.calls import Call, Step
-from profilers.cases import CaseStore, Reference
-from profilers.compiler import Compiled
-from profilers.judging import Judge, load
+from mcts.domain import Buffer, KernelTask, Tolerance, Workload
+from profilers import driver, session
+from profilers.building import Failed
 from profilers.precision import REGIONS
 from profilers.sealing import fresh_key
 from profilers.session import Session, View
-from profilers.settings import GpuSettings
-from profilers.worker import Worker
 from tests.profilers import emulated
+from tests.profilers.place import QUICK, Array, Body, Place, scaled
 
-Array = np.ndarray[Any, Any]
-Body = Callable[[Array, Array], None]
 SIZES = {"main": 4096, "small": 1000}
-QUICK = GpuSettings(batch_us=100.0)
-
-
-def scaled(x: Array, y: Array) -> None:
-    y[:] = 2 * x
-
-
-@pytest.fixture(scope="module")
-def support(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    library = emulated.compile_support(tmp_path_factory.mktemp("support"))
-    if library is None:
-        pytest.skip("needs g++")
-    return library
-
-
-@pytest.fixture
-def gpu(support: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> emulated.Driver:
-    found = emulated.Driver(support)
-    monkeypatch.setattr(driver, "_library", lambda: found)
-    monkeypatch.setattr(session, "_FLUSH_BYTES", 1 << 16)
-    return found
 
 
 @pytest.fixture
@@ -62,118 +32,11 @@ def task(scale_task: KernelTask) -> KernelTask:
     )
 
 
-class LocalBench:
-    """A worker in this very process: its clocks are the emulated driver's."""
-
-    def __init__(self, setup: Callable[[Any], None], folder: Path) -> None:
-        self._setup = setup
-        self._support = folder / "support.cubin"
-        self._support.write_bytes(b"")
-        self._worker: Worker | None = None
-        self.replaced = 0
-
-    def ready(self) -> None:
-        if self._worker is None:
-            self._worker = Worker(0)
-            self.ask({"op": "start", "support": str(self._support)})
-            self._setup(self)
-
-    def ask(self, message: Mapping[str, Any], *, timeout_s: float = 0) -> dict[str, Any]:
-        handlers = {message["op"]: getattr(self._worker, message["op"])}
-        reply = serving._answer(handlers, dict(message))
-        if reply["ok"]:
-            return reply
-        raise Rejected(reply["kind"], reply["message"])
-
-    def probe(self) -> str | None:
-        return None
-
-    def replace(self) -> None:
-        self._worker = None
-        self.replaced += 1
-
-
-class Place:
-    """A judge with its store, for the task `scale`."""
-
-    def __init__(self, task: KernelTask, folder: Path) -> None:
-        self.task, self.folder = task, folder
-        self.store = CaseStore(task, Reference(task))
-        self.cases = self.store.make(task.timed_workload, count=3)
-        self.variations = self.store.make_variations(task.workloads[1])
-        self.baseline = self.built("baseline", lambda: scaled)
-        self.bench = LocalBench(self._set_up, folder)
-        self.judge = Judge(task, cast(Bench, self.bench), QUICK, floor_us=0.0)
-        self.judge._compare_clocks = self._clocks  # type: ignore[method-assign]
-
-    def built(self, name: str, make: Callable[[], Body]) -> Built:
-        """A program whose kernel `scale` is what `make` makes at each load."""
-        content = name.encode()
-
-        def kernels() -> dict[str, emulated.Kernel]:
-            body = make()
-
-            def scale(arguments: Any) -> None:
-                x, y = (ctypes.c_uint64.from_address(arguments[i]).value for i in range(2))
-                n = ctypes.c_int32.from_address(arguments[2]).value
-                body(floats(x, n), floats(y, n))
-
-            return {"scale": scale}
-
-        emulated.PROGRAMS[content] = kernels
-        path = self.folder / f"{name}.cubin"
-        path.write_bytes(content)
-        calls = {
-            load.name: Call(
-                steps=(Step(kernel="scale", args=(("buffer", "x"), ("buffer", "y"),
-                                                  ("int32", load.shape["n"]))),)
-            )
-            for load in self.task.workloads
-        }  # fmt: skip
-        compiled = Compiled(path, name, frozenset({"scale"}), "", 0.0, False)
-        return Built(Candidate(source=name), compiled, calls)
-
-    def evaluate(self, name: str, make: Callable[[], Body]) -> Evaluation:
-        fresh = [(self.task.workloads[1], self.store.make(self.task.workloads[1])[0])]
-        return self.judge.judge(self.built(name, make), fresh)
-
-    def _clocks(self, *_: Any) -> Any:
-        from profilers.clocks import Batch, Clocks
-
-        return Clocks([Batch(n, 10.0 * n, 10.0 * n + 5, 10.0 * n + 90) for n in (10, 20, 30)])
-
-    def _set_up(self, bench: Bench) -> None:
-        timed = self.task.timed_workload
-        residents = [(timed, case) for case in self.cases]
-        residents += [(self.task.workloads[1], case) for case in self.variations]
-        bench.ask(
-            {
-                "op": "cases",
-                "timed": timed.name,
-                "tolerance": [self.task.tolerance.relative, self.task.tolerance.absolute],
-                "buffers": [
-                    {"name": item.name, "role": item.role, "dtype": item.dtype, "fill": item.fill,
-                     "elements": timed.shape["n"]}
-                    for item in self.task.buffers
-                ],
-                "cases": [
-                    {"workload": workload.name, "label": case.label, "case": case.to_json()}
-                    for workload, case in residents
-                ],
-            }
-        )  # fmt: skip
-        load(bench, "baseline", self.baseline, QUICK)
-
-
 @pytest.fixture
 def place(gpu: emulated.Driver, task: KernelTask, tmp_path: Path) -> Iterator[Place]:
     place = Place(task, tmp_path)
     yield place
     place.store.close()
-
-
-def floats(address: int, count: int) -> Array:
-    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
 
 
 def test_an_honest_kernel_is_measured(place: Place, gpu: emulated.Driver) -> None:
@@ -312,7 +175,7 @@ def test_changed_inputs_are_seen(place: Place) -> None:
 def test_batches_run_on_moving_buffers_and_are_counted(place: Place, gpu: emulated.Driver) -> None:
     place.evaluate("baseline", lambda: scaled)
     before = gpu.launched.count("scale")
-    reply = place.bench.ask({"op": "batch", "role": "baseline", "calls": 5})
+    reply = place.bench.ask({"op": "batch", "role": "baseline", "workload": "main", "calls": 5})
     assert gpu.launched.count("scale") - before == 6, "one of them is not counted"
     assert reply["event_us"] == pytest.approx(50) and reply["calls"] == 5
     assert place.bench.ask({"op": "guard"})["damaged"] == []
