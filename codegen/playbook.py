@@ -7,13 +7,13 @@ of methods by their id; this is what the ids mean.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib.resources import files
 
 from pydantic import Field
 
-from mcts.domain import Axis, BoundClass, Noun
+from mcts.domain import Axis, BoundClass, Noun, Profile, SassFacts
 from mcts.errors import InputError
 
 
@@ -21,26 +21,73 @@ class Signature(Noun):
     """What the method leaves in machine code.
 
     `opcodes` are SASS opcodes of which at least one appears where the method was realised;
-    `facts` says in words what to expect of `SassFacts`.
+    `doubtful` are others that it may show as, and other code too. `counts` says which counts of
+    `SassFacts` (named as in its `lines`) are above zero where one of these opcodes occurs: that is
+    what is asked of code whose opcodes were not kept. `facts` says in words what to expect.
     """
 
     opcodes: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+    counts: dict[str, tuple[str, ...]] = {}
     facts: str = ""
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether opcodes can say anything of the method."""
+        return bool(self.opcodes or self.doubtful)
+
     def seen_in(self, instructions: Iterable[str]) -> bool | None:
-        """Whether one of the opcodes occurs among `instructions`; None where none is named.
+        """Whether one of the opcodes occurs among `instructions`; None where none is named, or
+        only doubtful ones occur.
 
         An instruction matches with the same base and at least the named modifiers, in any order:
         ``LDG.E.128`` is seen in ``LDG.E.EF.128.CONSTANT``.
         """
-        if not self.opcodes:
+        present = [instruction.split(".") for instruction in instructions]
+        if not self.is_visible:
             return None
-        wanted = [opcode.split(".") for opcode in self.opcodes]
-        return any(
-            parts[0] == base and set(modifiers) <= set(parts[1:])
-            for parts in (instruction.split(".") for instruction in instructions)
-            for base, *modifiers in wanted
-        )
+        if _occurs(self.opcodes, present):
+            return True
+        return None if _occurs(self.doubtful, present) else False
+
+    def seen_in_code(self, facts: SassFacts) -> bool | None:
+        """`seen_in` for one kernel; by its counts where its opcodes were not kept."""
+        if facts.opcodes:
+            return self.seen_in(facts.opcodes)
+        shown = {opcode for count in self.counts if _count(facts, count)
+                 for opcode in self.counts[count]}  # fmt: skip
+        if shown & set(self.opcodes):
+            return True
+        counted = {opcode for opcodes in self.counts.values() for opcode in opcodes}
+        covered = self.is_visible and counted >= {*self.opcodes, *self.doubtful}
+        return False if covered and not shown else None
+
+    def seen_in_profile(self, profile: Profile) -> bool | None:
+        """Whether one of the kernels shows the method; None where none does, and one of them could
+        not be read or leaves doubts.
+        """
+        found = [self.seen_in_code(k.sass) if k.sass else None for k in profile.kernels]
+        if True in found:
+            return True
+        return None if None in found or not found else False
+
+
+def _occurs(wanted: Iterable[str], present: list[list[str]]) -> bool:
+    parts = [opcode.split(".") for opcode in wanted]
+    return any(
+        base == found[0] and set(modifiers) <= set(found[1:])
+        for base, *modifiers in parts
+        for found in present
+    )
+
+
+def _count(facts: SassFacts, name: str) -> int:
+    """A count of `facts`; of a table the entry behind the dot, or without one all of it."""
+    field, _, key = name.partition(".")
+    found: int | dict[str, int] = getattr(facts, field)
+    if isinstance(found, int):
+        return found
+    return found.get(key, 0) if key else sum(found.values())
 
 
 class Method(Noun):
@@ -97,3 +144,16 @@ def method_name(method_id: str) -> str:
     """The name for people; an id the playbook does not know stands for itself."""
     found = playbook().get(method_id)
     return method_id if found is None else found.name
+
+
+def signatures() -> dict[str, Callable[[Profile], bool | None]]:
+    """By method whether a profile's machine code shows it: True where its opcodes are there, False
+    where they are not, None where the profile cannot tell.
+
+    Methods that machine code does not show are left out.
+    """
+    return {
+        entry.id: entry.signature.seen_in_profile
+        for entry in playbook().values()
+        if entry.signature is not None and entry.signature.is_visible
+    }

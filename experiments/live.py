@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from experiments.spending_text import caps_text, cost_text, spending_text
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -25,9 +27,13 @@ _FRAME_WIDTH = 12
 
 @contextmanager
 def progress_display(
-    *, title: str, minutes: float | None, stream: TextIO | None = None
+    *,
+    title: str,
+    minutes: float | None,
+    replayed: bool = False,
+    stream: TextIO | None = None,
 ) -> Iterator[Callable[[Progress], None]]:
-    """Yields the callback to hand to the optimizer."""
+    """Yields the callback to hand to the optimizer. `replayed`: what is judged takes no GPU."""
     target = sys.stderr if stream is None else stream
     if not target.isatty():
         yield PlainLines(target)
@@ -35,7 +41,8 @@ def progress_display(
     from rich.console import Console
     from rich.live import Live
 
-    panel, console = Panel(title=title, minutes=minutes), Console(file=target)
+    panel = Panel(title=title, minutes=minutes, replayed=replayed)
+    console = Console(file=target)
     with Live(
         console=console,
         get_renderable=lambda: panel.render(width=console.width),
@@ -66,9 +73,10 @@ class PlainLines:
         self._best, self._last_line_at = max(best, self._best), now
         shown = f"best {best:.2f}x" if best else "no result yet"
         mark = "+" if improved else " "
+        spent = _paid_text(progress)
         print(
             f"{mark} {progress.evaluations:>4}/{progress.budget}  {shown}  "
-            f"failed {progress.failed}  {progress.last}",
+            f"failed {progress.failed}{f'  {spent}' if spent else ''}  {progress.last}",
             file=self._stream,
             flush=True,
         )
@@ -82,9 +90,11 @@ class Panel:
         *,
         title: str,
         minutes: float | None,
+        replayed: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._title, self._minutes, self._clock = title, minutes, clock
+        self._replayed = replayed
         self._taken_at = clock()
         self._history: list[float] = []
         self._fresh_from: tuple[int, float] | None = None
@@ -136,6 +146,10 @@ class Panel:
             else self._left(now, elapsed_s)
         )
         facts.add_row("time", f"{clock(elapsed_s)} gone, {left}")
+        if spent := _spent_text(now, replayed=self._replayed):
+            facts.add_row("spent", Text(spent))
+        if now.caps is not None and (caps := caps_text(now.caps)):
+            facts.add_row("at most", Text(caps))
         facts.add_row("latest", Text(now.last, overflow="ellipsis", no_wrap=True))
         return Frame(facts, title=Text(self._title), title_align="left", border_style="green")
 
@@ -150,6 +164,17 @@ class Panel:
         if self._minutes is not None:
             bounds.append(max(0.0, self._minutes * 60 - elapsed_s))
         return f"about {clock(min(bounds))} left" if bounds else "time left not known yet"
+
+
+def _paid_text(now: Progress) -> str:
+    """What the model has cost by now; empty where none is asked."""
+    return cost_text(now.spending)
+
+
+def _spent_text(now: Progress, *, replayed: bool) -> str:
+    """All that was spent; empty where there is nothing to say yet."""
+    none_yet = now.spending.gpu_s == 0
+    return spending_text(now.spending, replayed=replayed or none_yet)
 
 
 def _best_text(now: Progress) -> RenderableType:

@@ -18,13 +18,22 @@ OURS: Mapping[str, Mapping[str, str]] = {
     PROPOSERS: {
         "scripted": "experiments.parts:scripted_proposer",
         "llm": "experiments.parts:llm_proposer",
+        "tpe": "experiments.studies.tpe:tpe_proposer",
+        "uniform": "experiments.studies.uniform:uniform_proposer",
     },
     EVALUATORS: {
         "replay": "experiments.parts:replay_evaluator",
         "gpu": "experiments.parts:gpu_evaluator",
         "spool": "experiments.parts:spool_evaluator",
     },
-    SEARCHES: {"puct": "mcts.settings:SearchSettings"},
+    SEARCHES: {
+        "puct": "mcts.settings:SearchSettings",
+        "greedy": "mcts.searches:GreedySettings",
+        "best_of_n": "mcts.searches:BestOfNSettings",
+        "beam": "mcts.searches:BeamSettings",
+        "evolution": "mcts.searches:EvolutionSettings",
+        "annealing": "mcts.searches:AnnealingSettings",
+    },
 }
 """What `pyproject.toml` registers too; here so that the sources run without being installed."""
 

@@ -11,18 +11,34 @@ import html
 from collections.abc import Mapping
 from importlib.resources import files
 
+from experiments.branching import Branches
 from experiments.changes import changes, source_diff
 from experiments.energy_text import energy_text
 from experiments.findings import finding_words, findings_html
+from experiments.report_account import account_html, branches_html, methods_html
 from mcts.domain import Evaluation, Timing
 from mcts.progress import status_words
 from mcts.record import NodeRecord, Result
 
+_NO_BRANCHES: Branches = {}
+_METHODS = (
+    "Each of these methods was taken out of its variant again, and what was left was measured. "
+    "Gain: the time without the method over the time with it, less 1, with its 95 % interval."
+)
+_BRANCHES = "The same idea with several values of its tunables; the best became the node."
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
 
 
-def report_html(*, facts: Mapping[str, str], result: Result, svg: bytes | None) -> str:
-    """The page. `facts` are shown as they are; `svg` is the tree's picture, where there is one."""
+def report_html(
+    *,
+    facts: Mapping[str, str],
+    result: Result,
+    svg: bytes | None,
+    branches: Branches = _NO_BRANCHES,
+) -> str:
+    """The page. `facts` are shown as they are; `svg` is the tree's picture, where there is one;
+    `branches` are those that lost, by node.
+    """
     best = result.best
     assert best.verdict is not None and best.verdict.timing is not None
     title = f"{facts['Task']}: {best.verdict.timing.speedup:.2f}×"
@@ -33,9 +49,12 @@ def report_html(*, facts: Mapping[str, str], result: Result, svg: bytes | None) 
             f"proposed by {_e(facts['Proposer'])}.</p>",
             f'<div class="top">{_best(result, best.verdict)}{_facts(facts)}</div>',
             _tree(svg),
+            _optional("What the methods are worth", methods_html(result), _METHODS),
             _guidance(result),
             _diff(result),
             _source(best),
+            _optional("Branches", branches_html(result, branches), _BRANCHES),
+            _optional("What the model was asked, and took", account_html(result)),
             _nodes(result),
         ]
     )
@@ -207,6 +226,12 @@ def _confirmed(again: Evaluation | None) -> str:
 def _shorten(text: str, limit: int = 240) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _optional(title: str, content: str, words: str = "") -> str:
+    """A section, if there is anything for it."""
+    head = f'<p class="soft">{_e(words)}</p>' if words else ""
+    return _section(title, head + content) if content else ""
 
 
 def _section(title: str, content: str) -> str:

@@ -47,6 +47,7 @@ class RunRequest:
     seed: int = 0
     parallel: int = 1
     device: int = 0
+    search: str = "puct"
     search_settings: dict[str, int | float] = field(default_factory=dict)
     memory: Path | None = None
     objective: str = "time"
@@ -55,6 +56,17 @@ class RunRequest:
     measuring: Measuring = field(default_factory=Measuring)
     out: Path | None = None
     as_json: bool = False
+
+
+def split_search(given: list[str]) -> tuple[str, list[str]]:
+    """The name of the search, `puct` where none is given, and its constants.
+
+    InputError for two names.
+    """
+    names = [text for text in given if "=" not in text]
+    if len(names) > 1:
+        raise InputError(f"--search {names[0]} and --search {names[1]}: one search at a time")
+    return (names[0] if names else "puct"), [text for text in given if "=" in text]
 
 
 def parse_settings(pairs: list[str]) -> dict[str, int | float]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from experiments import worth_text
+from experiments.branching import Branches, branching_words, read_branches
 from experiments.changes import changes
 from experiments.energy_text import energy_text
 from experiments.problems import PROBLEM_FILE
 from experiments.render import render
 from experiments.report import report_html, resolution_words
+from experiments.spending_text import spending_json, spending_text
 from experiments.treeview import tree_source
 from mcts.domain import Evaluation, Timing, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
@@ -21,16 +24,27 @@ from mcts.finalists import confirmation_words
 from mcts.ports import Event
 from mcts.record import NodeRecord, Result, read_result
 
+_REPLAY = "replay"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """Who did the run, on what: taken from the journal, so that they are what really happened."""
+    """Who did the run, on what: taken from the journal, so that they are what really happened.
+
+    `branches` are those of its proposals that lost, by node.
+    """
 
     task: str
     evaluator: str
     proposer: str
     hardware: str
     seed: int
+    branches: Branches = field(default_factory=dict)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether measurements came from a recording, and took no GPU."""
+        return self.evaluator == _REPLAY
 
     def __str__(self) -> str:
         return (
@@ -51,10 +65,13 @@ class Outputs:
 
 
 def facts_of(events: Iterable[Event]) -> RunFacts:
-    """The facts in a journal's first event. InputError for a run that never began."""
+    """The facts in a journal. InputError for a run that never began, JournalError for a damaged
+    journal.
+    """
+    events = tuple(events)
     for event in events:
         if event.kind == "started":
-            return _facts_from(event.payload)
+            return replace(_facts_from(event.payload), branches=read_branches(events))
     raise InputError("the run stopped before it began: start it again with rooftree optimize")
 
 
@@ -83,7 +100,8 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
     """The object `--json` prints: times in microseconds, energy in millijoules per call.
 
     The speedup is the confirmed one where `confirmed` is true; `searched_speedup` is what the
-    search saw of the same kernel.
+    search saw of the same kernel. Of what was spent null is unknown, and `gpu_s` is null for a
+    replay.
     """
     verdict, timing = verdict_of(result.best), timing_of(result.best)
     energy = verdict.energy
@@ -112,6 +130,12 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
         "evaluations": result.evaluations,
         "unique": result.unique,
         "failed": result.failed,
+        "restarts": sum(node.restarted for node in result.nodes),
+        **spending_json(result.spending, replayed=facts.replayed),
+        "attributions": [
+            worth_text.attribution_json(node, found)
+            for node, found in worth_text.attributed(result.nodes)
+        ],
         "stop_reason": result.stop_reason,
         "seconds": round(result.seconds, 3),
         "run_dir": str(run_dir),
@@ -149,7 +173,7 @@ def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
     tree, problem = _draw(graph.source, run_dir)
     svg = tree.read_bytes() if tree.suffix == ".svg" else None
     report = run_dir / "report.html"
-    page = report_html(facts=_rows(facts, result), result=result, svg=svg)
+    page = report_html(facts=_rows(facts, result), result=result, svg=svg, branches=facts.branches)
     report.write_text(page, encoding="utf-8")
     return Outputs(
         best_source=best_source,
@@ -170,8 +194,12 @@ def _rows(facts: RunFacts, result: Result) -> Mapping[str, str]:
         "Stopped because": result.stop_reason,
         "Trials": f"{result.evaluations}, {result.unique} unique, {result.failed} failed",
         "Wall clock": f"{result.seconds:.1f} s",
+        "Spent": spending_text(result.spending, replayed=facts.replayed),
+        "Branches": branching_words(result),
+        "Methods": worth_text.counts_text(result.nodes),
         "Tree digest": result.tree_digest,
     }
+    rows = {name: value for name, value in rows.items() if value}
     if result.objective != "time":
         rows["Objective"] = result.objective
     if (isolation := verdict_of(result.best).isolation) is not None:
@@ -232,6 +260,7 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
         f"changed       {_changed(result)}",
         f"trials        {result.evaluations} ({result.unique} unique, {result.failed} failed) in "
         f"{result.seconds:.1f} s; stopped: {result.stop_reason}",
+        *_account(facts, result),
         f"done by       evaluator {facts.evaluator}, proposer {facts.proposer}",
         f"hardware      {facts.hardware}",
         f"run folder    {run_dir}",
@@ -242,6 +271,18 @@ def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Pa
     if outputs.tree_problem:
         lines.append(f"note          {outputs.tree_problem}")
     return lines
+
+
+def _account(facts: RunFacts, result: Result) -> list[str]:
+    """Lines for what was spent, what became of branches, and what methods are worth."""
+    spent = spending_text(result.spending, replayed=facts.replayed)
+    worth = worth_text.counts_text(result.nodes)
+    branches = branching_words(result)
+    return [
+        *([f"branches      {branches}"] if branches else []),
+        *([f"spent         {spent}"] if spent else []),
+        *([f"methods       {worth}"] if worth else []),
+    ]
 
 
 def _over(timing: Timing) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.changes import changes
+from experiments.spending_text import cost_text
 
 if TYPE_CHECKING:
     import graphviz
@@ -146,6 +147,7 @@ def _label(node: NodeRecord, by_id: Mapping[int, NodeRecord], best: int) -> str:
     lines = [f"<b>{html.escape(_headline(node, best))}</b>"]
     lines += [f"{small}{html.escape(word)}</font>" for word in _moves(node, by_id)]
     lines += [f"{small}{html.escape(word)}</font>" for word in _seen_before(node)]
+    lines += [f"{small}{html.escape(word)}</font>" for word in _branching(node)]
     lines.append(f'<font point-size="7">#{node.id}, {_visits(node.visits)}</font>')
     return f"<{'<br/>'.join(lines)}>"
 
@@ -176,6 +178,14 @@ def _seen_before(node: NodeRecord) -> list[str]:
     return [f"{node.speedup:.2f}× while searching"]
 
 
+def _branching(node: NodeRecord) -> list[str]:
+    """That the node is the best of several values, or a branch that had lost to another."""
+    words = ["branch taken up again"] if node.restarted else []
+    if node.branches:
+        words.append(f"best of {len(node.branches) + 1} values")
+    return words
+
+
 def _moves(node: NodeRecord, by_id: Mapping[int, NodeRecord]) -> list[str]:
     """What the node changed against its parent."""
     parent = by_id[node.parent].candidate if node.parent is not None else None
@@ -195,10 +205,13 @@ def _visits(count: int) -> str:
 
 
 def _tooltip(node: NodeRecord) -> str:
+    import graphviz
+
     text = node.reason or (node.candidate.rationale if node.candidate else "")
     if node.confirmed is not None and not node.confirmed.measured:
         text = f"not confirmed: {node.confirmed.message}"
-    return " ".join(text.split())[:300] or f"node {node.id}"
+    # What a model wrote must not be taken for markup: graphviz reads <...> and backslashes.
+    return graphviz.escape(" ".join(text.split())[:300]) or f"node {node.id}"
 
 
 def _edge(node: NodeRecord, path: set[int]) -> dict[str, str]:
@@ -211,6 +224,8 @@ def _title(result: Result, title: str) -> str:
     """Heading and legend as one HTML-like table."""
     best = _speedup(result.best) or 1.0
     counts = f"{result.evaluations} trials, {result.unique} unique, {result.failed} failed"
+    if cost := cost_text(result.spending):
+        counts += f", {cost}"
     keys = "".join(
         f'<td bgcolor="{fill}"> <font color="{ink}" point-size="9">{text}</font> </td>'
         for fill, ink, text in _LEGEND

@@ -12,8 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from experiments import names
 from experiments.asking import Asking, check_address, repriced
-from experiments.calibration import firings, follow_ups
+from experiments.calibration import firings
 from experiments.config import RecordingReference, RunConfig
+from experiments.crediting import credited
 from experiments.machine import gpu_problem
 from experiments.misfits import (
     check_evaluator,
@@ -26,13 +27,15 @@ from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
 from experiments.request import AUTO, Measuring, RunRequest
 from experiments.taskfiles import TaskSource
 from experiments.toolmemory import ToolMemory, default_path
+from mcts.attributor import Attributor
+from mcts.briefing import Signatures
 from mcts.domain import Hardware
 from mcts.errors import InputError
 from mcts.objective import OBJECTIVES, Objective
 from mcts.optimize import Budget, Optimizer, Progress
-from mcts.ports import Advisor, Evaluator, Journal, Proposer
+from mcts.ports import Advisor, Evaluator, Journal, Proposer, Remover
 from mcts.record import Result
-from mcts.settings import SearchSettings
+from mcts.searches import AnySettings
 
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"
@@ -126,14 +129,14 @@ def resolve_proposer(wanted: str, *, model: str | None, api_base: str | None) ->
     return chosen
 
 
-def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> SearchSettings:
+def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> AnySettings:
     """The constants of the named search, some of them overridden. InputError for a bad one."""
     factory = names.load(names.SEARCHES, search)
     known = inspect.signature(factory).parameters
     if unknown := sorted(set(overrides) - set(known)):
         raise InputError(f"search {search} has no setting {unknown[0]!r}: {', '.join(known)}")
     try:
-        settings: SearchSettings = factory(**overrides)
+        settings: AnySettings = factory(**overrides)
     except (TypeError, ValueError) as error:
         raise InputError(f"search setting: {error}") from None
     return settings
@@ -175,7 +178,7 @@ def learn(config: RunConfig, result: Result, *, gpu: str) -> None:
             gpu=gpu,
             proposer=proposer_label(config),
             fired=firings(result),
-            followed=follow_ups(result),
+            followed=credited(result),
         )
 
 
@@ -220,6 +223,7 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         seed=request.seed,
         parallel=request.parallel,
         device=request.device,
+        search=request.search,
         search_settings=request.search_settings,
         recording=RecordingReference.of(tape) if tape else None,
         run_id=uuid.uuid4().hex,
@@ -369,26 +373,61 @@ def build_optimizer(
         advisor=build_advisor(config),
         journal=journal,
         search_settings=resolve_settings(config.search, config.search_settings),
-        budget=Budget(
-            evaluations=config.evaluations,
-            minutes=config.minutes,
-            cost_usd=config.max_cost_usd,
-            tokens=config.max_tokens,
-            gpu_minutes=config.max_gpu_minutes,
-        ),
+        budget=budget_of(config),
         seed=config.seed,
         parallel=config.parallel,
         objective=config.objective,
         finalists=config.finalists,
+        signatures=signatures(),
         on_progress=on_progress,
     )
 
 
+def build_attributor(
+    source: TaskSource,
+    config: RunConfig,
+    *,
+    evaluator: Evaluator,
+    journal: Journal,
+    proposer: Proposer | None,
+) -> Attributor:
+    """What weighs the methods of a run, under the run's own caps.
+
+    A `proposer` that is a Remover takes out what no tunable can; its caller must close it.
+    """
+    return Attributor(
+        task=source.task,
+        evaluator=evaluator,
+        journal=journal,
+        remover=proposer if isinstance(proposer, Remover) else None,
+        signatures=signatures(),
+        budget=budget_of(config),
+    )
+
+
+def signatures() -> Signatures:
+    """By method whether a profile's machine code shows it, as the playbook says."""
+    from codegen import playbook
+
+    return playbook.signatures()
+
+
+def budget_of(config: RunConfig) -> Budget:
+    """How far the run may go."""
+    return Budget(
+        evaluations=config.evaluations,
+        minutes=config.minutes,
+        cost_usd=config.max_cost_usd,
+        tokens=config.max_tokens,
+        gpu_minutes=config.max_gpu_minutes,
+    )
+
+
 @contextmanager
-def released(optimizer: Optimizer) -> Iterator[None]:
-    """Give up what the proposer holds at the end, so that no thread waits for an answer."""
+def released(proposer: Proposer | None) -> Iterator[None]:
+    """Give up what a proposer holds at the end, so that no thread waits for an answer."""
     try:
         yield
     finally:
-        if isinstance(optimizer.proposer, Closable):
-            optimizer.proposer.close()
+        if isinstance(proposer, Closable):
+            proposer.close()

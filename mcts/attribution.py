@@ -62,7 +62,7 @@ def without_by_tunable(
     return Variant(
         candidate=candidate.model_copy(update=update),
         tunables=tuple(moved),
-        note=f"{', '.join(moved)} exercises {shared} too" if shared else "",
+        note=f"moving {', '.join(moved)} also touches {shared}" if shared else "",
     )
 
 

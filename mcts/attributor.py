@@ -79,6 +79,8 @@ class Attributor:
         if self.budget is not None and self.budget.exhausted(self._spent) is not None:
             return None
         attribution = self._weigh(node, method, key, noise)
+        if attribution.worth == "unknown" and attribution.without is None and self.remover is None:
+            return attribution  # not written down: whoever can rewrite code may know later
         body = attribution.model_dump(mode="json")
         payload = {"key": key, "node": node.record.id, "attribution": body}
         self._log.write("attributed", payload)
@@ -123,7 +125,7 @@ class Attributor:
         said = self._log.find("removed", key)
         if said is None:
             if self.remover is None:
-                raise NoMoves("no tunable switches it off, and nobody here rewrites code")
+                raise NoMoves("no tunable switches it off alone, and nobody here rewrites code")
             self._log.write("removing", {"key": key})
             said = {"key": key, **_removal(self.remover, self._request(node, method), method)}
             self._log.write("removed", said)

@@ -25,7 +25,7 @@ from mcts.progress import Phase, Progress, Reporter, describe
 from mcts.record import Result, read_result
 from mcts.reward import RewardScale
 from mcts.runlog import RunLog
-from mcts.search import Search
+from mcts.searches import AnySettings, begin
 from mcts.settings import SearchSettings
 from mcts.trial import Outcome, Trial
 from mcts.world import Answer, World
@@ -43,7 +43,8 @@ class Optimizer:
     Trials run in the threads of `executor`, `parallel` at a time, and are told in the order they
     were asked, so that the tree does not depend on how long each took.
 
-    `objective` says what counts as better. The `finalists` best are measured again at the end,
+    `search_settings` are those of any search, and thereby say which. `objective` says what counts
+    as better. The `finalists` best are measured again at the end,
     where the evaluator is a Confirmer; 0 reports what the search saw. They are no part of the
     tree, so that a resumed run may have another number of them. `signatures` say by method
     whether machine code shows it.
@@ -58,7 +59,7 @@ class Optimizer:
         advisor: Advisor,
         journal: Journal,
         budget: Budget,
-        search_settings: SearchSettings | None = None,
+        search_settings: AnySettings | None = None,
         seed: int = 0,
         parallel: int = 1,
         objective: Objective = "time",
@@ -74,7 +75,7 @@ class Optimizer:
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
-        self.settings = search_settings or SearchSettings()
+        self.settings: AnySettings = search_settings or SearchSettings()
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
         self.bench = Bench(evaluator, log=self.log, ranking=ranking)
@@ -149,7 +150,7 @@ class Optimizer:
         self.purse.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
         outcome = self._outcome(answer)
-        self.search = Search(outcome, settings=self.settings, seed=self.seed)
+        self.search = begin(self.settings, outcome, seed=self.seed)
         self._enter(0, None, answer, outcome)
 
     def _grow(self, executor: Executor) -> str:
@@ -287,6 +288,7 @@ class Optimizer:
             "seed": self.seed,
             "parallel": self.parallel,
             "objective": self.objective,
+            "search": type(self.settings).__name__,
             "settings": asdict(self.settings),
         }
 

@@ -39,7 +39,7 @@ _KEYS: Mapping[str, str] = {
     "attributed": "key",
 }
 
-_BEFORE: Mapping[str, Any] = {"objective": "time"}
+_BEFORE: Mapping[str, Any] = {"objective": "time", "search": "SearchSettings"}
 """What runs did before a setting existed, so that theirs can be resumed."""
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import kernelbench, measure, memory, search, show, skill
+from experiments.cli import attribute, kernelbench, measure, memory, search, show, skill, study
 from experiments.cli.errors import INTERRUPTED, OneLine
 
 app = typer.Typer(
@@ -43,7 +43,7 @@ def rooftree(
     """Finds faster CUDA kernels by Monte Carlo tree search."""
 
 
-for commands in (search, measure, show):
+for commands in (search, study, attribute, measure, show):
     commands.register(app)
 for group in (memory, kernelbench, skill):
     app.add_typer(group.app)

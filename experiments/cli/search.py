@@ -84,7 +84,11 @@ def optimize(
     parallel: Annotated[int, typer.Option(min=1, help="Trials in flight at a time.")] = 1,
     device: Device = 0,
     search: Annotated[
-        list[str] | None, typer.Option(help="A constant of the search, as NAME=NUMBER; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Which search (puct, greedy, best_of_n, beam, evolution, annealing, or a "
+            "plug-in's), and its constants, as NAME=NUMBER; repeatable."
+        ),
     ] = None,
     memory: Annotated[
         Path | None,
@@ -111,13 +115,18 @@ def optimize(
     out: Annotated[
         Path | None, typer.Option(help="The run folder; default: the next free runs/TASK-N.")
     ] = None,
+    attribute: Annotated[
+        bool,
+        typer.Option("--attribute", help="At the end, say what each method of the best is worth."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
     from experiments.asking import read_asking
     from experiments.commands.run import optimize as start
-    from experiments.request import RunRequest, parse_settings
+    from experiments.request import RunRequest, parse_settings, split_search
 
+    name, constants = split_search(search or [])
     start(
         RunRequest(
             task=task,
@@ -149,7 +158,8 @@ def optimize(
             seed=seed,
             parallel=parallel,
             device=device,
-            search_settings=parse_settings(search or []),
+            search=name,
+            search_settings=parse_settings(constants),
             memory=memory,
             objective=objective,
             finalists=finalists,
@@ -159,7 +169,8 @@ def optimize(
             ),
             out=out,
             as_json=json,
-        )
+        ),
+        attribute=attribute,
     )
 
 

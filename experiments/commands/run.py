@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
-import signal
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 
-from experiments import rundir, summary, wiring
+from experiments import attributing, rundir, summary, wiring
+from experiments.commands.concluding import conclude, say
+from experiments.commands.interrupting import command_line, interruptible
 from experiments.config import RunConfig
 from experiments.journal import SqliteJournal
 from experiments.live import progress_display
@@ -22,39 +20,34 @@ from experiments.taskfiles import TaskSource, find_task
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.ports import Evaluator
 from mcts.progress import Progress
-from mcts.record import Result
-
-
-class Interrupted(KeyboardInterrupt):
-    """The run was stopped from outside; its journal is whole."""
-
-    def __init__(self, run_dir: Path) -> None:
-        super().__init__(
-            f"interrupted, nothing is lost; resume with: {_command('resume', run_dir)}"
-        )
+from mcts.record import Result, read_result
 
 
 class HopelessRun(InputError):
     """The run came to nothing before its baseline was taken: there is nothing to go on from."""
 
 
-def optimize(request: RunRequest) -> None:
+def optimize(request: RunRequest, *, attribute: bool = False) -> None:
     """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be.
 
-    Nor is a run folder left of a run that could not take its first step.
+    Nor is a run folder left of a run that could not take its first step. With `attribute` the
+    methods on the path to the best are weighed at the end.
     """
     source = find_task(request.task, request.measuring.policy)
     config = wiring.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
     if config.evaluator != wiring.REPLAY:
-        _say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
-    with closing(wiring.evaluator_of(source, config, on_progress=_say)) as evaluator:
+        say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
+    with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
         config = wiring.remember(config, gpu=evaluator.hardware.name)
         folder = rundir.create(source, config, out=request.out)
         try:
             with SqliteJournal(folder.journal) as journal:
-                _run(folder, source, config, evaluator, journal, as_json=request.as_json)
+                _run(
+                    folder, source, config, evaluator, journal,
+                    attribute=attribute, as_json=request.as_json,
+                )  # fmt: skip
         except HopelessRun:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -85,7 +78,7 @@ def resume(
             max_gpu_minutes=max_gpu_minutes,
             prices=prices,
         )
-        with closing(wiring.evaluator_of(source, config, on_progress=_say)) as evaluator:
+        with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json)
 
@@ -97,20 +90,24 @@ def _run(
     evaluator: Evaluator,
     journal: SqliteJournal,
     *,
+    attribute: bool = False,
     as_json: bool,
 ) -> None:
     title = f"{source.task.name} on {evaluator.hardware}"
-    with _interruptible(folder.path):
-        _say(
+    with interruptible(command_line("resume", folder.path)):
+        say(
             f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
             f"{f' ({config.model})' if config.model else ''}, hardware {evaluator.hardware}, "
             f"run folder {folder.path}"
         )
-        with progress_display(title=title, minutes=config.minutes) as show:
+        replayed = config.evaluator == wiring.REPLAY
+        with progress_display(title=title, minutes=config.minutes, replayed=replayed) as show:
             result = _search(folder, source, config, evaluator, journal, show)
-        facts = summary.facts_of(journal.events())
-        _learn(config, result, gpu=evaluator.hardware.name)
-        outputs = _write_outputs(folder.path, facts, result)
+    if attribute:
+        with interruptible(command_line("attribute", folder.path)):
+            result = _attribute(folder, source, config, evaluator, journal)
+    with interruptible(command_line("report", folder.path)):
+        facts, outputs = conclude(folder, config, result, journal, gpu=evaluator.hardware.name)
     if as_json:
         print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
     else:
@@ -125,7 +122,7 @@ def _search(
     journal: SqliteJournal,
     show: Callable[[Progress], None],
 ) -> Result:
-    again = _command("resume", folder.path)
+    again = command_line("resume", folder.path)
     try:
         optimizer = wiring.build_optimizer(
             source,
@@ -135,7 +132,7 @@ def _search(
             run_dir=folder.path,
             on_progress=show,
         )
-        with wiring.released(optimizer):
+        with wiring.released(optimizer.proposer):
             return optimizer.run()
     except JournalError:
         raise
@@ -147,44 +144,21 @@ def _search(
         raise HopelessRun(str(error)) from error
 
 
-def _learn(config: RunConfig, result: Result, *, gpu: str) -> None:
-    """A memory that cannot be written must not cost the run its result."""
+def _attribute(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+) -> Result:
+    """The run with its methods weighed; what goes wrong there must not cost it its result."""
     try:
-        wiring.learn(config, result, gpu=gpu)
+        return attributing.weigh_methods(
+            source, config, evaluator=evaluator, journal=journal, run_dir=folder.path, say=say
+        ).result
+    except JournalError:
+        raise
     except (InputError, WorldError) as error:
-        _say(f"nothing was remembered: {error}")
-
-
-def _write_outputs(run_dir: Path, facts: summary.RunFacts, result: Result) -> summary.Outputs:
-    try:
-        return summary.write_outputs(run_dir, facts, result)
-    except OSError as error:
-        raise InputError(
-            f"the run is whole, but {error.filename or run_dir} cannot be written: "
-            f"{error.strerror}; mend that, then: {_command('report', run_dir)}"
-        ) from error
-
-
-@contextmanager
-def _interruptible(run_dir: Path) -> Iterator[None]:
-    """Ctrl-C and SIGTERM alike end in `Interrupted`: the run is journalled and resumable."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted(run_dir) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _command(name: str, run_dir: Path) -> str:
-    """A command line that can be copied as it stands."""
-    return f"rooftree {name} {shlex.quote(str(run_dir))}"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        again = command_line("attribute", folder.path)
+        say(f"not all methods were weighed: {error}; go on with: {again}")
+        return read_result(journal.events())

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from experiments.farm.crew import Crew
 from experiments.farm.folder import JobFolder
-from experiments.farm.heart import Heart
+from experiments.farm.heart import Heart, Watch
 from experiments.farm.jobs import Answer, Job, JobKind, Terms, hardware_kind, job_id, run_mark
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import WorldError
@@ -34,7 +34,8 @@ class SpoolEvaluator:
     found again.
 
     There is no deadline: every 30 seconds `on_progress` is told what is waited for. With `wait_s`,
-    so many seconds without any worker are a WorldError. `confirm` and `measure_energy` exist where
+    so many seconds without any worker are a WorldError. `devices` is how many GPUs the workers had
+    that lived when it was constructed. `confirm` and `measure_energy` exist where
     the workers' evaluator has them, so that it is a Confirmer or an EnergyMeter exactly if that is.
 
     Raises what the workers' evaluator raised.
@@ -59,6 +60,7 @@ class SpoolEvaluator:
         self._terms = terms
         self._run_id = run_id or uuid.uuid4().hex
         self._hardware: Hardware | None = None
+        self.devices = 1
         self._asked: Counter[tuple[str, ...]] = Counter()
         self._open: set[str] = set()
         self._lock = threading.Lock()
@@ -80,10 +82,21 @@ class SpoolEvaluator:
         self._hardware = found.hardware
         self._crew.hardware = hardware_kind(found.hardware)
         self._heart.say(hardware=self._crew.hardware)
+        self.devices = max(1, len(self._gpus()))
         if "confirm" in found.abilities:
             self.confirm = self._confirm
         if "energy" in found.abilities:
             self.measure_energy = self._measure_energy
+
+    def _gpus(self) -> set[tuple[str, int | None]]:
+        """The GPUs of the workers that live and can judge this task; two may share one."""
+        watch = Watch(self._folder)
+        watch.look()
+        return {
+            (worker.host, worker.device)
+            for worker in watch.alive("worker")
+            if self.task.id not in worker.unfit and worker.hardware in (None, self._crew.hardware)
+        }
 
     @property
     def hardware(self) -> Hardware:

@@ -216,7 +216,7 @@ def test_a_damaged_event_is_named(toy_folder: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_constant_of_the_search_is_refused(toy_folder: Path) -> None:
     refused(rooftree("optimize", toy_folder, "--search", "greed=1"), "greed")
-    refused(rooftree("optimize", toy_folder, "--search", "exploration"), "NAME=NUMBER")
+    refused(rooftree("optimize", toy_folder, "--search", "exploration"), "unknown search")
     refused(rooftree("optimize", toy_folder, "--search", "exploration=nan"), "NAME=NUMBER")
 
 

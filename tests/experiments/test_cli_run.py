@@ -28,7 +28,8 @@ KEYS = {
     "speedup_low", "speedup_high", "evaluations", "unique", "failed", "stop_reason", "seconds",
     "run_dir", "tree_digest", "confirmed", "searched_speedup", "detectable", "objective",
     "energy_mj", "energy_low_mj", "energy_high_mj", "baseline_energy_mj", "isolation", "notes",
-    "refused", "over",
+    "refused", "over", "restarts", "cost_usd", "tokens", "gpu_s", "replies", "unpriced",
+    "uncounted", "attributions",
 }  # fmt: skip
 
 

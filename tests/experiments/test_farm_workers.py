@@ -23,7 +23,7 @@ from experiments.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.optimize import Budget, Optimizer, Result
-from mcts.ports import Confirmer, EnergyMeter, Evaluator
+from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor
 from tests.support.toy import ToyEvaluator, toy_task
@@ -630,3 +630,29 @@ def test_a_search_over_replaying_workers_grows_the_same_tree(
         remote = search(task, evaluator, parallel=parallel)
     assert remote.tree_digest == direct.tree_digest
     assert remote.best == direct.best
+
+
+def test_it_says_on_how_many_gpus_its_workers_measure(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path / "farm", lease_s=LEASE_S)
+    task = toy_task()
+    kind = hardware_kind(ToyEvaluator.hardware)
+    others = [
+        Heart(folder, role="worker", device=1),
+        Heart(folder, role="worker", device=1),
+        Heart(folder, role="worker", device=2, hardware=kind),
+        Heart(folder, role="worker", device=3, hardware="another device"),
+        Heart(folder, role="worker", device=4, unfit={task.id: "no compiler"}),
+        Heart(folder, role="submitter", device=5),
+    ]
+    for heart in others:
+        heart.start()
+    try:
+        with (
+            working(tmp_path / "farm", ToyEvaluator()),
+            closing(SpoolEvaluator(task, JobFolder(tmp_path / "farm"))) as evaluator,
+        ):
+            assert isinstance(evaluator, ManyDevices)
+            assert evaluator.devices == 3, "its own worker's, and those of device 1 and 2"
+    finally:
+        for heart in others:
+            heart.stop()

@@ -136,7 +136,7 @@ def test_a_tunable_goes_back_to_the_parents_value_else_to_the_baselines() -> Non
     assert found is not None and found.tunables == ("TILE",)
     assert found.candidate.tunables == {"TILE": 2, "BLOCK": 4, "UNROLL": 1}
     assert found.candidate.methods == ("toy.block", "toy.reuse")
-    assert found.note == "TILE exercises toy.reuse too"
+    assert found.note == "moving TILE also touches toy.reuse"
     found = without_by_tunable(TASK, child, variant(TILE=2, BLOCK=4), "toy.block")
     assert found is not None and found.candidate.tunables["BLOCK"] == 1
     assert without_by_tunable(TASK, claims("toy.unroll"), variant(), "toy.unroll") is None

@@ -1,0 +1,141 @@
+"""`attribute`: what each method of a run's variants is worth, measured without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from experiments import attributing, summary, wiring, worth_text
+from experiments.attributing import Weighed
+from experiments.commands.concluding import conclude, say
+from experiments.commands.interrupting import command_line, interruptible
+from experiments.commands.tables import print_table
+from experiments.config import RunConfig
+from experiments.journal import SqliteJournal, database_of
+from experiments.rundir import RunFolder
+from experiments.spending_text import spending_json, spending_text
+from mcts.errors import InputError, JournalError, WorldError
+
+_STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
+
+
+def attribute(
+    run_dir: Path,
+    *,
+    ids: Sequence[int] = (),
+    device: int | None = None,
+    tunables_only: bool = False,
+    max_cost_usd: float | None = None,
+    max_tokens: int | None = None,
+    max_gpu_minutes: float | None = None,
+    prices: Sequence[str] = (),
+    as_json: bool,
+) -> None:
+    """Weigh the methods of nodes; limits that are given stand in place of the run's own."""
+    database_of(run_dir)  # a folder without a run must not get a journal
+    folder = RunFolder(run_dir)
+    with SqliteJournal(folder.journal) as journal:
+        config = wiring.widened(
+            folder.config,
+            max_cost_usd=max_cost_usd,
+            max_tokens=max_tokens,
+            max_gpu_minutes=max_gpu_minutes,
+            prices=prices,
+        )
+        attributing.choose(summary.result_of(journal.events()), ids)
+        folder.write_config(config)
+        weighed = _weigh(folder, _on_device(config, device), journal, ids, tunables_only)
+        gpu = summary.facts_of(journal.events())
+    _print(run_dir, gpu, weighed, as_json=as_json)
+
+
+def _on_device(config: RunConfig, device: int | None) -> RunConfig:
+    if device is None:
+        return config
+    if config.evaluator != wiring.GPU:
+        raise InputError(f"--device is for evaluator gpu: this run's is {config.evaluator}")
+    return config.model_copy(update={"device": device})
+
+
+def _weigh(
+    folder: RunFolder,
+    config: RunConfig,
+    journal: SqliteJournal,
+    ids: Sequence[int],
+    tunables_only: bool,
+) -> Weighed:
+    again = command_line("attribute", folder.path)
+    source = folder.task(config)
+    with (
+        interruptible(again),
+        closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator,
+    ):
+        say(f"taking methods out of {folder.path}, evaluator {evaluator.name}")
+        try:
+            weighed = attributing.weigh_methods(
+                source,
+                config,
+                evaluator=evaluator,
+                journal=journal,
+                run_dir=folder.path,
+                ids=ids,
+                tunables_only=tunables_only,
+                say=say,
+            )
+        except JournalError:
+            raise
+        except WorldError as error:
+            raise WorldError(f"{error}; go on with: {again}") from error
+        conclude(folder, config, weighed.result, journal, gpu=evaluator.hardware.name)
+    return weighed
+
+
+def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_document(run_dir, facts, weighed), ensure_ascii=False))
+        return
+    if weighed.found:
+        _print_table(weighed)
+    elif not weighed.missing:
+        print("none of these variants claims a method: there is nothing to take out")
+    spent = spending_text(weighed.spent, replayed=facts.replayed or weighed.spent.gpu_s == 0)
+    print(f"spent         {spent or 'nothing'}")
+    if weighed.missing:
+        many = f"{weighed.missing} method{'' if weighed.missing == 1 else 's'}"
+        print(f"not weighed   {many}: {weighed.stopped}; raise the cap to go on")
+    print(f"report        {run_dir / 'report.html'}")
+
+
+def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[str, Any]:
+    """Gains are shares; `spent` is what this call took, `run` what the run has taken in all."""
+    return {
+        "task": facts.task,
+        "hardware": facts.hardware,
+        "evaluator": facts.evaluator,
+        "proposer": facts.proposer,
+        "run_dir": str(run_dir),
+        "attributions": [worth_text.attribution_json(*found) for found in weighed.found],
+        "not_weighed": weighed.missing,
+        "stopped": weighed.stopped,
+        "spent": spending_json(weighed.spent, replayed=facts.replayed),
+        "run": spending_json(weighed.result.spending, replayed=facts.replayed),
+    }
+
+
+def _print_table(weighed: Weighed) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [worth_text.cells(*found) for found in weighed.found]
+    shown = [at for at in range(len(worth_text.TITLES)) if any(row[at] for row in rows)]
+    table = Table(box=None, pad_edge=False)
+    for at in shown:
+        title = worth_text.TITLES[at]
+        table.add_column(title, justify="right" if title in ("node", "gain") else "left")
+    for row, (_, found) in zip(rows, weighed.found, strict=True):
+        style = _STYLES.get(found.worth, "")
+        table.add_row(*(Text(row[at], style=style if at == 2 else "") for at in shown))
+    print_table(table)

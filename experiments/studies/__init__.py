@@ -1,0 +1,1 @@
+"""Studies: arms on tasks with seeds, replayed from recordings, compared in pairs."""

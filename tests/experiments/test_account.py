@@ -1,0 +1,276 @@
+"""What a run says of its money, tokens and time, of its branches, and of what methods are worth."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from experiments import summary
+from experiments.branching import Tried, branch_rows, branching_words, read_branches
+from experiments.live import Panel, PlainLines
+from experiments.render import find_dot, render
+from experiments.report_account import account_html
+from experiments.spending_text import caps_text, money_text, spending_json, spending_text
+from experiments.summary import RunFacts, as_json, closing_words, write_outputs
+from experiments.treeview import tree_source
+from experiments.worth_text import counts_text, gain_text, one_line
+from mcts.attributor import Attributor
+from mcts.budget import Budget
+from mcts.domain import Attribution, Candidate
+from mcts.ports import Proposal, ProposalRequest
+from mcts.record import Result, read_result
+from mcts.spending import NOTHING, Spending
+from tests.experiments.test_pictures import progress
+from tests.mcts.paid import CENTS, PaidToy, optimizer
+from tests.mcts.test_attribution import Rewriter
+from tests.support.toy import MemoryJournal, ToyEvaluator, toy_task
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        ("0", "0.00 USD"),
+        ("12.3456", "12.35 USD"),
+        ("1234.5", "1,234.50 USD"),
+        ("0.0123", "0.0123 USD"),
+        ("0.00001", "under 0.0001 USD"),
+    ],
+)
+def test_money_is_told_to_the_cent_and_small_sums_to_more(amount: str, text: str) -> None:
+    assert money_text(Decimal(amount)) == text
+
+
+@pytest.mark.parametrize(
+    ("spending", "text"),
+    [
+        (NOTHING, ""),
+        (Spending(gpu_s=12.34), ""),
+        (Spending(cost=Decimal("0.5"), tokens=1200, replies=2), "0.5000 USD, 1,200 tokens"),
+        (Spending(tokens=1200, replies=2, unpriced=2), "unknown cost, 1,200 tokens"),
+        (Spending(replies=1, unpriced=1, uncounted=1), "unknown cost, unknown tokens"),
+        (
+            Spending(cost=Decimal(2), tokens=10, replies=3, unpriced=1, uncounted=2),
+            "2.00 USD, and the unknown cost of 1 of 3 replies, "
+            "at least 10 tokens (2 of 3 replies did not say)",
+        ),
+    ],
+)
+def test_what_is_not_known_is_said_and_never_invented(spending: Spending, text: str) -> None:
+    assert spending_text(spending, replayed=True) == text
+
+
+def test_gpu_time_is_told_of_live_runs_alone() -> None:
+    spent = Spending(gpu_s=1234.56)
+    assert spending_text(spent, replayed=False) == "1,234.6 s of GPU"
+    assert spending_text(NOTHING, replayed=False) == "unknown GPU time"
+    assert spending_json(spent, replayed=False)["gpu_s"] == 1234.56
+    assert spending_json(spent, replayed=True)["gpu_s"] is None
+
+
+def test_json_says_null_for_what_is_not_known() -> None:
+    free = spending_json(NOTHING, replayed=True)
+    assert (free["cost_usd"], free["replies"]) == (0.0, 0)
+    unknown = spending_json(Spending(replies=2, unpriced=2, uncounted=2), replayed=True)
+    assert unknown["cost_usd"] is None and unknown["tokens"] is None
+
+
+def test_caps_are_named_in_what_they_are_measured_in() -> None:
+    caps = Budget(evaluations=1, cost_usd=0.5, tokens=20_000, gpu_minutes=1.5)
+    assert caps_text(caps) == "0.5 USD, 20,000 tokens, 90 s of GPU"
+    assert caps_text(Budget(evaluations=1)) == ""
+
+
+# A run whose model writes markup wherever it can.
+
+
+class Evil(PaidToy):
+    def propose(self, request: ProposalRequest) -> Proposal:
+        proposal = super().propose(request)
+        usage = {
+            **proposal.usage,
+            "prompt": "optimize/2",
+            "model": f"toy {EVIL}",
+            "dropped": {"lesson": 3, EVIL: 1},
+            "seconds": 1.5,
+            "attempts": 4,
+            "asked": EVIL,
+        }
+        candidate = proposal.candidate.model_copy(update={"rationale": EVIL})
+        return Proposal(candidate=candidate, branches=proposal.branches, usage=usage)
+
+
+@pytest.fixture(scope="module")
+def journal() -> MemoryJournal:
+    found = MemoryJournal()
+    result = optimizer(found, Evil(branches=3, rejects=9), evaluations=25).run()
+    attributor = Attributor(
+        task=toy_task(),
+        evaluator=ToyEvaluator(),
+        journal=found,
+        remover=Rewriter(fails="toy.unroll"),
+        signatures={"toy.tile": lambda _profile: False},
+    )
+    attributor.nodes(result, result.nodes[:12])
+    return found
+
+
+@pytest.fixture(scope="module")
+def account(journal: MemoryJournal) -> tuple[RunFacts, Result]:
+    events = tuple(journal.events())
+    return summary.facts_of(events), read_result(events)
+
+
+@pytest.fixture(scope="module")
+def page(account: tuple[RunFacts, Result], tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("run")
+    return write_outputs(folder, *account).report.read_text()
+
+
+def test_the_costs_of_the_nodes_and_the_rest_add_up(page: str, journal: MemoryJournal) -> None:
+    spending = read_result(journal.events()).spending
+    assert spending.cost == Decimal(str(CENTS)) * spending.replies
+    section = page.partition("What the model was asked")[2].partition("<h2>")[0]
+    cells = [row.split("</td>") for row in re.findall(r"<tr[^>]*>(<td.*?)</tr>", section)]
+    shown = [re.sub("<[^>]*>", "", row[5]) for row in cells]
+    amounts = [Decimal(text.removesuffix(" USD")) for text in shown]
+    assert amounts[-1] == sum(amounts[:-1]) == spending.cost
+    assert f"In all {money_text(spending.cost)} and {spending.tokens:,} tokens." in section
+    assert "trials that came to no node, and attribution" in section
+    assert "3 lesson" in section and "optimize/2" in section
+
+
+def test_no_markup_of_the_model_reaches_the_page(page: str) -> None:
+    assert EVIL not in page and "<script" not in page
+    assert "toy &lt;script&gt;" in page and "1 &lt;script&gt;" in page
+
+
+def test_an_odd_usage_is_shown_as_far_as_it_can_be_read(account: tuple[RunFacts, Result]) -> None:
+    result = account[1]
+    odd: dict[str, Any] = {
+        "model": ["x"], "prompt": {"a": 1}, "dropped": "all", "cost_usd": "many", "attempts": None,
+        "prompt_tokens": "few", "cached": True, "replies": "two",
+    }  # fmt: skip
+    nodes = tuple(replace(node, usage=odd) for node in result.nodes)
+    text = account_html(replace(result, nodes=nodes))
+    assert "unknown" in text and "from the cache" in text
+
+
+def test_the_tree_is_drawn_whatever_the_model_wrote(
+    account: tuple[RunFacts, Result], tmp_path: Path
+) -> None:
+    source = tree_source(account[1], title="toy").source
+    assert "best of " in source and "branch taken up again" in source
+    assert "USD" in source
+    if find_dot() is None:
+        pytest.skip("neither dot nor graphviz-pure is installed")
+    render(source, tmp_path / "tree.svg")
+    drawn = (tmp_path / "tree.svg").read_text()
+    assert "</svg>" in drawn and EVIL not in drawn
+
+
+def test_branches_are_told_with_their_values_and_times(
+    account: tuple[RunFacts, Result], page: str, journal: MemoryJournal
+) -> None:
+    facts, result = account
+    assert facts.branches == read_branches(journal.events())
+    node = next(node for node in result.nodes if node.branches and node.kind == "measured")
+    rows = branch_rows(node, facts.branches[node.id])
+    assert len(rows) == len(node.branches) + 1
+    assert all(values.startswith("UNROLL = ") for values, _, _ in rows)
+    assert [fate for _, _, fate in rows] == ["kept"] + [""] * len(node.branches)
+    assert re.match(r"\d+\.\d\d us, \d+\.\d\dx", rows[0][1])
+    assert rows[0][1] in page
+    assert re.search(r"\d+ more values of \d+ proposals measured, \d+ taken", page)
+    assert branching_words(replace(result, nodes=result.nodes[:1])) == ""
+
+
+def test_branches_of_a_python_file_differ_in_its_marked_constants(
+    account: tuple[RunFacts, Result],
+) -> None:
+    node = account[1].best
+
+    def file(block: int) -> Candidate:
+        return Candidate(source=f"BLOCK = {block}  # tunable: 128, 256\n\nclass ModelNew: ...\n")
+
+    rows = branch_rows(replace(node, candidate=file(128)), (Tried(file(256), None),))
+    assert [row[:2] for row in rows][1] == ("BLOCK = 256", "not measured")
+    assert rows[0][0] == "BLOCK = 128"
+
+
+def test_the_closing_words_tell_what_was_spent_and_what_methods_are_worth(
+    account: tuple[RunFacts, Result], tmp_path: Path
+) -> None:
+    facts, result = account
+    words = "\n".join(closing_words(facts, result, write_outputs(tmp_path, *account), tmp_path))
+    assert f"spent         {money_text(result.spending.cost)}, " in words
+    assert f"methods       {counts_text(result.nodes)}" in words
+    assert "implementation failed" in words and "branches      " in words
+    found = as_json(facts, result, tmp_path)
+    assert found["cost_usd"] == pytest.approx(CENTS * found["replies"])
+    assert found["restarts"] == sum(node.restarted for node in result.nodes)
+    assert {row["worth"] for row in found["attributions"]} >= {"implementation_failed", "effective"}
+
+
+def test_methods_stand_in_the_report_with_gain_and_proof(page: str) -> None:
+    section = page.partition("What the methods are worth")[2].partition("<h2>")[0]
+    assert '<tr class="implementation_failed">' in section
+    assert "toy.tile" in section and "the proposer" in section
+    assert re.search(r"\+\d+\.\d % \(\+\d+\.\d to \+\d+\.\d\)", section)
+
+
+def test_a_run_without_model_branches_and_attribution_has_none_of_it(
+    result: Result, tmp_path: Path
+) -> None:
+    facts = RunFacts(task="toy", evaluator="replay", proposer="p", hardware="h", seed=1)
+    outputs = write_outputs(tmp_path, facts, result)
+    text = outputs.report.read_text()
+    for title in ("What the model was asked", "What the methods", "<h2>Branches", "<dt>Spent"):
+        assert title not in text
+    words = "\n".join(closing_words(facts, result, outputs, tmp_path))
+    assert not re.search("^(spent|branches|methods) ", words, re.MULTILINE)
+
+
+def test_a_worth_in_one_line() -> None:
+    found = Attribution(
+        candidate_id="c", method="m", worth="effective", gain=0.25, gain_low=0.2, gain_high=0.3
+    )
+    assert gain_text(found) == "+25.0 % (+20.0 to +30.0)"
+    assert one_line(3, found) == "node 3, m: effective, +25.0 % (+20.0 to +30.0)"
+    unknown = Attribution(candidate_id="c", method="m", worth="unknown", note="no\nway")
+    assert gain_text(unknown) == "" and one_line(1, unknown) == "node 1, m: unknown: no way"
+
+
+# While it goes.
+
+
+def test_the_panel_and_the_lines_tell_what_was_spent() -> None:
+    spent = Spending(cost=Decimal("0.0246"), tokens=260, gpu_s=3.25, replies=2)
+    now = progress(
+        "node 2", spending=spent, caps=Budget(evaluations=9, cost_usd=0.5), phase="searching"
+    )
+    out = io.StringIO()
+    panel = Panel(title="toy", minutes=None, clock=lambda: 0.0)
+    panel.take(now)
+    Console(file=out, width=120).print(panel.render(width=120))
+    assert "spent  0.0246 USD, 260 tokens, 3.2 s of GPU " in out.getvalue()
+    assert "at most  0.5 USD " in out.getvalue()
+    lines = io.StringIO()
+    PlainLines(lines, clock=lambda: 0.0)(now)
+    assert "  0.0246 USD  node 2" in lines.getvalue()
+
+
+def test_a_replay_without_a_model_has_nothing_to_tell() -> None:
+    out = io.StringIO()
+    panel = Panel(title="toy", minutes=None, replayed=True, clock=lambda: 0.0)
+    panel.take(progress("node 2", spending=Spending(gpu_s=0.5)))
+    Console(file=out, width=100).print(panel.render(width=100))
+    assert "spent" not in out.getvalue()
