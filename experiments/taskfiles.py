@@ -20,6 +20,7 @@ from mcts.domain import (
     LaunchPlan,
     Noun,
     Policy,
+    Regressions,
     Tolerance,
     Workload,
     first_problem,
@@ -46,6 +47,7 @@ class TaskFile(Noun):
     workload: tuple[Workload, ...] = Field(min_length=1)
     cost: Cost | None = None
     tolerance: Tolerance = Tolerance()
+    regressions: Regressions = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ def load_task(folder: Path) -> KernelTask:
             workloads=file.workload,
             cost=file.cost,
             tolerance=file.tolerance,
+            regressions=file.regressions,
             space=plan.space,
         )
     except ValidationError as error:

@@ -46,7 +46,7 @@ def confirm_finalists(ledger: Ledger, bench: Bench, *, count: int, report: Repor
         again = bench.confirm(ledger.candidates[node], before)
         ledger.confirmed[again.candidate_id] = again
         report(f"node {node}: {confirmation_words(before, again)}")
-        if ledger.ranking.gain(again) is not None:
+        if ledger.ranking.gain(again) is not None and not again.held_back:
             passed.append(again)
 
 
@@ -75,6 +75,8 @@ def confirmation_words(before: Evaluation, again: Evaluation) -> str:
     timing = again.timing
     if not again.measured or timing is None:
         return f"{searched}, not confirmed: {status_words(again)}: {again.message}"
+    if again.held_back:
+        return f"{searched}, not confirmed: slower on {', '.join(again.held_back)}"
     return (
         f"{searched}, {timing.speedup:.2f}x ({timing.speedup_low:.2f} to "
         f"{timing.speedup_high:.2f}) confirmed"

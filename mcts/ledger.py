@@ -65,7 +65,8 @@ class Ledger:
         self.evaluations[node] = evaluation
         if evaluation is not None and evaluation.speedup is not None:
             self.measured[node] = evaluation
-            self.best_speedup = max(self.best_speedup, evaluation.speedup)
+            if not evaluation.held_back:
+                self.best_speedup = max(self.best_speedup, evaluation.speedup)
         self.failed += outcome.kind == "failed"
         if candidate is not None:
             self.candidates[node] = candidate

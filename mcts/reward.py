@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mcts.domain import Evaluation
-from mcts.objective import MIN_NOISE, Objective, energy_gain, energy_noise, time_noise
+from mcts.objective import MIN_NOISE, Objective, credited, energy_noise, time_noise
 
 WORKING_FLOOR = 0.1
 """What a correct variant at baseline speed earns: working beats failing."""
@@ -51,7 +51,9 @@ class RewardScale:
         timing = baseline.timing
         if not baseline.measured or timing is None:
             raise ValueError("the baseline was not measured")
-        ceiling = timing.median_us / speed_of_light_us if speed_of_light_us else None
+        # A roofline is of one shape.
+        known = speed_of_light_us is not None and not timing.shapes
+        ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
         return cls(
             speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
             noise=time_noise(baseline),
@@ -61,7 +63,7 @@ class RewardScale:
 
     def reward(self, evaluation: Evaluation) -> float:
         """Reward of an evaluation; 0 for anything but a measured one. Monotone in the time."""
-        speedup, saved = evaluation.speedup, energy_gain(evaluation)
+        speedup, saved = credited(evaluation)
         if speedup is None:
             return 0.0
         if self.objective == "energy":

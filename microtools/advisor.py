@@ -40,7 +40,7 @@ class RooflineAdvisor:
         return self.examine(
             work=Work.of(task),
             profile=evaluation.profile,
-            time_us=evaluation.timing.median_us if evaluation.timing else None,
+            time_us=evaluation.timing.heaviest.median_us if evaluation.timing else None,
         )
 
     def examine(self, *, work: Work | None, profile: Profile, time_us: float | None) -> Guidance:

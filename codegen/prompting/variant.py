@@ -81,7 +81,7 @@ def _floor_lines(evaluation: Evaluation, roofline: Roofline) -> list[str]:
     """The position under the analytic roofline: the task's least work at measured ceilings."""
     if roofline.speed_of_light_us is None or evaluation.timing is None:
         return []
-    share = roofline.speed_of_light_us / evaluation.timing.median_us
+    share = roofline.speed_of_light_us / evaluation.timing.heaviest.median_us
     line = (
         f"The task's least work takes {roofline.speed_of_light_us:.2f} us at this device's measured"
         f" ceilings, so that this stands at {share:.0%} of what is possible"
