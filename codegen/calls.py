@@ -38,10 +38,14 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """How asking one model ended, and how many requests that took."""
+    """How asking one model ended; `faults` are those of all requests, the last included."""
 
     fault: Fault
-    attempts: int
+    faults: tuple[str, ...]
+
+    @property
+    def attempts(self) -> int:
+        return len(self.faults)
 
 
 class Calls:
@@ -77,9 +81,10 @@ class Calls:
         failures: dict[str, _Failure] = {}
         for model in self._in_turn():
             found = self._persist(model, send)
-            sent = found.attempts + sum(each.attempts for each in failures.values())
             if isinstance(found, Reply):
-                return replace(found, attempts=sent)
+                faults = [fault for each in failures.values() for fault in each.faults]
+                faults += found.faults
+                return replace(found, attempts=len(faults) + 1, faults=tuple(faults))
             failures[model] = found
             self._judge(model, found.fault)
             if found.fault.kind == "refused":
@@ -96,13 +101,15 @@ class Calls:
         return rested + resting or list(self._models)
 
     def _persist(self, model: str, send: Callable[[str], Reply]) -> Reply | _Failure:
+        faults: list[str] = []
         for attempt in range(self._retries + 1):
             try:
-                return replace(send(model), attempts=attempt + 1)
+                return replace(send(model), faults=tuple(faults))
             except Fault as fault:
+                faults.append(str(fault))
                 wait_s = self._pause_s(fault, attempt)
                 if fault.kind != "passing" or attempt == self._retries or wait_s is None:
-                    return _Failure(fault, attempt + 1)
+                    return _Failure(fault, tuple(faults))
                 self._sleep(wait_s)
         raise AssertionError("the loop returns")
 

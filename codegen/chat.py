@@ -23,7 +23,8 @@ class Reply:
 
     `asked` is the model as the user named it, `model` what the service calls it. `finish_reason`
     is the service's own: "stop", "length" for a reply that was cut off, "content_filter" for one
-    that was withheld. `attempts` counts the requests sent for it, failed ones included.
+    that was withheld. `attempts` counts the requests sent for it, failed ones included, and
+    `faults` says of each that failed why, in a line without secrets.
 
     A reply that was paid for before is `cached`: its cost and tokens are 0, and
     `original_cost_usd` says what it cost when it was bought.
@@ -39,8 +40,12 @@ class Reply:
     cached_prompt_tokens: int | None = None
     cost_usd: float | None = None
     attempts: int = 1
+    faults: tuple[str, ...] = ()
     cached: bool = False
     original_cost_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "faults", tuple(self.faults))  # JSON knows lists alone
 
     def from_before(self) -> Reply:
         """The same answer where it costs nothing, because it was bought before."""
@@ -56,6 +61,7 @@ class Reply:
             cached_prompt_tokens=None,
             cost_usd=0.0,
             attempts=0,
+            faults=(),
             cached=True,
             original_cost_usd=self.cost_usd,
         )
@@ -73,6 +79,7 @@ class Reply:
             "reasoning_tokens": self.reasoning_tokens,
             "cached_prompt_tokens": self.cached_prompt_tokens,
             "attempts": self.attempts if self.attempts > 1 else None,
+            "faults": list(self.faults),
             "cached": self.cached or None,
             "original_cost_usd": self.original_cost_usd,
         }

@@ -27,7 +27,8 @@ class Spending:
         """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs.
 
         `prompt` is role and version of the template, `dropped` what did not fit into it by kind,
-        `replies` how many were asked for, `attempts` how many requests that took.
+        `replies` how many were asked for, `attempts` how many requests that took, `faults` why
+        some of them brought no reply.
         """
         replies = self.replies
         told: dict[str, Any] = {
@@ -49,6 +50,7 @@ class Spending:
         asked = dict.fromkeys(reply.asked for reply in replies if reply.asked)
         before = [reply.original_cost_usd for reply in replies if reply.cached]
         return {
+            "faults": [fault for reply in replies for fault in reply.faults],
             "asked": ", ".join(name for name in asked if name.rpartition("/")[2] != self._model()),
             "reasoning_tokens": _sum([reply.reasoning_tokens for reply in replies]),
             "cached_prompt_tokens": _sum([reply.cached_prompt_tokens for reply in replies]),

@@ -21,6 +21,8 @@ LONGEST_EXEMPLAR = 16_000
 """Characters; part of a file teaches nothing, so that a longer one is not shown."""
 _REASON = 240
 _ALIKE = 0.005
+_ADDRESS = re.compile(r" at https?://\S+")
+"""Where a model was asked: no other one needs to know."""
 
 
 def lessons_section(lessons: tuple[Lesson, ...]) -> Section:
@@ -125,7 +127,8 @@ def _attempt(attempt: Attempt, request: ProposalRequest) -> str:
     """One line: what it changed and claimed, and what it came to."""
     candidate, evaluation = attempt.candidate, attempt.evaluation
     if candidate is None:
-        return f"no usable reply: {inline(clean_log(attempt.reason), longest=_REASON)}"
+        why = clean_log(_ADDRESS.sub("", attempt.reason))
+        return f"no usable reply: {inline(why, longest=_REASON)}"
     told = [*map(_method_id, candidate.methods)]
     told.append(inline(candidate.rationale, longest=_REASON))
     moved = _moved(candidate, request.parent)

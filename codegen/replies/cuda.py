@@ -37,7 +37,9 @@ def cuda_candidate(reply: ReplyText, request: ProposalRequest) -> Candidate:
     except InputError as error:
         raise ProposalRejected(f"the reply's launch plan cannot be used: {error}") from None
     _check_code(source, plan)
-    parent = request.parent
+    own, parent = Candidate(source=source, tunables=values), request.parent
+    if own.id in request.tried:
+        return own
     if with_defaults(parent.source, values).strip() == source.strip():
         source = parent.source  # only values changed: the same candidate as any other move to them
     return Candidate(source=source, tunables=values)

@@ -59,7 +59,9 @@ def split_reply(text: str, finish_reason: str | None = None) -> ReplyText:
 def check_finished(text: str, finish_reason: str | None) -> None:
     """Raise ProposalRejected for a reply that is cut off, withheld, empty or far too long."""
     if finish_reason == "length":
-        raise ProposalRejected("the reply was cut off at the token limit; raise max_tokens")
+        raise ProposalRejected(
+            "the reply was cut off at the token limit; allow more (--reply-tokens)"
+        )
     if finish_reason == "content_filter":
         raise ProposalRejected("the service withheld the reply (content filter)")
     if not text.strip():

@@ -1,7 +1,8 @@
 """Cost of asking a language model: ``python tests/benchmarks/bench_llm_client.py [CALLS]``.
 
 Prints, for one CPU core: a round trip of the proposer with a client that answers at once (prompt
-built, reply parsed, candidate ready), the same with the cache of answers in between, and calls
+built, reply parsed, candidate ready), for a small task and for the requests of a search over
+row_softmax, the same with the cache of answers in between, and calls
 through litellm over HTTP to a server on this machine, one at a time and 32 in flight. It asserts
 nothing: machines are noisy.
 """
@@ -25,9 +26,18 @@ from codegen.chat_request import Route
 from codegen.litellm_client import LitellmClient
 from codegen.llm import LlmProposer
 from codegen.response_cache import CachedClient, open_cache
+from codegen.scripted import ScriptedProposer
+from experiments.taskfiles import find_task
+from mcts.optimize import Budget, Optimizer
+from mcts.ports import Proposal, ProposalRequest
+from microtools.advisor import RooflineAdvisor
+from profilers.replay import ReplayEvaluator
+from profilers.t4 import load_recording
 from tests.codegen.cases import SCALE, ask
 from tests.support.openai_server import Answer, OpenAiServer
 from tests.support.scripted_client import ScriptedClient
+from tests.support.story_answers import kernel, source_reply
+from tests.support.toy import MemoryJournal
 
 ROUTE = Route("openai/bench")
 REPLY = (
@@ -35,6 +45,7 @@ REPLY = (
     + SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
     + "\n```\n"
 )
+KERNEL = kernel(block=256, vec=4)
 IN_FLIGHT = 32
 SERVICE_S = 0.5
 
@@ -51,11 +62,36 @@ def _round_trips(calls: int, folder: Path) -> None:
     print(f"{'round trip of the proposer, no network':<48} {'median ms':>9} {'95 % ms':>9}")
     scripted = ScriptedClient([REPLY])
     _row("scripted client", calls, _propose_with(scripted))
+    requests = _requests_of_a_search()
+    proposer = LlmProposer("openai/bench", client=ScriptedClient([source_reply(KERNEL)]))
+    many = len(requests)
+    _row("the same, row_softmax", calls, lambda at: proposer.propose(requests[at % many]))
     cache = CachedClient(scripted, open_cache(folder / "a.sqlite"), route=ROUTE)
     propose = _propose_with(cache)
     _row("answer bought, and durable in the cache", calls, propose)
     propose = _propose_with(cache)
     _row("answer from the cache", calls, propose)
+
+
+def _requests_of_a_search() -> list[ProposalRequest]:
+    """What a proposer is told in 40 trials: code, advice, lessons, exemplars, earlier attempts."""
+    source, kept = find_task("row_softmax"), []
+    evaluator = ReplayEvaluator(source.task, load_recording(source.recordings[-1]))
+
+    class Listening(ScriptedProposer):
+        def propose(self, request: ProposalRequest) -> Proposal:
+            kept.append(request)
+            return super().propose(request)
+
+    Optimizer(
+        task=source.task,
+        proposer=Listening(),
+        evaluator=evaluator,
+        advisor=RooflineAdvisor(),
+        journal=MemoryJournal(),
+        budget=Budget(evaluations=40),
+    ).run()
+    return kept
 
 
 def _propose_with(client: ChatClient) -> Callable[[int], object]:
