@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
     not HAS_LITELLM or not hasattr(os, "fork"), reason="needs litellm and a system that forks"
 )
 _NURSERY = """
-import functools, json, os, signal, sys
+import contextlib, functools, json, os, signal, sys
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 # What takes seconds is done once, not in every process.
 import litellm, litellm.llms.openai.openai
@@ -58,8 +58,10 @@ def command(*words):
     except SystemExit as done:
         return done.code
 
-command("optimize", "row_softmax", "--evaluator", "replay", "--evaluations", "2", "--json",
-        "--out", sys.argv[1])
+with contextlib.redirect_stdout(open(os.devnull, "w")):
+    command("optimize", "row_softmax", "--evaluator", "replay", "--evaluations", "2",
+            "--out", sys.argv[1])
+print("ready", flush=True)
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -110,7 +112,8 @@ class Nursery:
             text=True,
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # what the warm run came to
+        said = self._process.stdout.readline()
+        assert said == "ready\n", "the run that warms it up failed"
         self._pid, self._started = 0, threading.Event()
 
     @property
