@@ -118,7 +118,8 @@ def compare_leaf(
     """The JSON of one comparison; `got` has the shape and the dtype that `leaf` has.
 
     `honest` stands in for the leaf's own errors. `max_error` and `worst_ratio` are None where an
-    element is no number and should be, or the reverse; `error_ratio` is None for integers.
+    element is no number and should be, or the reverse; `error_ratio` and `error_share`, the root
+    mean square error over the output's own, are None for integers.
     """
     honest = leaf.honest if honest is None else honest
     slack = HONEST_FACTOR * honest.max
@@ -142,6 +143,7 @@ def compare_leaf(
         "max_error": None if kinds else _finite(max((row.max_error for row in rows), default=0.0)),
         "worst_ratio": None,
         "error_ratio": None if exact or kinds else _finite(_error_ratio(rows, honest, leaf.floor)),
+        "error_share": None if exact or kinds else _finite(rms_of(rows) / (leaf.scale or math.inf)),
         "first": None,
         "got": None,
         "expected": None,
@@ -176,8 +178,8 @@ def agreement(path: str, elements: int) -> dict[str, Any]:
     """The JSON of a comparison that found nothing, where no figures were taken."""
     return {
         "path": path, "elements": elements, "mismatches": 0, "share": 0.0, "nans": 0,
-        "max_error": None, "worst_ratio": None, "error_ratio": None, "first": None, "got": None,
-        "expected": None, "region": None,
+        "max_error": None, "worst_ratio": None, "error_ratio": None, "error_share": None,
+        "first": None, "got": None, "expected": None, "region": None,
     }  # fmt: skip
 
 

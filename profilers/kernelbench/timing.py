@@ -17,7 +17,7 @@ from profilers.kernelbench.outside import Side, Span, Steps
 from profilers.kernelbench.replies import events_of, outputs_of, problems_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial
-from profilers.kernelbench.verdicts import Unfaithful, complaint, passes
+from profilers.kernelbench.verdicts import Unfaithful, complaint, passes, unrelated
 from profilers.kernelbench.verifying import Verifier
 from profilers.statistics import speedup_blocked
 
@@ -120,7 +120,7 @@ class Timer:
             for comparison in self._comparisons(ids, outputs):
                 if not passes(comparison):
                     self._trial.heed(comparison.get("problems", ()))
-                    self._wrong_when_timed(comparison)
+                    self._wrong_when_timed(complaint(comparison))
             if exactly:
                 self._compare_exactly(ids, outputs)
             return side
@@ -182,11 +182,14 @@ class Timer:
         self._trial.oracle.ask("expect", id=ids[chosen], weights="current")
         comparison = self._trial.compared(ids[chosen], outputs[chosen])
         if not passes(comparison):
-            self._wrong_when_timed(comparison)
+            self._wrong_when_timed(complaint(comparison))
+        factor = self._trial.tally.error_factor
+        if (why := unrelated(comparison, error_factor=factor)) is not None:
+            self._wrong_when_timed(why)
         self._trial.tally.take(comparison, label="a timed call")
 
-    def _wrong_when_timed(self, comparison: dict[str, Any]) -> NoReturn:
-        detail = f"while being timed: {complaint(comparison)}"
+    def _wrong_when_timed(self, why: str) -> NoReturn:
+        detail = f"while being timed: {why}"
         raise Failed(
             "wrong_result", detail, build=self._trial.build,
             verification=self._trial.tally.verification(passed=False, detail=detail),

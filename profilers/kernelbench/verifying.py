@@ -10,7 +10,7 @@ from profilers.building import Failed
 from profilers.kernelbench.replies import forged, problems_of, text_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial, new_name
-from profilers.kernelbench.verdicts import complaint, passes
+from profilers.kernelbench.verdicts import complaint, passes, unrelated
 
 _LATE = ("side_stream", "batched_calls")
 
@@ -65,9 +65,15 @@ class Verifier:
         if late is not None and not passes(late):
             self._trial.heed([*prompt.get("problems", ()), *late.get("problems", ())])
             self._wrong(item, complaint(prompt))
-        self._trial.tally.take(late or prompt, label=item.label)
+        self._judge_errors(item, late or prompt)
         self._trial.tally.late = self._trial.tally.late or late is not None
         return late is not None
+
+    def _judge_errors(self, item: Round, passing: dict[str, Any]) -> None:
+        factor = self._trial.tally.error_factor
+        if (why := unrelated(passing, error_factor=factor)) is not None:
+            self._wrong(item, why)
+        self._trial.tally.take(passing, label=item.label)
 
     def _wrong(self, item: Round, detail: str) -> NoReturn:
         self._trial.tally.rounds += 1

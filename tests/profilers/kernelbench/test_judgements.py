@@ -12,7 +12,14 @@ from profilers.kernelbench.layout import ALIGNMENT, Layout
 from profilers.kernelbench.libraries import forbidden_library, is_library, library_share
 from profilers.kernelbench.outside import OutsideClock, Side, Span, Steps, scatter_us
 from profilers.kernelbench.timing import Times
-from profilers.kernelbench.verdicts import Tally, Unfaithful, complaint, first_refusal, passes
+from profilers.kernelbench.verdicts import (
+    Tally,
+    Unfaithful,
+    complaint,
+    first_refusal,
+    passes,
+    unrelated,
+)
 
 CLOCK = OutsideClock()
 
@@ -189,7 +196,7 @@ def test_a_decoy_beside_the_librarys_kernel_is_seen_through() -> None:
 def comparison(**output: Any) -> dict[str, Any]:
     whole = {
         "path": "output", "elements": 10, "mismatches": 0, "nans": 0, "first": None,
-        "max_error": 1e-6, "worst_ratio": 0.1, "error_ratio": 1.0,
+        "max_error": 1e-6, "worst_ratio": 0.1, "error_ratio": 1.0, "error_share": 1e-7,
     }  # fmt: skip
     return {"structure": None, "outputs": [whole | output]}
 
@@ -209,6 +216,17 @@ def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
         tally.take(comparison(error_ratio=4000.0), label="given")
     assert caught.value.refusal.cheat == "precision_downgrade"
     assert tally.verification().rounds == 2
+
+
+def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
+    told = unrelated(comparison(error_ratio=4e6, error_share=0.87), error_factor=64)
+    assert told is not None and "87 % of the output itself" in told
+    halved = comparison(error_ratio=4000.0, error_share=0.1)  # E5M2 or better
+    assert unrelated(halved, error_factor=64) is None
+    ill_conditioned = comparison(error_ratio=2.0, error_share=0.5)  # honest runs err as much
+    assert unrelated(ill_conditioned, error_factor=64) is None
+    whole_numbers = comparison(error_ratio=None, error_share=None)
+    assert unrelated(whole_numbers, error_factor=64) is None
 
 
 def test_the_first_thing_that_a_guard_saw_is_the_refusal() -> None:

@@ -126,12 +126,14 @@ class Oracle:
         relative, absolute = request["tolerance"]
         error = np.abs(found - expected)
         wrong = ~(error <= absolute + relative * np.abs(expected))
-        floor = np.finfo(np.float32).eps * np.sqrt(np.mean(expected**2)) / 2
+        scale = float(np.sqrt(np.mean(expected**2)))
+        floor = np.finfo(np.float32).eps * scale / 2
+        rms = float(np.sqrt(np.mean(np.nan_to_num(error) ** 2)))
         output = {
             "path": "output", "elements": found.size, "mismatches": int(wrong.sum()),
             "nans": int(np.isnan(found).sum()), "worst_ratio": None,
             "max_error": float(np.nan_to_num(error).max()),
-            "error_ratio": float(np.sqrt(np.mean(np.nan_to_num(error) ** 2)) / (2 * floor)),
+            "error_ratio": float(rms / (2 * floor)), "error_share": rms / scale,
         }  # fmt: skip
         if wrong.any():
             index = int(np.flatnonzero(wrong)[0])
