@@ -20,7 +20,11 @@ from codegen.playbook import method_name
 from codegen.weights import tunable_weights
 from mcts.domain import Candidate, Guidance, KernelTask, TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
+from mcts.knowledge.moves import is_undone
+from mcts.knowledge.sampling import Sampling
+from mcts.knowledge.states import state_of
 from mcts.ports import Proposal, ProposalRequest
+from mcts.seeding import seed_from
 
 STEP_DECAY = 0.5
 """A value two positions away is this much less likely than the adjacent one."""
@@ -52,13 +56,16 @@ class ScriptedProposer:
     tunable) x (weight of the step) / (number of tunables). Summed over a full product space that
     makes changes of 1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; where constraints forbid
     single steps, pairs and far jumps take over by themselves, so every configuration can be
-    reached. Deterministic in `request.seed`; keeps caches but no state.
+    reached. A tunable weighs otherwise for steps away from its default, which apply its methods,
+    than for steps back. `sampling` says how experience from other runs enters. Deterministic in
+    `request.seed`; keeps caches but no state.
     """
 
     name = "scripted"
     inline = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, sampling: Sampling = "mean") -> None:
+        self._sampling = sampling
         self._ground = lru_cache(maxsize=16)(_break_ground)
 
     def propose(self, request: ProposalRequest) -> Proposal:
@@ -70,9 +77,9 @@ class ScriptedProposer:
         rng = random.Random(request.seed)
         origin = ground.lattice.encode(request.parent.tunables)
         pool = ground.lattice.around(origin, rng)
-        weights = _weigh(request, ground, origin, pool)
+        weights = _weigh(request, ground, origin, pool, self._sampling)
         row = _draw_untried(request, ground, pool, weights.of_rows, rng)
-        return _proposal(request, ground, origin, row, weights.of_tunables)
+        return _proposal(request, ground, origin, row, weights.of_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +104,47 @@ def _break_ground(key: _TaskKey, source: str) -> _Ground:
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
+    """Of the rows of a pool, and of each value of each tunable."""
+
     of_rows: NDArray[np.float64]
-    of_tunables: NDArray[np.float64]
+    of_values: NDArray[np.float64]
 
 
-def _weigh(request: ProposalRequest, ground: _Ground, origin: Rows, pool: Rows) -> _Weights:
+def _weigh(
+    request: ProposalRequest, ground: _Ground, origin: Rows, pool: Rows, sampling: Sampling
+) -> _Weights:
     lattice = ground.lattice
     advised = tunable_weights(
-        ground.space.tunables, guidance=request.guidance, lessons=request.lessons
+        ground.space.tunables,
+        guidance=request.guidance,
+        state=state_of(request.guidance, request.profile),
+        lessons=request.lessons,
+        experience=request.experience,
+        sampling=sampling,
+        seed=seed_from(request.seed, "experience"),
     )
-    tunables = np.array([advised[name] for name in lattice.names])
+    pulls = np.array([advised[name] for name in lattice.names])
+    # Where the parent has the default, nothing can be taken back.
+    pulls = pulls / np.where(origin == lattice.defaults, pulls[:, 0], pulls.mean(axis=1)).mean()
     repair = request.move.kind == "repair"
     if repair:
         # What differs from the safe default is what can have broken.
-        tunables = tunables * np.where(origin != lattice.defaults, HOMEWARD, 1.0 / HOMEWARD)
-    tunables = tunables / tunables.mean()
+        suspects = np.where(origin != lattice.defaults, HOMEWARD, 1.0 / HOMEWARD)
+        pulls = np.repeat((suspects / suspects.mean())[:, None], 2, axis=1)
     changed = pool != origin
     single = changed.sum(axis=1) == 1
-    tunables = tunables * _fade(request, ground, pool[single], changed[single])
-    factors = np.ones((len(lattice.names), max(map(len, lattice.values))))
-    for column, values in enumerate(lattice.values):
-        steps = _steps(len(values), int(origin[column]), int(lattice.defaults[column]), repair)
-        factors[column, : len(values)] = steps * tunables[column] / len(lattice.names)
-        factors[column, origin[column]] = 1.0
+    pulls = pulls * _fade(request, ground, pool[single], changed[single])[:, None]
+    values = np.zeros((len(lattice.names), max(map(len, lattice.values))))
+    factors = np.ones_like(values)
+    for column, known in enumerate(lattice.values):
+        at, default, count = int(origin[column]), int(lattice.defaults[column]), len(known)
+        undone = [int(is_undone(at, there, default)) for there in range(count)]
+        values[column, :count] = pulls[column, undone]
+        steps = _steps(count, at, default, repair)
+        factors[column, :count] = steps * values[column, :count] / len(lattice.names)
+        factors[column, at] = 1.0
     rows = factors[np.arange(len(lattice.names)), pool].prod(axis=1)
-    return _Weights(rows * _coupling(ground, pool, changed, single), tunables)
+    return _Weights(rows * _coupling(ground, pool, changed, single), values)
 
 
 def _steps(count: int, origin: int, default: int, repair: bool) -> NDArray[np.float64]:
@@ -224,7 +247,9 @@ def _proposal(
         methods=methods,
         rationale=steps + _because(request, methods),
     )
-    return Proposal(candidate=candidate, prior=_prior(weights[origin != row]))
+    return Proposal(
+        candidate=candidate, prior=_prior(weights[np.arange(len(row)), row][origin != row])
+    )
 
 
 def _because(request: ProposalRequest, methods: tuple[str, ...]) -> str:

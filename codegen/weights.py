@@ -1,66 +1,130 @@
 """How much each tunable deserves to be moved next: advice, experience, and what failed.
 
-Weights are factors around 1; with neither guidance nor lessons all tunables weigh the same.
+Weights are factors around 1; with neither guidance nor experience all tunables weigh the same.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from codegen.playbook import playbook
-from mcts.domain import Axis, Guidance, Lesson, Tunable
+from mcts.domain import Axis, Guidance, Lesson, StateSignature, Tunable
+from mcts.knowledge.base import ANY, ELSEWHERE, Experience
+from mcts.knowledge.belief import Belief
+from mcts.knowledge.evidence import observed_gain
+from mcts.knowledge.moves import Act
+from mcts.knowledge.sampling import Sampling, sampled
 
 FINDING_PULL = 3.0
 """A finding of strength 1 multiplies the weight of the tunables it points to by 1 + this."""
 BUDGET_PULL = 0.5
 """Each method slot that the roofline gives to an axis adds this to that axis's tunables."""
 LESSON_PULL = 3.0
-"""Exponent on a method's mean gain; a failure counts as a gain of FAILURE_GAIN."""
-FAILURE_GAIN = 0.7
+"""Exponent on the gain that this run's lessons make one expect of a method."""
+EXPERIENCE_PULL = 6.0
+"""The same once other runs' experience stands behind it."""
 OTHER_STATE = 0.3
-"""What a lesson from another performance state counts, against 1 for the same state."""
+"""What a lesson from another performance state counts, against 1 for one like this."""
 LEAST, MOST = 0.2, 8.0
 """No tunable is ever ruled out, and none takes all."""
 
 
-def tunable_weights(
-    tunables: Mapping[str, Tunable], *, guidance: Guidance, lessons: Sequence[Lesson]
-) -> dict[str, float]:
-    """The weight of each tunable, in [LEAST, MOST].
+class Pull(NamedTuple):
+    """The weights of a tunable's steps: away from its default, which apply its methods, and towards
+    it, which take them back."""
 
-    A tunable takes the best pull among its methods from the guidance, and their mean experience.
+    applied: float
+    undone: float
+
+
+def tunable_weights(
+    tunables: Mapping[str, Tunable],
+    *,
+    guidance: Guidance,
+    state: StateSignature,
+    lessons: Sequence[Lesson],
+    experience: Sequence[Experience] = (),
+    sampling: Sampling = "mean",
+    seed: int = 0,
+) -> dict[str, Pull]:
+    """The weights of each tunable, in [LEAST, MOST].
+
+    Steps that apply a method take the best pull among those of the guidance; what the tunable's
+    methods are expected to gain in this `state`, on average, counts for both directions.
     """
-    pull = _pulls(guidance)
-    worth = method_worth(guidance, lessons)
+    advised = _pulls(guidance)
     budget = guidance.roofline.method_budget if guidance.roofline else {}
-    weights: dict[str, float] = {}
+    expected = expected_gains(
+        state, lessons=lessons, experience=experience, sampling=sampling, seed=seed
+    )
+
+    strength = EXPERIENCE_PULL if experience else LESSON_PULL
+
+    def learned(methods: tuple[str, ...], *, undone: bool) -> float:
+        unknown = expected.get(Act(ANY, undone), 0.0)
+        gains = [expected.get(Act(method, undone), unknown) for method in methods]
+        return math.exp(strength * sum(gains) / len(gains))
+
+    weights: dict[str, Pull] = {}
     for name, tunable in tunables.items():
-        weight = 1.0
-        if tunable.methods:
-            weight += max(pull.get(method, 0.0) for method in tunable.methods)
-            weight += BUDGET_PULL * max(_slots(method, budget) for method in tunable.methods)
-            experience = sum(worth.get(method, 0.0) for method in tunable.methods)
-            weight *= math.exp(LESSON_PULL * experience / len(tunable.methods))
-        weights[name] = min(MOST, max(LEAST, weight))
+        methods = tunable.methods
+        if not methods:
+            weights[name] = Pull(1.0, 1.0)
+            continue
+        advice = 1.0 + max(advised.get(method, 0.0) for method in methods)
+        advice += BUDGET_PULL * max(_slots(method, budget) for method in methods)
+        weights[name] = Pull(
+            _clipped(advice * learned(methods, undone=False)),
+            _clipped(learned(methods, undone=True)),
+        )
     return weights
 
 
-def method_worth(guidance: Guidance, lessons: Sequence[Lesson]) -> dict[str, float]:
-    """The mean log gain of each method, drawn towards 0 while lessons are few."""
-    roofline = guidance.roofline
-    state = (roofline.bound, roofline.near_peak) if roofline else ("unknown", False)
-    total: dict[str, float] = defaultdict(float)
-    count: dict[str, float] = defaultdict(float)
+def expected_gains(
+    state: StateSignature,
+    *,
+    lessons: Sequence[Lesson],
+    experience: Sequence[Experience],
+    sampling: Sampling = "mean",
+    seed: int = 0,
+) -> dict[Act, float]:
+    """The log gain expected of each act: what other runs taught, corrected by this run's lessons.
+
+    Without experience from other runs it is the mean of the lessons, drawn towards 0 while they are
+    few. With it, it is `sampled` as `sampling` says. A method that never reached the machine code
+    taught nothing.
+    """
+    known = {one.act: one.belief.weakened(ELSEWHERE) for one in experience}
+    learned: dict[Act, list[tuple[float, float]]] = defaultdict(list)
     for lesson in lessons:
-        same = (lesson.state.bound, lesson.state.near_peak) == state
-        trust = 1.0 if same else OTHER_STATE
-        gain = FAILURE_GAIN if lesson.gain is None else lesson.gain
-        # One outlier must not drown the rest: a lesson says at most "twice" or "half".
-        total[lesson.method] += trust * min(math.log(2), max(-math.log(2), math.log(gain)))
-        count[lesson.method] += trust
-    return {method: total[method] / (1.0 + count[method]) for method in total}
+        if lesson.realised is False:
+            continue
+        trust = 1.0 if lesson.state.closeness(state) else OTHER_STATE
+        for undone in (False, True) if lesson.undone is None else (lesson.undone,):
+            learned[Act(lesson.method, undone)].append((trust, observed_gain(lesson.gain)))
+    beliefs = {
+        act: _corrected(known.get(act) or known.get(Act(ANY, act.undone)) or Belief(), learned[act])
+        for act in {*known, *learned}
+    }
+    rng = random.Random(seed)
+    return sampled(beliefs, rng, how=sampling if known else "mean")
+
+
+def _corrected(belief: Belief, observed: Sequence[tuple[float, float]]) -> Belief:
+    """The belief after log gains, each with the trust it deserves."""
+    count = sum(trust for trust, _ in observed)
+    if not count:
+        return belief
+    mean = sum(trust * gain for trust, gain in observed) / count
+    return belief.after(count, mean, sum(trust * (gain - mean) ** 2 for trust, gain in observed))
+
+
+def _clipped(weight: float) -> float:
+    return min(MOST, max(LEAST, weight))
 
 
 def _pulls(guidance: Guidance) -> dict[str, float]:

@@ -50,7 +50,8 @@ class RunConfig(Noun):
     `task` is what the user gave; the task's own files lie in the run folder unless the task is a
     recording. `search_settings` overrides single constants of the search. `memory` is the file the
     run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
-    tools when the run began, kept here so that a resumed run ranks their advice the same way.
+    tools when the run began, kept here so that a resumed run ranks their advice the same way, and
+    `knowledge` the hash of what it said of methods, which lies in the run folder.
     `objective` is what a better variant has less of; `finalists` are measured once more at the end.
     `max_cost_usd` and `max_tokens` bound what language models take in the whole run, failed trials
     included, `max_gpu_minutes` the time in which candidates are judged. `asking` is how a model is
@@ -86,6 +87,7 @@ class RunConfig(Noun):
     policy: Policy = Policy()
     asking: Asking | None = None
     search_settings: dict[str, int | float] = {}
+    knowledge: str = ""
     tool_weights: dict[str, float] = {}
     recording: RecordingReference | None = None
 

@@ -10,6 +10,8 @@ from experiments.asking import Asking
 from mcts.domain import Policy
 from mcts.errors import InputError
 
+OFF = Path("off")
+"""As a memory: none is read, none is taught."""
 AUTO = "auto"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from experiments.config import CONFIG_FILE, RunConfig, read_config, write_config
 from experiments.journal import DATABASE
 from experiments.problems import PROBLEM_FILE
+from experiments.snapshot import write_snapshot
 from experiments.taskfiles import (
     TASK_FILE,
     TaskSource,
@@ -19,6 +20,7 @@ from experiments.taskfiles import (
     recording_source,
 )
 from mcts.errors import InputError
+from mcts.knowledge.base import Knowledge
 
 _TASK = "task"
 
@@ -60,8 +62,10 @@ class RunFolder:
         )
 
 
-def create(source: TaskSource, config: RunConfig, *, out: Path | None) -> RunFolder:
-    """Make a run folder with the task's files in it and, last, the configuration.
+def create(
+    source: TaskSource, config: RunConfig, *, knowledge: Knowledge | None = None, out: Path | None
+) -> RunFolder:
+    """Make a run folder with the task's files in it, what is known, and, last, the configuration.
 
     A folder with a configuration can be resumed, even if it was left before its journal began.
     Without `out` it is the next free `runs/<task>-<n>` under the current folder. InputError when
@@ -74,7 +78,8 @@ def create(source: TaskSource, config: RunConfig, *, out: Path | None) -> RunFol
         if source.problem is not None:
             (folder.path / _TASK).mkdir()
             shutil.copyfile(source.problem, folder.path / _TASK / PROBLEM_FILE)
-        folder.write_config(config)
+        known = write_snapshot(folder.path, knowledge or Knowledge())
+        folder.write_config(config.model_copy(update={"knowledge": known}))
     except OSError:
         shutil.rmtree(folder.path, ignore_errors=True)
         raise

@@ -7,7 +7,6 @@ and nothing counts twice.
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -16,25 +15,13 @@ from pathlib import Path
 from typing import Self
 
 from experiments.calibration import Firing, FollowUp
-from mcts.errors import InputError, WorldError
+from experiments.memoryfile import damaged, default_path, open_memory, read_memory
+from mcts.errors import WorldError
 
-SCHEMA_VERSION = 1
+__all__ = ["ToolMemory", "ToolStatistics", "default_path"]
+
 GREAT_GAIN = 1.5
 """The gain from which KernelPro counts a firing as a hit; shown beside our own."""
-_CREATE = """
-CREATE TABLE IF NOT EXISTS firing (
-    run TEXT NOT NULL, node INTEGER NOT NULL, tool TEXT NOT NULL,
-    gpu TEXT NOT NULL, proposer TEXT NOT NULL,
-    strength REAL NOT NULL, expected_gain REAL
-) STRICT;
-CREATE TABLE IF NOT EXISTS follow_up (
-    run TEXT NOT NULL, child INTEGER NOT NULL, tool TEXT NOT NULL,
-    gpu TEXT NOT NULL, proposer TEXT NOT NULL,
-    expected_gain REAL, outcome TEXT NOT NULL, gain REAL
-) STRICT;
-CREATE INDEX IF NOT EXISTS firing_run ON firing (run);
-CREATE INDEX IF NOT EXISTS follow_up_run ON follow_up (run);
-"""
 _STATISTICS = """
 SELECT tool, gpu, proposer, SUM(fired), SUM(followed), SUM(improved), SUM(great), SUM(failed),
        SUM(log_gain), SUM(predicted), SUM(log_predicted), SUM(log_of_predicted)
@@ -82,43 +69,16 @@ class ToolStatistics:
         return math.exp(self.mean_log_gain) if self.followed > self.failed else None
 
 
-def default_path() -> Path:
-    """``$XDG_DATA_HOME/rooftree/memory.sqlite`` or ``~/.local/share/rooftree/memory.sqlite``."""
-    base = os.environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()
-    return Path(base) / "rooftree" / "memory.sqlite"
-
-
 class ToolMemory:
-    """The store. Opening it creates the file; InputError where that is not ours to read."""
+    """The store. Opening it creates the file; InputError where that is not ours to read.
 
-    def __init__(self, path: Path) -> None:
+    `readonly`: the file is left as it is, and must be there.
+    """
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path, timeout=30.0)
-            self._prepare()
-        except (OSError, sqlite3.OperationalError) as error:
-            raise InputError(f"cannot use the memory {path}: {error}") from None
-        except sqlite3.DatabaseError:
-            raise InputError(
-                f"{path} is no memory of Rooftree's: choose another --memory"
-            ) from None
-
-    def _prepare(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
-            raise InputError(f"{self.path} was made by a newer Rooftree: update Rooftree")
-        if version == 0:
-            (tables,) = self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-            if tables:
-                raise sqlite3.DatabaseError("somebody else's database")
+        self._connection = read_memory(path) if readonly else open_memory(path)
         self._connection.create_function("LN", 1, _log, deterministic=True)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        if version == 0:
-            self._connection.executescript(_CREATE)
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            self._connection.commit()
 
     def __enter__(self) -> Self:
         return self
@@ -137,8 +97,9 @@ class ToolMemory:
     ) -> None:
         """Put what a run taught in place of what it taught before. WorldError where it cannot."""
         try:
-            with self._connection as connection:
-                connection.execute("BEGIN IMMEDIATE")
+            connection = self._connection
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:
                 for table in ("firing", "follow_up"):
                     connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
                 connection.executemany(
@@ -167,7 +128,7 @@ class ToolMemory:
             with closing(self._connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
                 rows = [_statistics(row) for row in cursor]
         except sqlite3.DatabaseError as error:
-            raise InputError(f"the memory {self.path} cannot be read: {error}") from None
+            raise damaged(self.path, error) from None
         return [row for row in rows if gpu in (None, row.gpu) and proposer in (None, row.proposer)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +15,10 @@ from experiments.asking import Asking, check_address, repriced
 from experiments.calibration import firings
 from experiments.config import RecordingReference, RunConfig
 from experiments.crediting import credited
+from experiments.gathering import Origin, contributions_of
+from experiments.knowledge import KnowledgeStore
 from experiments.machine import gpu_problem
+from experiments.memoryfile import MemoryUnavailable
 from experiments.misfits import (
     check_evaluator,
     check_gpu_cap,
@@ -24,16 +27,18 @@ from experiments.misfits import (
     check_proposer,
 )
 from experiments.parts import NO_MODEL, EvaluatorRequest, ProposerRequest
-from experiments.request import AUTO, Measuring, RunRequest
+from experiments.request import AUTO, OFF, Measuring, RunRequest
+from experiments.snapshot import read_snapshot
 from experiments.taskfiles import TaskSource
 from experiments.toolmemory import ToolMemory, default_path
 from mcts.attributor import Attributor
 from mcts.briefing import Signatures
-from mcts.domain import Hardware
+from mcts.domain import Hardware, KernelTask
 from mcts.errors import InputError
+from mcts.knowledge.base import Knowledge
 from mcts.objective import OBJECTIVES, Objective
 from mcts.optimize import Budget, Optimizer, Progress
-from mcts.ports import Advisor, Evaluator, Journal, Proposer, Remover
+from mcts.ports import Advisor, Evaluator, Event, Journal, Proposer, Remover
 from mcts.record import Result
 from mcts.searches import AnySettings
 
@@ -143,33 +148,61 @@ def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> AnySe
 
 
 def resolve_memory(evaluator: str, wanted: Path | None) -> str | None:
-    """The memory a run learns from: the one given, else the user's for live measurements.
+    """The memory a run learns from and teaches: the one given, none for `off`, else the user's for
+    live measurements.
 
     A replay uses none unless told to: played a hundred times, one recording would drown what was
     measured, and what a memory says would change what the same seed finds.
     """
+    if wanted == OFF:
+        return None
     if wanted is not None:
         return str(wanted.absolute())
     return None if evaluator == REPLAY else str(default_path())
 
 
-def remember(config: RunConfig, *, gpu: str) -> RunConfig:
-    """`config` with what its memory says of the tools on `gpu`. InputError for a bad memory."""
+def remember(config: RunConfig, *, gpu: str, asked: bool) -> tuple[RunConfig, Knowledge]:
+    """`config` with what its memory says of the tools on `gpu`, and what it knows of methods.
+
+    InputError for a bad memory. Where nobody `asked` for it and there is none, one that cannot be
+    made is no trouble before there is something to keep.
+    """
     if config.memory is None:
-        return config
+        return config, Knowledge()
     from microtools.ranking import ToolRecord, calibrated_weights
 
-    with ToolMemory(Path(config.memory)) as memory:
+    path = Path(config.memory)
+    try:
+        if asked:
+            with KnowledgeStore(path):
+                pass
+        if not path.exists():
+            return config, Knowledge()
+    except MemoryUnavailable:
+        if not path.exists():
+            raise
+    with ToolMemory(path, readonly=True) as memory:
         rows = memory.statistics(gpu=gpu, proposer=proposer_label(config))
+    with KnowledgeStore(path, readonly=True) as store:
+        knowledge = store.knowledge()
     records = [
         ToolRecord(row.tool, row.followed, row.improved, row.failed, row.mean_log_gain)
         for row in rows
     ]
-    return config.model_copy(update={"tool_weights": calibrated_weights(records)})
+    return config.model_copy(update={"tool_weights": calibrated_weights(records)}), knowledge
 
 
-def learn(config: RunConfig, result: Result, *, gpu: str) -> None:
-    """Teach the run's memory what each tool's advice came to. WorldError where it cannot."""
+def learn(
+    config: RunConfig,
+    result: Result,
+    events: Iterable[Event],
+    *,
+    gpu: str,
+    task: KernelTask,
+    run_dir: Path,
+) -> None:
+    """Teach the run's memory what each tool's advice, and each method, came to. WorldError where it
+    cannot."""
     if config.memory is None:
         return
     with ToolMemory(Path(config.memory)) as memory:
@@ -180,6 +213,16 @@ def learn(config: RunConfig, result: Result, *, gpu: str) -> None:
             fired=firings(result),
             followed=credited(result),
         )
+    origin = Origin(
+        run=config.run_id,
+        task=task,
+        gpu=gpu,
+        proposer=proposer_label(config),
+        knowledge=read_snapshot(run_dir, config.knowledge),
+        signatures=signatures(),
+    )
+    with KnowledgeStore(Path(config.memory)) as store:
+        store.add(contributions_of(result, events, origin))
 
 
 def proposer_label(config: RunConfig) -> str:
@@ -379,6 +422,7 @@ def build_optimizer(
         objective=config.objective,
         finalists=config.finalists,
         signatures=signatures(),
+        knowledge=read_snapshot(run_dir, config.knowledge) if run_dir else None,
         on_progress=on_progress,
     )
 

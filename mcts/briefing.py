@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mcts.domain import Candidate, Evaluation, Guidance, Profile
+from mcts.domain import Candidate, Evaluation, Guidance, Profile, StateSignature
+from mcts.knowledge.base import Knowledge
+from mcts.knowledge.states import state_of
 from mcts.ledger import Ledger
-from mcts.memory import RunMemory, state_of
+from mcts.memory import RunMemory
 from mcts.ports import ProposalRequest
 from mcts.seeding import seed_from
 from mcts.trial import Trial
@@ -21,19 +23,27 @@ class Briefing:
     """Writes requests from what the run knows, and learns from what comes of them.
 
     `signatures` say by method whether machine code shows it: lessons about a node that was
-    profiled then say whether its methods were ever realised.
+    profiled then say whether its methods were ever realised. `knowledge` is what other runs
+    learned; it stays as it is, so that a trial's request depends on this run alone.
     """
 
     def __init__(
-        self, *, world: World, ledger: Ledger, memory: RunMemory, signatures: Signatures
+        self,
+        *,
+        world: World,
+        ledger: Ledger,
+        memory: RunMemory,
+        signatures: Signatures,
+        knowledge: Knowledge,
     ) -> None:
         self._world, self._ledger, self._memory = world, ledger, memory
-        self._signatures = signatures
+        self._signatures, self._knowledge = signatures, knowledge
 
     def request(self, trial: Trial) -> ProposalRequest:
         """What the proposer may look at for this trial."""
         ledger, parent = self._ledger, self._ledger.candidates[trial.parent]
         guidance = self.guidance(trial.parent)
+        state = self.state(trial.parent)
         siblings = tuple(ledger.children.get(trial.parent, ()))
         seen = [attempt.candidate.id for attempt in siblings if attempt.candidate]
         return ProposalRequest(
@@ -41,7 +51,8 @@ class Briefing:
             parent=parent,
             evaluation=self.evaluation(trial.parent),
             guidance=guidance,
-            lessons=self._memory.recall(state_of(guidance)),
+            lessons=self._memory.recall(state),
+            experience=tuple(self._knowledge.expect(state).values()),
             move=trial.move,
             siblings=siblings,
             exemplars=ledger.exemplars.draw(
@@ -70,6 +81,10 @@ class Briefing:
         self._ledger.guidance[node] = guidance
         return guidance
 
+    def state(self, node: int) -> StateSignature:
+        """The performance state of a node, as far as it was looked at."""
+        return state_of(self._ledger.guidance.get(node), self._ledger.profiles.get(node))
+
     def evaluation(self, node: int) -> Evaluation:
         evaluation = self._ledger.evaluations[node]
         assert evaluation is not None, "a node without an evaluation is never expanded"
@@ -82,8 +97,10 @@ class Briefing:
             return
         if self._ledger.twin_of(answer) is None:
             self._memory.record(
-                state=state_of(self._ledger.guidance.get(parent_id)),
+                state=self.state(parent_id),
                 parent=parent,
+                origin=self._ledger.candidates[parent_id],
+                task=self._world.task,
                 candidate=answer.proposal.candidate,
                 evaluation=answer.evaluation,
             )

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mcts.domain import Candidate, Evaluation, Guidance, Lesson, StateSignature
+from mcts.domain import Candidate, Evaluation, KernelTask, Lesson, StateSignature
 from mcts.domain.lesson import Outcome
+from mcts.knowledge.moves import acts_of
+from mcts.knowledge.states import state_of
 
-
-def state_of(guidance: Guidance | None) -> StateSignature:
-    """The performance state a guidance speaks about."""
-    roofline = guidance.roofline if guidance else None
-    if roofline is None:
-        return StateSignature()
-    return StateSignature(bound=roofline.bound, near_peak=roofline.near_peak)
+__all__ = ["RunMemory", "compare", "state_of"]
 
 
 class RunMemory:
@@ -31,18 +27,32 @@ class RunMemory:
         parent: Evaluation,
         candidate: Candidate,
         evaluation: Evaluation,
+        origin: Candidate | None = None,
+        task: KernelTask | None = None,
     ) -> tuple[Lesson, ...]:
         """Learn one lesson per method the candidate claims; a repair teaches none, also where the
         failed parent has a time: a suspect's cannot be believed.
 
-        The gain is shared by all claimed methods: which of them earned it is not known here.
+        The gain is shared by all claimed methods: which of them earned it is not known here. With
+        the candidate it was made from (`origin`) and the task, methods that were taken back are
+        told from those that were applied.
         """
         if not parent.measured:
             return ()
-        outcome, gain = self._compare(parent, evaluation)
+        outcome, gain = compare(parent, evaluation, noise=self.noise)
+        told: list[tuple[str, bool | None]] = [(method, None) for method in candidate.methods]
+        if origin is not None and task is not None:
+            told = [*acts_of(origin, candidate, task)]
         lessons = tuple(
-            Lesson(state=state, method=method, outcome=outcome, gain=gain)
-            for method in candidate.methods
+            Lesson(
+                state=state,
+                method=method,
+                outcome=outcome,
+                gain=gain,
+                undone=undone,
+                among=len(told),
+            )
+            for method, undone in told
         )
         begin = len(self._lessons)
         self._lessons.extend(lessons)
@@ -53,23 +63,24 @@ class RunMemory:
         """Note in the candidate's lessons which of its methods its machine code shows."""
         for at in self._taught_by.get(candidate.id, ()):
             lesson = self._lessons[at]
-            if lesson.method in seen:
+            if lesson.method in seen and not lesson.undone:
                 realised = {"realised": seen[lesson.method]}
                 self._lessons[at] = lesson.model_copy(update=realised)
 
     def recall(self, state: StateSignature, *, limit: int = 64) -> tuple[Lesson, ...]:
-        """Lessons learned in the same state first, then others, the latest first."""
+        """Lessons learned in the states most like this one first, and the latest before others."""
         latest = self._lessons[::-1]
-        same = [lesson for lesson in latest if lesson.state == state]
-        other = [lesson for lesson in latest if lesson.state != state]
-        return tuple((same + other)[:limit])
+        latest.sort(key=lambda lesson: -lesson.state.closeness(state))
+        return tuple(latest[:limit])
 
-    def _compare(self, parent: Evaluation, child: Evaluation) -> tuple[Outcome, float | None]:
-        if not child.measured or child.timing is None or parent.timing is None:
-            return "failed", None
-        gain = parent.timing.median_us / child.timing.median_us
-        if gain > 1 + self.noise:
-            return "improved", gain
-        if gain < 1 / (1 + self.noise):
-            return "regressed", gain
-        return "neutral", gain
+
+def compare(parent: Evaluation, child: Evaluation, *, noise: float) -> tuple[Outcome, float | None]:
+    """What a child came to beside its parent: better and worse are beyond the noise."""
+    if not child.measured or child.timing is None or parent.timing is None:
+        return "failed", None
+    gain = parent.timing.median_us / child.timing.median_us
+    if gain > 1 + noise:
+        return "improved", gain
+    if gain < 1 / (1 + noise):
+        return "regressed", gain
+    return "neutral", gain

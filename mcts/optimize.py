@@ -16,6 +16,7 @@ from mcts.budget import Budget, Purse
 from mcts.domain import KernelTask
 from mcts.errors import InputError, JournalError, NoMoves, WorldError
 from mcts.finalists import confirm_finalists
+from mcts.knowledge.base import Knowledge
 from mcts.ledger import Ledger
 from mcts.memory import RunMemory
 from mcts.objective import Objective, Ranking
@@ -47,7 +48,8 @@ class Optimizer:
     as better. The `finalists` best are measured again at the end,
     where the evaluator is a Confirmer; 0 reports what the search saw. They are no part of the
     tree, so that a resumed run may have another number of them. `signatures` say by method
-    whether machine code shows it.
+    whether machine code shows it. `knowledge` is what other runs learned; a resumed run must be
+    given the same again.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Optimizer:
         objective: Objective = "time",
         finalists: int = 3,
         signatures: Signatures | None = None,
+        knowledge: Knowledge | None = None,
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -85,6 +88,7 @@ class Optimizer:
         self.purse = Purse(budget, proposer=proposer, log=self.log)
         self.frontier = Frontier()
         self._signatures: Signatures = signatures or {}
+        self._knowledge = knowledge or Knowledge()
         self.reporter = Reporter(on_progress, ledger=self.ledger, purse=self.purse)
         self._journal, self._executor = journal, executor
         self._flights: deque[tuple[Trial, Future[Answer]]] = deque()
@@ -143,6 +147,7 @@ class Optimizer:
             ledger=self.ledger,
             memory=RunMemory(noise=ranking.noise),
             signatures=self._signatures,
+            knowledge=self._knowledge,
         )
         guidance = self.briefing.advise(0, proposal.candidate, evaluation)
         floor_us = guidance.roofline.speed_of_light_us if guidance.roofline else None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from mcts.domain import Candidate, Evaluation, Guidance, Hardware, KernelTask, Lesson, Profile
+from mcts.knowledge.base import Experience
 from mcts.trial import Move
 
 
@@ -29,9 +30,10 @@ class Attempt:
 class ProposalRequest:
     """All a proposer may look at.
 
-    `siblings` are the parent's earlier children, oldest first. `exemplars` are measured variants
-    from elsewhere in the tree, of different speeds, to contrast with the parent. `profile` is what
-    the hardware did for the parent, where that was measured.
+    `lessons` are of this run; `experience` is what other runs make one expect in the parent's
+    state. `siblings` are the parent's earlier children, oldest first. `exemplars` are measured
+    variants from elsewhere in the tree, of different speeds, to contrast with the parent. `profile`
+    is what the hardware did for the parent, where that was measured.
 
     `tried` holds the ids of every candidate proposed so far in this run; proposing one of them
     again is allowed and costs nothing, but brings nothing either. `seed` is fresh per trial and
@@ -43,6 +45,7 @@ class ProposalRequest:
     evaluation: Evaluation
     guidance: Guidance
     lessons: tuple[Lesson, ...] = ()
+    experience: tuple[Experience, ...] = ()
     move: Move
     siblings: tuple[Attempt, ...] = ()
     exemplars: tuple[Attempt, ...] = ()

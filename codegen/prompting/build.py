@@ -9,6 +9,7 @@ from string import Template
 
 from codegen.chat import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
+from codegen.prompting.experience import experience_section
 from codegen.prompting.feedback import FEEDBACK_TOKENS, Feedback, feedback_section
 from codegen.prompting.hardware import hardware_section
 from codegen.prompting.history import (
@@ -120,6 +121,7 @@ def _sections(
         result_section(request, role),
     ]
     after = [
+        experience_section(request),
         lessons_section(request.lessons),
         exemplars_section(request),
         attempts_section(request, role),

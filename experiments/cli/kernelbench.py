@@ -101,7 +101,7 @@ def run(
     parallel: Annotated[int, typer.Option(min=1, help="Trials in flight at a time.")] = 1,
     device: Device = 0,
     memory: Annotated[
-        Path | None, typer.Option(help="Learn from and teach this file; default: yours.")
+        Path | None, typer.Option(help="Learn from and teach this file, or off; default: yours.")
     ] = None,
     wait: Annotated[
         float | None,

@@ -15,11 +15,12 @@ app = typer.Typer(
     help="What was learned over all runs.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Memory = Annotated[Path | None, typer.Option(help="The memory; default: yours.")]
 
 
 @app.command("tools")
 def memory_tools(
-    memory: Annotated[Path | None, typer.Option(help="The memory; default: yours.")] = None,
+    memory: Memory = None,
     gpu: Annotated[str | None, typer.Option(help="Only this GPU, by its full name.")] = None,
     proposer: Annotated[str | None, typer.Option(help="Only this proposer.")] = None,
     json: Json = False,
@@ -28,3 +29,76 @@ def memory_tools(
     from experiments.commands.memory import tools
 
     tools(memory=memory, gpu=gpu, proposer=proposer, as_json=json)
+
+
+@app.command("show")
+def memory_show(
+    memory: Memory = None,
+    task: Annotated[str | None, typer.Option(help="Only what this task taught.")] = None,
+    method: Annotated[str | None, typer.Option(help="Only this method, by its id.")] = None,
+    besides: Annotated[str | None, typer.Option(help="All but what this task taught.")] = None,
+    every_state: Annotated[
+        bool, typer.Option("--every-state", help="Tell states apart by all that is known of them.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show what each method brought in which performance state, and what is expected of it."""
+    from experiments.commands.memory import show
+
+    show(
+        memory=memory,
+        task=task,
+        method=method,
+        besides=besides,
+        every_state=every_state,
+        as_json=json,
+    )
+
+
+@app.command("export")
+def memory_export(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="New file; - prints.")],
+    memory: Memory = None,
+    task: Annotated[str | None, typer.Option(help="Only what this task taught.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+) -> None:
+    """Write what was learned as JSON lines, to be imported elsewhere."""
+    from experiments.commands.memory import export
+
+    export(target, memory=memory, task=task, force=force)
+
+
+@app.command("import")
+def memory_import(
+    sources: Annotated[list[Path], typer.Argument(metavar="FILE...", help="- reads the input.")],
+    memory: Memory = None,
+) -> None:
+    """Add what others exported; what is known already changes nothing."""
+    from experiments.commands.memory import import_
+
+    import_(sources, memory=memory)
+
+
+@app.command("forget")
+def memory_forget(
+    memory: Memory = None,
+    run: Annotated[str | None, typer.Option(help="What this run taught, by its run_id.")] = None,
+    task: Annotated[str | None, typer.Option(help="What this task taught.")] = None,
+    method: Annotated[str | None, typer.Option(help="What is known of this method.")] = None,
+    older_than: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="DAYS", help="What came in more than so many days ago."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything, tools included.")] = False,
+) -> None:
+    """Delete what was learned: that to which all options given apply."""
+    from experiments.commands.memory import forget
+
+    forget(
+        memory=memory,
+        run=run,
+        task=task,
+        method=method,
+        older_than_days=older_than,
+        everything=everything,
+    )

@@ -92,7 +92,7 @@ def optimize(
     ] = None,
     memory: Annotated[
         Path | None,
-        typer.Option(help="Learn from and teach this file; default: yours, replays none."),
+        typer.Option(help="Learn from and teach this file, or off; default: yours, replays none."),
     ] = None,
     objective: Annotated[
         str, typer.Option(help="What to have less of: time, energy (at matched speed) or edp.")

@@ -19,14 +19,17 @@ def conclude(
 ) -> tuple[summary.RunFacts, summary.Outputs]:
     """Teach the memory and write the results. InputError where they cannot be written."""
     facts = summary.facts_of(journal.events())
-    _learn(config, result, gpu=gpu)
+    _learn(folder, config, result, journal, gpu=gpu)
     return facts, _write_outputs(folder.path, facts, result)
 
 
-def _learn(config: RunConfig, result: Result, *, gpu: str) -> None:
+def _learn(
+    folder: RunFolder, config: RunConfig, result: Result, journal: SqliteJournal, *, gpu: str
+) -> None:
     """A memory that cannot be written must not cost the run its result."""
     try:
-        wiring.learn(config, result, gpu=gpu)
+        task = folder.task(config).task
+        wiring.learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
     except (InputError, WorldError) as error:
         say(f"nothing was remembered: {error}")
 

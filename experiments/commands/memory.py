@@ -1,13 +1,27 @@
-"""`memory tools`: what each tool's advice was worth so far."""
+"""`memory`: what was learned over all runs, shown, shared and forgotten."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from experiments import contributions
 from experiments.commands.tables import print_table
-from experiments.toolmemory import ToolMemory, ToolStatistics, default_path
+from experiments.experience import ExperienceRow, experience_rows
+from experiments.knowledge import Forgetting, KnowledgeStore
+from experiments.memoryfile import default_path
+from experiments.toolmemory import ToolMemory, ToolStatistics
+from mcts.errors import InputError
+from mcts.knowledge.contribution import Contribution
+
+_DAY_S = 86_400.0
+_EMPTY = (
+    "{path} holds nothing yet: it learns from searches on a GPU, "
+    "and from replays that are given --memory FILE"
+)
 
 
 def tools(*, memory: Path | None, gpu: str | None, proposer: str | None, as_json: bool) -> None:
@@ -15,21 +29,134 @@ def tools(*, memory: Path | None, gpu: str | None, proposer: str | None, as_json
     path = memory or default_path()
     rows: list[ToolStatistics] = []
     if path.exists():
-        with ToolMemory(path) as store:
+        with ToolMemory(path, readonly=True) as store:
             rows = store.statistics(gpu=gpu, proposer=proposer)
     if as_json:
         found = [{**asdict(row), "mean_gain": row.mean_gain} for row in rows]
         print(json.dumps({"memory": str(path), "tools": found}, ensure_ascii=False))
     elif not rows:
-        print(
-            f"{path} holds nothing yet: it learns from searches on a GPU, "
-            "and from replays that are given --memory FILE"
-        )
+        print(_EMPTY.format(path=path))
     else:
-        _print(rows)
+        _print_tools(rows)
 
 
-def _print(rows: list[ToolStatistics]) -> None:
+def show(
+    *,
+    memory: Path | None,
+    task: str | None,
+    method: str | None,
+    besides: str | None,
+    every_state: bool,
+    as_json: bool,
+) -> None:
+    """Print by state and method what was seen and what is expected."""
+    path = memory or default_path()
+    found = [
+        one
+        for one in _read(path)
+        if task in (None, one.task) and method in (None, one.method) and one.task != besides
+    ]
+    rows = experience_rows(found, every_state=every_state)
+    if as_json:
+        print(json.dumps(_summary(path, found, rows), ensure_ascii=False))
+    elif not rows:
+        narrowed = any(value is not None for value in (task, method, besides))
+        print(f"{path} holds nothing of that" if narrowed else _EMPTY.format(path=path))
+    else:
+        _print_experience(rows)
+        runs, tasks = ({one.run for one in found}, {one.task for one in found})
+        print(f"{len(found)} contributions of {len(runs)} runs on {len(tasks)} tasks, in {path}")
+
+
+def export(target: Path, *, memory: Path | None, task: str | None, force: bool) -> None:
+    """Write the contributions as JSON lines."""
+    path = memory or default_path()
+    found = [one for one in _read(path) if task in (None, one.task)]
+    contributions.write_lines(target, found, force=force)
+    if str(target) != contributions.STANDARD:
+        print(f"{len(found)} contributions written to {target}")
+
+
+def import_(sources: list[Path], *, memory: Path | None) -> None:
+    """Add what exports hold: all of it or, where one line is bad, nothing."""
+    path = memory or default_path()
+    found = [one for source in sources for one in contributions.read_lines(source)]
+    with KnowledgeStore(path) as store:
+        added = store.add(found)
+    known = len({one.id for one in found}) - added
+    print(f"{added} contributions added to {path}, {known} were known")
+
+
+def forget(
+    *,
+    memory: Path | None,
+    run: str | None,
+    task: str | None,
+    method: str | None,
+    older_than_days: float | None,
+    everything: bool,
+) -> None:
+    """Delete what all that is given applies to."""
+    path = memory or default_path()
+    before = None if older_than_days is None else time.time() - older_than_days * _DAY_S
+    what = Forgetting(run=run, task=task, method=method, before=before)
+    if (what == Forgetting()) != everything:
+        raise InputError(
+            "name what to forget (--run, --task, --method, --older-than), or --all for everything"
+        )
+    if not path.exists():
+        raise InputError(f"there is no memory {path}")
+    with KnowledgeStore(path) as store:
+        forgotten = store.forget(what)
+    print(f"{forgotten} contributions forgotten in {path}")
+
+
+def _read(path: Path) -> list[Contribution]:
+    if not path.exists():
+        return []
+    with KnowledgeStore(path, readonly=True) as store:
+        return store.contributions()
+
+
+def _summary(
+    path: Path, found: list[Contribution], rows: Iterable[ExperienceRow]
+) -> dict[str, object]:
+    return {
+        "memory": str(path),
+        "contributions": len(found),
+        "runs": sorted({one.run for one in found}),
+        "tasks": sorted({one.task for one in found}),
+        "experience": [row.as_json() for row in rows],
+    }
+
+
+def _print_experience(rows: Iterable[ExperienceRow]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("state", "method"):
+        table.add_column(title)
+    titles = ("tasks", "tried", "faster", "failed", "absent", "mean gain", "expected", "predicted")
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            Text(str(row.state)),
+            Text(f"{'without ' if row.act.undone else ''}{row.act.method}"),
+            str(row.tasks),
+            str(row.evidence.tried),
+            _share(row.evidence.improved, row.evidence.tried),
+            _share(row.evidence.failed, row.evidence.tried),
+            str(row.evidence.unrealised or ""),
+            f"{row.mean_gain:.2f}x" if row.mean_gain else "",
+            f"{row.expected:.2f}x ({row.low:.2f} to {row.high:.2f})",
+            f"{row.predicted:.2f}x, got {row.found:.2f}x" if row.predicted and row.found else "",
+        )
+    print_table(table)
+
+
+def _print_tools(rows: list[ToolStatistics]) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -40,8 +40,10 @@ def optimize(request: RunRequest, *, attribute: bool = False) -> None:
     if config.evaluator != wiring.REPLAY:
         say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
     with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
-        config = wiring.remember(config, gpu=evaluator.hardware.name)
-        folder = rundir.create(source, config, out=request.out)
+        asked = request.memory is not None
+        config, known = wiring.remember(config, gpu=evaluator.hardware.name, asked=asked)
+        folder = rundir.create(source, config, knowledge=known, out=request.out)
+        config = folder.config
         try:
             with SqliteJournal(folder.journal) as journal:
                 _run(

@@ -6,15 +6,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
 from pydantic import Field
 
+from experiments.knowledge import knowledge_from
 from experiments.studies.arms import proposer_of, settings_of
 from experiments.studies.config import Arm, arm_id
 from experiments.studies.watching import WatchedEvaluator
 from experiments.studies.yardstick import TaskFacts, yardstick
 from mcts.domain import Noun, tagged_hash
+from mcts.knowledge.base import Knowledge
 from mcts.optimize import Budget, Optimizer
 from mcts.ports import Event
 from mcts.progress import Progress
@@ -93,6 +96,7 @@ def run_cell(cell: Cell) -> Line:
     optimizer = Optimizer(
         task=stick.task,
         proposer=proposer_of(cell.spec, stick.task, watched.hardware),
+        knowledge=_known(cell.spec.memory, stick.task.name),
         evaluator=watched,
         advisor=RooflineAdvisor(),
         journal=_Memory(),
@@ -124,6 +128,12 @@ def run_cell(cell: Cell) -> Line:
         digest=result.tree_digest,
         seconds=round(time.perf_counter() - began, 3),
     )
+
+
+@lru_cache(maxsize=64)
+def _known(memory: str, task: str) -> Knowledge:
+    """What an arm knows before it starts: nothing that this very task taught."""
+    return knowledge_from(memory, besides=task)
 
 
 class _Memory:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from experiments.config import file_sha256
+from experiments.knowledge import COLD
 from experiments.taskfiles import bundled
 from mcts.domain import Noun, first_problem, tagged_hash
 from mcts.errors import InputError
@@ -20,7 +22,8 @@ that without the tools' findings. counters: the bare profile. none: nothing."""
 
 class Arm(Noun):
     """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
-    told what methods came to earlier in the same run.
+    told what methods came to earlier in the same run. `memory` is what it knows of other runs:
+    nothing (`cold`), or what a memory or an export holds of other tasks than the one at hand.
     """
 
     search: str = "puct"
@@ -28,6 +31,8 @@ class Arm(Noun):
     settings: dict[str, int | float] = {}
     guidance: GuidanceMode = "tools"
     lessons: bool = True
+    memory: str = COLD
+    memory_sha256: str = ""
     parallel: int = Field(default=1, ge=1, le=64)
 
 
@@ -103,7 +108,16 @@ def read_study(path: Path) -> Study:
         study = Study.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None
-    return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent)})
+    arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
+    return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})
+
+
+def _remembering(arm: Arm, folder: Path) -> Arm:
+    """The arm with its memory's path from the study's folder, and what the file holds now."""
+    if arm.memory == COLD:
+        return arm
+    path = (folder / arm.memory).resolve()
+    return arm.model_copy(update={"memory": str(path), "memory_sha256": file_sha256(path)})
 
 
 def _given_tasks(tasks: tuple[str, ...], folder: Path) -> tuple[str, ...]:
@@ -125,4 +139,4 @@ def _recorded() -> list[str]:
 
 def arm_id(arm: Arm) -> str:
     """Equal for arms that do the same, whatever they are called."""
-    return tagged_hash("arm", arm.model_dump(mode="json"))
+    return tagged_hash("arm", arm.model_dump(mode="json", exclude={"memory"}))

@@ -102,6 +102,20 @@ def test_a_finding_draws_moves_to_its_methods() -> None:
     assert min(advised[name] for name in DEFAULTS) > 0, "nothing is ruled out"
 
 
+def test_a_finding_draws_moves_that_apply_its_methods_not_moves_that_take_them_back() -> None:
+    parent = Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": 2})
+    (finding,) = _advice().findings
+    more = finding.model_copy(update={"methods": ("latency.work_per_thread",)})
+    steps: Counter[tuple[bool, object]] = Counter()
+    for guidance in (Guidance(), Guidance(findings=(more,))):
+        for seed in range(600):
+            request = ask(parent=parent, guidance=guidance, seed=seed)
+            after = ScriptedProposer().propose(request).candidate.tunables["ITEMS"]
+            steps[bool(guidance.findings), after] += 1
+    assert steps[True, 4] > 1.5 * steps[False, 4]
+    assert 0 < steps[True, 1] <= steps[False, 1]
+
+
 def test_the_method_budget_draws_moves_to_its_axis() -> None:
     roofline = Roofline(
         bound="memory",
@@ -125,6 +139,16 @@ def test_lessons_draw_moves_to_what_helped_and_away_from_what_failed() -> None:
     plain, taught = _moved(ask()), _moved(ask(lessons=(*helped, *failed)))
     assert taught["HINT"] > 1.3 * plain["HINT"]
     assert taught["ITEMS"] < 0.6 * plain["ITEMS"]
+
+
+def test_a_lesson_of_taking_a_method_back_says_nothing_of_applying_it() -> None:
+    undone = Lesson(
+        state=StateSignature(), method="memory.cache_hints", outcome="regressed", gain=0.5,
+        undone=True,
+    )  # fmt: skip
+    applied = undone.model_copy(update={"undone": False})
+    plain, back, there = (_moved(ask(lessons=told)) for told in ((), (undone,) * 4, (applied,) * 4))
+    assert back["HINT"] == plain["HINT"] > 1.5 * there["HINT"]
 
 
 def test_later_siblings_turn_to_tunables_that_earlier_ones_left_alone() -> None:

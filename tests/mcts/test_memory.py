@@ -61,3 +61,17 @@ def test_lessons_of_the_same_state_come_first_and_the_latest_before_the_rest() -
     outcomes = [lesson.outcome for lesson in memory.recall(here)]
     assert outcomes == ["improved", "improved", "failed", "neutral"]
     assert len(memory.recall(here, limit=2)) == 2
+
+
+def test_with_its_origin_a_candidate_teaches_what_it_applied_and_what_it_took_back() -> None:
+    memory = RunMemory(noise=0.01)
+    block = SPACE.tunables["BLOCK"].model_copy(update={"methods": ("toy.block",)})
+    space = SPACE.model_copy(update={"tunables": {**SPACE.tunables, "BLOCK": block}})
+    task = ToyEvaluator().task.model_copy(update={"space": space})
+    for origin, child in ((SLOW, FAST), (FAST, SLOW)):
+        memory.record(
+            state=StateSignature(), parent=measured(origin), candidate=child,
+            evaluation=measured(child), origin=origin, task=task,
+        )  # fmt: skip
+    told = {lesson.undone: lesson.outcome for lesson in memory.recall(StateSignature())}
+    assert told == {False: "improved", True: "regressed"}

@@ -1,0 +1,174 @@
+"""The memory's file: one SQLite database for the user, opened with care.
+
+Several processes may use it at once: readers never wait, writers wait their turn (WAL and a busy
+timeout). What is not ours, damaged, or from a newer Rooftree is never written to.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from mcts.errors import InputError
+
+SCHEMA_VERSION = 2
+BUSY_S = 30.0
+WITHOUT = "go on without it with --memory off"
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE firing (
+            run TEXT NOT NULL, node INTEGER NOT NULL, tool TEXT NOT NULL,
+            gpu TEXT NOT NULL, proposer TEXT NOT NULL,
+            strength REAL NOT NULL, expected_gain REAL
+        ) STRICT""",
+        """CREATE TABLE follow_up (
+            run TEXT NOT NULL, child INTEGER NOT NULL, tool TEXT NOT NULL,
+            gpu TEXT NOT NULL, proposer TEXT NOT NULL,
+            expected_gain REAL, outcome TEXT NOT NULL, gain REAL
+        ) STRICT""",
+        "CREATE INDEX firing_run ON firing (run)",
+        "CREATE INDEX follow_up_run ON follow_up (run)",
+    ),
+    (
+        """CREATE TABLE contribution (
+            id TEXT PRIMARY KEY, slot TEXT NOT NULL, kin TEXT NOT NULL,
+            run TEXT NOT NULL, task TEXT NOT NULL, method TEXT NOT NULL,
+            learned_at REAL NOT NULL, content TEXT NOT NULL
+        ) STRICT""",
+        "CREATE INDEX contribution_kin ON contribution (kin, slot)",
+        "CREATE INDEX contribution_run ON contribution (run)",
+    ),
+)
+"""What each version added to the one before it; a file is brought up to date step by step."""
+_TABLES = ({"firing", "follow_up"}, {"contribution"})
+"""What each version brought, by which a file is known as ours."""
+
+
+class MemoryUnavailable(InputError):
+    """The file system refuses the memory (read-only, no permission, no space): nothing is wrong
+    with what it holds."""
+
+
+def default_path() -> Path:
+    """``$XDG_DATA_HOME/rooftree/memory.sqlite`` or ``~/.local/share/rooftree/memory.sqlite``."""
+    base = os.environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()
+    return Path(base) / "rooftree" / "memory.sqlite"
+
+
+def open_memory(path: Path) -> sqlite3.Connection:
+    """The memory, to read and to teach; it is created where absent, and brought up to date.
+
+    Raises MemoryUnavailable where the file system refuses, InputError where the file is damaged,
+    not ours, or a newer Rooftree's: it is then left as it is.
+    """
+    with _Told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        try:
+            if _version(connection, path) < SCHEMA_VERSION:
+                _migrate(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def read_memory(path: Path) -> sqlite3.Connection:
+    """The memory, only to read, as whichever version it is; also from a medium that is read-only.
+
+    Raises as `open_memory` does, and InputError where there is none.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no memory {path}")
+    with _Told(path):
+        try:
+            connection = _connect_readonly(path, "mode=ro")
+            version = _version(connection, path)
+        except sqlite3.OperationalError:
+            if _has_unmerged_log(path):
+                raise
+            connection = _connect_readonly(path, "mode=ro&immutable=1")
+            version = _version(connection, path)
+        if version == 0:
+            connection.close()
+            raise InputError(f"{path} is empty: it is no memory of Rooftree's")
+        return connection
+
+
+def has_contributions(connection: sqlite3.Connection) -> bool:
+    """Whether the file is of a version that keeps contributions."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version) >= 2
+
+
+def _connect_readonly(path: Path, how: str) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.absolute()))}?{how}"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)
+
+
+def _has_unmerged_log(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The file's version, 0 for an empty file, once it is sure that it is sound and ours."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise InputError(
+            f"the memory {path} was made by a newer Rooftree (version {version}, this one reads "
+            f"{SCHEMA_VERSION}): update Rooftree, or {WITHOUT}"
+        )
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if version < 0 or (version == 0 and names) or not set().union(*_TABLES[:version]) <= names:
+        raise InputError(f"{path} is no memory of Rooftree's: choose another --memory")
+    return int(version)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file up to date, whole or not at all; another process may have done so already."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for version in range(_version(connection, path), SCHEMA_VERSION):
+            for statement in _MIGRATIONS[version]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+class _Told:
+    """Turns what SQLite and the file system say into one line that a person can act on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise MemoryUnavailable(f"cannot use the memory {self._path}: {why}") from None
+        if isinstance(error, sqlite3.OperationalError):
+            raise MemoryUnavailable(f"cannot use the memory {self._path}: {error}") from None
+        if isinstance(error, sqlite3.DatabaseError):
+            raise damaged(self._path, error) from None
+
+
+def damaged(path: Path, error: sqlite3.DatabaseError) -> InputError:
+    """What to say of a file that is no sound database."""
+    if "not a database" in str(error):
+        return InputError(f"{path} is no memory of Rooftree's: choose another --memory")
+    return InputError(
+        f"the memory {path} is damaged ({error}): put a copy back or move it away, or {WITHOUT}"
+    )
