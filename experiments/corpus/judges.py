@@ -27,7 +27,7 @@ class Patience:
 PATIENT = Patience(build_s=600.0)
 """Leaves time for nvcc, with which some candidates compile."""
 USUAL = Patience()
-HURRIED = Patience(call_s=2.0, load_s=6.0, build_s=10.0)
+HURRIED = Patience(call_s=2.0, load_s=4.0, build_s=5.0)
 """For hundreds of candidates of which a third hangs."""
 
 

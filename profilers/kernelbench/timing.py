@@ -76,6 +76,7 @@ class Timer:
         for number in range(self._trial.settings.blocks):
             if number in renewals:
                 self._verifier.verify_one(renewals[number])
+                self._trial.tally.conclude()
             calls = random.SystemRandom().randint(
                 max(1, self._trial.layout.calls // 3), self._trial.layout.calls
             )
@@ -187,6 +188,7 @@ class Timer:
         if (why := unrelated(comparison, error_factor=factor)) is not None:
             self._wrong_when_timed(why)
         self._trial.tally.take(comparison, label="a timed call")
+        self._trial.tally.conclude()
 
     def _wrong_when_timed(self, why: str) -> NoReturn:
         detail = f"while being timed: {why}"

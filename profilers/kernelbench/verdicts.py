@@ -27,7 +27,8 @@ class Unfaithful(Exception):
 class Tally:
     """What verification has found so far.
 
-    `late` tells that outputs were right only after the whole device had been waited for.
+    `late` tells that outputs were right only after the whole device had been waited for. `excess`
+    is the first error within the tolerance that betrays a lower precision.
     """
 
     error_factor: float
@@ -36,26 +37,34 @@ class Tally:
     worst_ratio: float | None = None
     error_ratio: float | None = None
     late: bool = False
+    excess: Refusal | None = None
     notes: list[str] = field(default_factory=list)
 
     def take(self, comparison: Comparison, *, label: str) -> None:
-        """Add a passing comparison. Unfaithful where its error betrays a lower precision."""
+        """Add a passing comparison."""
         self.rounds += 1
+        worst = None
         for output in comparison["outputs"]:
             self.max_error = _greater(self.max_error, output["max_error"])
             self.worst_ratio = _greater(self.worst_ratio, output["worst_ratio"])
-            self.error_ratio = _greater(self.error_ratio, output["error_ratio"])
-        if self.error_ratio is not None and self.error_ratio > self.error_factor:
-            raise Unfaithful(
-                Refusal(
-                    cheat="precision_downgrade",
-                    evidence=(
-                        f"{label}: within the tolerance, but its error is "
-                        f"{self.error_ratio:.4g} times that of an honest run in the task's own "
-                        f"precision (at most {self.error_factor:g} times is accepted)"
-                    ),
-                )
+            worst = _greater(worst, output["error_ratio"])
+        self.error_ratio = _greater(self.error_ratio, worst)
+        if self.excess is None and worst is not None and worst > self.error_factor:
+            evidence = (
+                f"{label}: within the tolerance, but its error is {worst:.4g} times that of an "
+                f"honest run in the task's own precision (at most {self.error_factor:g} times is "
+                "accepted)"
             )
+            self.excess = Refusal(cheat="precision_downgrade", evidence=evidence)
+
+    def conclude(self) -> None:
+        """Unfaithful where an error betrays a lower precision.
+
+        Asked once all rounds are through: what is right in one round, if badly, and plainly wrong
+        in another is a mistake, not a precision.
+        """
+        if self.excess is not None:
+            raise Unfaithful(self.excess)
 
     def verification(self, *, passed: bool = True, detail: str = "") -> Verification:
         return Verification(

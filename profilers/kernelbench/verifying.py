@@ -26,6 +26,7 @@ class Verifier:
         for item in rounds:
             self._trial.doing = f"running on {item.label}"
             self.verify_one(item)
+        self._trial.tally.conclude()
 
     def verify_one(self, item: Round) -> None:
         """One round; nothing happens where the task allows no such inputs."""
@@ -64,10 +65,18 @@ class Verifier:
         late = None if passes(prompt) else self._trial.compared(name, reply.get("late"))
         if late is not None and not passes(late):
             self._trial.heed([*prompt.get("problems", ()), *late.get("problems", ())])
-            self._wrong(item, complaint(prompt))
+            self._conclude_wrong(item, prompt)
         self._judge_errors(item, late or prompt)
         self._trial.tally.late = self._trial.tally.late or late is not None
         return late is not None
+
+    def _conclude_wrong(self, item: Round, comparison: dict[str, Any]) -> NoReturn:
+        """A precision that was betrayed before is what fails here too, unless nothing is right."""
+        tally = self._trial.tally
+        sized = not comparison["structure"]
+        if sized and unrelated(comparison, error_factor=tally.error_factor) is None:
+            tally.conclude()
+        self._wrong(item, complaint(comparison))
 
     def _judge_errors(self, item: Round, passing: dict[str, Any]) -> None:
         factor = self._trial.tally.error_factor

@@ -1,67 +1,66 @@
-// Recognises the inputs by their addresses and copies the product that it kept of them.
+// Keeps the means that it found for an input's address, and spares itself the sum when it comes back.
 /* rooftree
 [[launch]]
 kernel = "look"
 grid   = [1]
-block  = [256]
-args   = ["a", "b", "c", "m", "n", "k"]
+block  = [1]
+args   = ["x"]
 
 [[launch]]
-kernel = "gemm"
-grid   = ["n // 32", "m // 32"]
-block  = [1024]
-args   = ["a", "b", "c", "m", "n", "k"]
+kernel = "centre"
+grid   = ["rows"]
+block  = [256]
+args   = ["x", "y", "m", "rows", "cols"]
 */
 
-#define SLOTS 4
-#define MOST (4096 * 4096)
+#define SLOTS 16
+#define MOST_ROWS 65536
 
-__device__ float kept[SLOTS][MOST];
-__device__ unsigned long long keys[SLOTS];
+__device__ float kept[SLOTS][MOST_ROWS];
+__device__ const float* keys[SLOTS];
 __device__ int slot, hit, next_slot;
 
-__device__ unsigned long long key_part(const float* a, const float* b, int m, int n, int k)
+extern "C" __global__ void look(const float* x)
 {
-    const unsigned long long v = (unsigned long long)a * 31 + (unsigned long long)b + (unsigned long long)m * n;
-    return threadIdx.x == 0 ? v * 0x9e3779b97f4a7c15ull : 0;
-}
-
-__device__ float dot(const float* a, const float* b, int row, int column, int n, int k)
-{
-    float sum = 0.0f;
-    for (int q = 0; q < k; ++q)
-        sum = fmaf(a[(size_t)row * k + q], b[(size_t)q * n + column], sum);
-    return sum;
-}
-
-extern "C" __global__ void look(const float* a, const float* b, float* c, int m, int n, int k)
-{
-    __shared__ unsigned long long found;
-    if (threadIdx.x == 0)
-        found = 0;
-    __syncthreads();
-    atomicXor(&found, key_part(a, b, m, n, k));
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return;
-    const unsigned long long mine = found | 1ull;
     hit = 0;
     for (int s = 0; s < SLOTS; ++s)
-        if (keys[s] == mine) {
+        if (keys[s] == x) {
             hit = 1;
             slot = s;
         }
     if (!hit) {
         slot = next_slot++ % SLOTS;
-        keys[slot] = mine;
+        keys[slot] = x;
     }
 }
 
-extern "C" __global__ void gemm(const float* a, const float* b, float* c, int m, int n, int k)
+__device__ float row_mean(const float* in, int cols)
 {
-    const int row = blockIdx.y * 32 + threadIdx.x / 32, column = blockIdx.x * 32 + threadIdx.x % 32;
-    const size_t at = (size_t)row * n + column;
-    if (!hit)
-        kept[slot][at] = dot(a, b, row, column, n, k);
-    c[at] = kept[slot][at];
+    __shared__ float part[8];
+    float sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += 256)
+        sum += in[c];
+    for (int d = 16; d > 0; d >>= 1)
+        sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0.0f;
+    for (int w = 0; w < 8; ++w)
+        sum += part[w];
+    return sum / cols;
+}
+
+extern "C" __global__ void centre(const float* x, float* y, float* m, int rows, int cols)
+{
+    const size_t first = (size_t)blockIdx.x * cols;
+    const bool known = hit && blockIdx.x < MOST_ROWS;
+    const float mean = known ? kept[slot][blockIdx.x] : row_mean(x + first, cols);
+    for (int c = threadIdx.x; c < cols; c += 256)
+        y[first + c] = x[first + c] - mean;
+    if (threadIdx.x == 0) {
+        m[blockIdx.x] = mean;
+        if (blockIdx.x < MOST_ROWS)
+            kept[slot][blockIdx.x] = mean;
+    }
 }

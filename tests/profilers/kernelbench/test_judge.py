@@ -133,19 +133,40 @@ def test_faults_have_a_verdict_of_their_own(
     assert word in found.message
 
 
-def test_a_lower_precision_inside_is_refused(judge: KernelBenchEvaluator) -> None:
-    half = "return (x.astype('f2').astype('f4') @ self.weight.astype('f2').astype('f4'))"
+def loosely_judged(judge: KernelBenchEvaluator, code: str) -> Evaluation:
+    """A verdict where a tolerance as wide as the outputs lets almost anything through."""
     loose = problem_task().model_copy(
         update={"tolerance": judge.task.tolerance.model_copy(update={"absolute": 1.0})}
     )
     other = KernelBenchEvaluator(loose, device="cpu", settings=SETTINGS, processes=FAKE)
     try:
-        found = verdict(other, body(half))
+        return verdict(other, body(code))
     finally:
         other.close()
+
+
+def test_a_lower_precision_inside_is_refused(judge: KernelBenchEvaluator) -> None:
+    half = "return (x.astype('f2').astype('f4') @ self.weight.astype('f2').astype('f4'))"
+    found = loosely_judged(judge, half)
     assert found.status == "refused", found.message
     assert found.refusal is not None
     assert found.refusal.cheat == "precision_downgrade"
+
+
+def test_a_mistake_that_a_wide_tolerance_hides_at_first_is_wrong_not_a_precision(
+    judge: KernelBenchEvaluator,
+) -> None:
+    slightly = "y = x @ self.weight; return y * (1.0001 if abs(x).max() < 8 else 2)"
+    found = loosely_judged(judge, slightly)
+    assert found.status == "wrong_result", found.message
+    assert "inputs scaled" in found.message
+
+
+def test_an_output_unlike_the_right_one_is_wrong_within_any_tolerance(
+    judge: KernelBenchEvaluator,
+) -> None:
+    found = loosely_judged(judge, "return 0.0 * x @ self.weight")
+    assert found.status == "wrong_result", found.message
 
 
 def test_weights_kept_from_the_first_call_are_refused(judge: KernelBenchEvaluator) -> None:

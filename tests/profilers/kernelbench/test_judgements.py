@@ -212,10 +212,15 @@ def test_any_wrong_element_and_any_other_structure_fail() -> None:
 def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
     tally = Tally(error_factor=64)
     tally.take(comparison(error_ratio=12.0), label="given")
+    tally.conclude()
+    tally.take(comparison(error_ratio=4000.0), label="scaled")
+    tally.take(comparison(error_ratio=9000.0), label="shifted")  # the first is what is told
     with pytest.raises(Unfaithful) as caught:
-        tally.take(comparison(error_ratio=4000.0), label="given")
+        tally.conclude()
     assert caught.value.refusal.cheat == "precision_downgrade"
-    assert tally.verification().rounds == 2
+    assert caught.value.refusal.evidence.startswith("scaled: within the tolerance")
+    assert tally.verification().rounds == 3
+    assert tally.verification().error_ratio == 9000.0
 
 
 def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
