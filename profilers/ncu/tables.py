@@ -19,6 +19,9 @@ MOST_MESSAGES = 200
 MESSAGE_LENGTH = 8192
 
 SECTION, LABEL, UNIT, VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
+_RULES = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type",
+          "Estimated Speedup")  # fmt: skip
+"""Columns of the details page that are empty where a row tells of a metric."""
 _ID, _PROCESS = "ID", "Process ID"
 _NAMES = ("Kernel Name", "Demangled Name", "Function Name")
 ABOUT_LAUNCH = frozenset(
@@ -148,5 +151,13 @@ class Tables:
         index = _INDEX.fullmatch(number or "")
         if index is None or not kernel:
             return None
+        if table.details and self._contradicts_itself(record.cells, table):
+            self._damaged += 1
+            return None
         process = table.cell(record.cells, _PROCESS) or ""
         return Row(table, int(re.sub("[,.]", "", index[1])), process, kernel, record.cells)
+
+    @staticmethod
+    def _contradicts_itself(cells: Sequence[str], table: Table) -> bool:
+        """Whether it tells of a metric and of a rule at once: a cell was split or has moved."""
+        return bool(table.cell(cells, LABEL)) and any(table.cell(cells, one) for one in _RULES)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mcts.domain import Metric
@@ -218,6 +218,9 @@ def test_a_row_cut_short_keeps_what_stood_before() -> None:
 def test_junk_put_in_anywhere_never_makes_another_value(
     text: str, junk: list[tuple[int, str]]
 ) -> None:
+    # A quote and a line break can close a cell and end its row: what is left reads as a whole one.
+    put_in = "".join(what for _, what in junk)
+    assume('"' not in put_in or not {"\n", "\r"} & {*put_in})
     whole = [metrics for _, metrics in values(parse_csv(text))]
     damaged = text
     for where, what in junk:
@@ -327,6 +330,13 @@ def test_damaged_rows_are_named() -> None:
     report = parse_csv("\n".join(lines) + "\n")
     assert [kernel.metrics[m.SM].value for kernel in report.kernels] == [1, 3]
     assert report.missing[ROWS] == "1 rows of the table are damaged"
+
+
+def test_a_row_of_a_metric_and_a_rule_at_once_is_damaged() -> None:
+    """As where a value was cut in two: its rest stands in the next column, which is a rule's."""
+    report = parse_csv(DETAILS.replace('"70.96"', '"7","0.96"', 1))
+    assert report.missing[ROWS] == "1 rows of the table are damaged"
+    assert 7.0 not in [m.value for _, metrics in values(report) for m in metrics.values()]
 
 
 SWAP = str.maketrans(",.", ".,")
