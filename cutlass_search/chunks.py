@@ -1,0 +1,288 @@
+"""Files cut along their structure: what a search finds and cites.
+
+A function, a small class, an enumeration is a chunk; a large class is an outline and its members;
+what lies between (aliases, constants, one-line macros) is gathered. Files that a generator wrote
+hold hundreds of siblings that differ in their numbers: they become one chunk per family, whose
+members keep their names in the table of symbols.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from cutlass_search.heads import template_end
+from cutlass_search.structure import Declaration, clean_comment, declarations
+from cutlass_search.words import terms
+
+CHUNK_KINDS = (
+    "struct", "function", "kernel", "macro", "alias", "enum", "variable", "concept", "file", "doc"
+)  # fmt: skip
+SMALL_CLASS = 60
+"""Lines up to which a class is one chunk."""
+SMALL_MEMBER = 4
+"""Lines up to which a member stays in its class's outline."""
+LONGEST_LOOSE = 60
+GENERATED = 250_000
+"""Characters from which a file is taken for a generated one."""
+_BODIES_OF_A_FAMILY = 2
+_TITLE = 180
+_ABOUT_FILE = 3_000
+
+_LICENCE = re.compile(r"\s*/\*(?:[^*]|\*(?!/))*(?:Copyright|Redistribution)(?:[^*]|\*(?!/))*\*/")
+_FIRST_COMMENTS = re.compile(
+    r"(?:\s|#pragma once|(?P<c>/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*))*", re.DOTALL
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
+_HEADING = re.compile(r"^#{1,4} +(.+)$", re.MULTILINE)
+_NUMBERS = re.compile(r"\d+")
+
+
+class Chunk(NamedTuple):
+    """Lines count from 1 and include the comment above. `names`, `about` and `code` are the words
+    it is found by: what it defines, what is said of it, and what it uses."""
+
+    kind: str
+    name: str
+    line: int
+    last: int
+    title: str
+    note: str
+    names: str
+    about: str
+    code: str
+
+
+class Symbol(NamedTuple):
+    """A definition (`body`) or forward declaration; `special` is what it specialises, if any."""
+
+    name: str
+    qualified: str
+    kind: str
+    line: int
+    last: int
+    body: bool
+    special: bool
+    title: str
+    note: str
+
+
+class Cut(NamedTuple):
+    """A file as the index keeps it."""
+
+    path: str
+    lines: int
+    chunks: list[Chunk]
+    symbols: list[Symbol]
+
+
+def cut(path: str, text: str) -> Cut:
+    """`text`, the file at `path`, as chunks and symbols."""
+    if path.endswith((".md", ".rst")):
+        return _document(path, text)
+    return _Cutter(path, text).cut()
+
+
+class _Cutter:
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._text = path, text
+        licence = _LICENCE.match(text)
+        self._start = licence.end() if licence else 0
+        self._lines = _Lines(text)
+        self._chunks: list[Chunk] = []
+        self._symbols: list[Symbol] = []
+        self._loose: list[Declaration] = []
+
+    def cut(self) -> Cut:
+        generated = len(self._text) > GENERATED
+        found = declarations(self._text, start=self._start, members=not generated)
+        self._file(found)
+        if generated:
+            self._families(found)
+        else:
+            for one in found:
+                self._place(one)
+            self._flush()
+        return Cut(self._path, self._lines.count, self._chunks, self._symbols)
+
+    def _place(self, one: Declaration) -> None:
+        if not self._is_loose(one):
+            self._flush()
+            self._chunk(one)
+            return
+        self._symbol(one)
+        lines = self._lines
+        if self._loose and lines.at(one.end) - lines.at(self._loose[0].start) > LONGEST_LOOSE:
+            self._flush()
+        self._loose.append(one)
+
+    def _is_loose(self, one: Declaration) -> bool:
+        if one.kind in ("alias", "variable") or not one.body:
+            return True
+        return one.kind == "macro" and "\n" not in self._text[one.head : one.end]
+
+    def _flush(self) -> None:
+        loose, self._loose = self._loose, []
+        if loose:
+            kind = loose[0].kind if len({one.kind for one in loose}) == 1 else "alias"
+            self._add(kind, loose[0], loose, self._text[loose[0].start : loose[-1].end])
+
+    def _chunk(self, one: Declaration) -> None:
+        self._symbol(one)
+        lines = self._lines.at(one.end) - self._lines.at(one.head)
+        text = self._text[one.head : one.end]
+        if one.kind != "struct" or lines <= SMALL_CLASS:
+            self._add(one.kind, one, [one, *self._inner(one)], text)
+            return
+        apart = []
+        for member in one.members:
+            size = self._lines.at(member.end) - self._lines.at(member.head)
+            if member.body and size > SMALL_MEMBER and member.kind in ("function", "struct"):
+                apart.append(member)
+        rest, at = [], one.head
+        for member in apart:
+            rest.append(self._text[at : member.start])
+            at = max(at, member.end)
+        rest.append(self._text[at : one.end])
+        near = [member for member in one.members if member not in apart]
+        for member in near:
+            self._symbol(member)
+        self._add(one.kind, one, [one, *one.members], "".join(rest))
+        for member in apart:
+            self._chunk(member)
+
+    def _inner(self, one: Declaration) -> list[Declaration]:
+        found = []
+        for member in one.members:
+            self._symbol(member)
+            found += [member, *self._inner(member)]
+        return found
+
+    def _families(self, found: list[Declaration]) -> None:
+        families: dict[tuple[str, str, str], list[Declaration]] = {}
+        for one in found:
+            key = (one.kind, one.scope, _NUMBERS.sub("0", one.name))
+            families.setdefault(key, []).append(one)
+            self._symbol(one)
+        for kin in families.values():
+            text = " ".join(
+                self._text[one.head : one.end] for one in kin[:_BODIES_OF_A_FAMILY]
+            ) + " ".join(self._title(one) for one in kin)
+            self._add(kin[0].kind, kin[0], kin, text, kin=len(kin))
+
+    def _file(self, found: list[Declaration]) -> None:
+        first = _FIRST_COMMENTS.match(self._text, self._start)
+        said = _COMMENT.findall(first.group())[:40] if first else []
+        about = clean_comment(said)[:_ABOUT_FILE].replace("\\file", "").replace("\\brief", "")
+        names = dict.fromkeys(one.name for one in found if one.body and one.kind != "variable")
+        title = next((line.strip() for line in about.splitlines() if line.strip()), "")
+        self._chunks.append(
+            Chunk(
+                kind="file", name=self._path.rsplit("/", 1)[-1], line=1, last=self._lines.count,
+                title=title[:_TITLE], note="",
+                names=_text(terms(self._path.rsplit("/", 1)[-1])),
+                about=_text(terms(f"{self._path} {about}")),
+                code=_text(terms(" ".join(names))),
+            )
+        )  # fmt: skip
+
+    def _add(
+        self, kind: str, one: Declaration, holds: Iterable[Declaration], text: str, *, kin: int = 1
+    ) -> None:
+        holds = list(holds)
+        end = one.end if kin > 1 else max(one.end, max(each.end for each in holds))
+        names = " ".join(each.name + " " + " ".join(each.enumerators) for each in holds)
+        title = self._title(one) + (f" (and {kin - 1} like it)" if kin > 1 else "")
+        self._chunks.append(
+            Chunk(
+                kind=kind, name=one.qualified,
+                line=self._lines.at(one.start), last=self._lines.at(end),
+                title=title, note=_note(one.note),
+                names=_text(terms(names)),
+                about=_text(terms(f"{self._path} {one.scope} {one.comment}")),
+                code=_text(terms(text)),
+            )
+        )  # fmt: skip
+
+    def _symbol(self, one: Declaration) -> None:
+        title = self._title(one)
+        line, last = self._lines.at(one.head), self._lines.at(one.end)
+        note = _note(one.note)
+        self._symbols.append(
+            Symbol(
+                one.name, one.qualified, one.kind, line, last, one.body, one.special, title, note
+            )
+        )
+        for name in one.enumerators:
+            self._symbols.append(
+                Symbol(name, f"{one.qualified}::{name}", "enumerator", line, last, True, False,
+                       title, "")
+            )  # fmt: skip
+
+    def _title(self, one: Declaration) -> str:
+        """The head in one line, cut at the body."""
+        head = self._text[one.head : min(one.end, one.head + 3_000)]
+        if one.kind == "macro":
+            head = head.partition("\n")[0].rstrip(" \\")
+        elif one.kind not in ("alias", "variable"):
+            brace = head.find("{")
+            while brace > 0 and head.count("(", 0, brace) > head.count(")", 0, brace):
+                brace = head.find("{", brace + 1)
+            head = head[:brace] if brace > 0 else head
+        if "/" in head:
+            head = _COMMENT.sub(" ", head)
+        head = " ".join(head.split())
+        if len(head) > _TITLE and head.startswith("template"):
+            head = f"template <...> {head[template_end(head) :].lstrip()}"
+        return head[:_TITLE]
+
+
+class _Lines:
+    """Line numbers of offsets; quick where they are asked for in about their order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at, self._line = 0, 1
+        self.count = text.count("\n") + (not text.endswith("\n"))
+
+    def at(self, offset: int) -> int:
+        """The line, from 1, of the character before `offset` or at it for a line's first."""
+        if offset >= self._at:
+            self._line += self._text.count("\n", self._at, offset)
+        else:
+            self._line -= self._text.count("\n", offset, self._at)
+        self._at = offset
+        return self._line
+
+
+def _document(path: str, text: str) -> Cut:
+    """A text with headings: one chunk per section."""
+    lines = _Lines(text)
+    heads = list(_HEADING.finditer(text))
+    chunks = []
+    bounds = [0, *(head.start() for head in heads if head.start() > 0), len(text)]
+    for start, end in pairwise(bounds):
+        section = text[start:end]
+        if not section.strip():
+            continue
+        title = section.lstrip().splitlines()[0].strip("# ").strip()[:_TITLE]
+        line = lines.at(start)
+        chunks.append(
+            Chunk(
+                kind="doc", name=title, line=line, last=max(line, lines.at(end) - 1), title=title,
+                note="", names=_text(terms(title)), about=_text(terms(path)),
+                code=_text(terms(section)),
+            )
+        )  # fmt: skip
+    return Cut(path, lines.count, chunks, [])
+
+
+def _note(comment: str) -> str:
+    """A comment in one line."""
+    return " ".join(comment.split())
+
+
+def _text(words: set[str]) -> str:
+    return " ".join(words)

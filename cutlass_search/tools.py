@@ -1,0 +1,103 @@
+"""The look-ups that a model is given: five functions, each capped and each citing path and line.
+
+They answer with values; `text` writes those as a model or a person reads them. What cannot be
+answered is an InputError, whose one line says what to ask instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from cutlass_search.concepts import Concept, concepts, named, stems
+from cutlass_search.index import Index
+from cutlass_search.reading import Passage, inside, read_passage
+from cutlass_search.searching import Hit, find
+from cutlass_search.symbols import Definition, Use, definitions, using
+from mcts.errors import InputError
+
+MOST_RESULTS = 10
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(Generic[T]):
+    """What was found for `asked`, at most MOST_RESULTS; `total` counts what there is."""
+
+    asked: str
+    results: tuple[T, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A concept in this tree: where it is defined, and what uses it."""
+
+    concept: Concept
+    entries: tuple[Definition, ...]
+    examples: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def search(
+    index: Index, query: str, kind: str | None = None, path: str | None = None
+) -> Found[Hit]:
+    """Places that answer `query`, words or identifiers; only of `kind`, only under `path`."""
+    hits = find(index, query, kind=kind, path=path, most=MOST_RESULTS)
+    return Found(asked=query, results=tuple(hits), total=len(hits))
+
+
+def read(index: Index, path: str, lines: str | None = None) -> Passage:
+    """Lines of a file of the tree, as ``120-180``; its start without."""
+    return read_passage(index.corpus.root, path, lines)
+
+
+def definition(index: Index, symbol: str) -> Found[Definition]:
+    """Where `symbol` is defined, with or without its scope."""
+    found = definitions(index, symbol)
+    return Found(asked=symbol, results=tuple(found[:MOST_RESULTS]), total=len(found))
+
+
+def uses(index: Index, symbol: str) -> Found[Use]:
+    """Where `symbol` is used, examples first."""
+    found = using(index, symbol)
+    return Found(asked=symbol, results=tuple(found[:MOST_RESULTS]), total=len(found))
+
+
+def example_for(index: Index, concept: str) -> Shown:
+    """Entry points and an example for a concept of the curated map, such as *TMA load*."""
+    one = _named(concept)
+    entries, missing = [], []
+    for entry in one.entries:
+        found = _in(index, entry.path, entry.symbol)
+        if found is None:
+            missing.append(f"{entry.path}#{entry.symbol}")
+        else:
+            entries.append(found)
+    root = index.corpus.root
+    examples = tuple(path for path in one.examples if inside(root, path).is_file())
+    missing += [path for path in one.examples if path not in examples]
+    return Shown(concept=one, entries=tuple(entries), examples=examples, missing=tuple(missing))
+
+
+def _in(index: Index, path: str, symbol: str) -> Definition | None:
+    """The definition in `path`, else the first one anywhere; None where there is none."""
+    try:
+        found = definitions(index, symbol)
+    except InputError:
+        return None
+    return next((one for one in found if one.path == path and one.body), found[0])
+
+
+def _named(text: str) -> Concept:
+    matching = named(text[:400])
+    if matching:
+        return matching[0][0]
+    wanted = stems(text[:400])
+    near = max(concepts(), key=lambda one: max(len(wanted & phrase) for phrase in one.phrases))
+    every = ", ".join(one.name for one in concepts())
+    if any(wanted & phrase for phrase in near.phrases):
+        raise InputError(
+            f"no concept {text[:60]!r}; did you mean {near.name!r}? There are: {every}"
+        )
+    raise InputError(f"no concept {text[:60]!r}; there are: {every}")
