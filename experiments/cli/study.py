@@ -32,13 +32,23 @@ def study(
 
 
 def compare(
-    folder: Annotated[Path, typer.Argument(help="A study's folder.", metavar="STUDY")],
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            help="A study's folder; or run folders, each as it is or as LABEL=RUN.",
+            metavar="STUDY|RUN",
+        ),
+    ],
     reference: Annotated[
-        str | None, typer.Option(help="The arm to compare with; default: the study's own.")
+        str | None,
+        typer.Option(help="The arm to compare with; default: the study's own, or the first run's."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The page of runs; default: compare.html.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what a study found: paired tests, intervals, anytime curves."""
+    """Say what a study found, or how runs compare: final speedups, cost, wins, anytime curves."""
     from experiments.commands.compare import compare as show
 
-    show(folder, reference=reference, as_json=json)
+    show(folders, reference=reference, out=out, as_json=json)

@@ -1,24 +1,67 @@
-"""`compare`: what a study found, as tables, files and a page."""
+"""`compare`: what a study found, or runs beside each other, as tables, files and a page."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.commands.tables import print_table
+from experiments.commands.tables import print_table, width
+from experiments.comparing_runs import curves as run_curves
+from experiments.comparing_runs import page as run_page
+from experiments.comparing_runs import rows
+from experiments.comparing_runs.comparing import compare_runs
+from experiments.comparing_runs.runs import is_study, read_runs
+from experiments.journal import DATABASE
 from experiments.studies.comparing import compare as find
 from experiments.studies.curves import charts
 from experiments.studies.folder import StudyFolder
 from experiments.studies.page import explanation, page
 from experiments.studies.tables import as_csv, contest_tables, standing_table
+from mcts.errors import InputError
+
+PAGE = "compare.html"
 
 
-def compare(path: Path, *, reference: str | None, as_json: bool) -> None:
-    """Write compare.csv, compare.json and compare.html into the study's folder, and print.
+def compare(
+    given: Sequence[str], *, reference: str | None, out: Path | None, as_json: bool
+) -> None:
+    """Compare a study, where one folder of one is given, else runs.
 
-    Raises InputError where the folder holds no study or nothing can be paired yet.
+    Raises InputError where a folder holds neither, or the two are mixed.
     """
+    folders = [Path(item) for item in given]
+    if len(folders) == 1 and (is_study(folders[0]) or _is_no_run(folders[0])):
+        if out is not None:
+            raise InputError("-o is for runs: a study's files are written into its own folder")
+        _compare_study(folders[0], reference=reference, as_json=as_json)
+    else:
+        _compare_runs(given, reference=reference, out=out or Path(PAGE), as_json=as_json)
+
+
+def _is_no_run(folder: Path) -> bool:
+    """A folder that is not a run's either: the study's reader says what is missing."""
+    return folder.is_dir() and not (folder / DATABASE).is_file()
+
+
+def _compare_runs(given: Sequence[str], *, reference: str | None, out: Path, as_json: bool) -> None:
+    """Print the tables and write the page."""
+    found = compare_runs(read_runs(given), reference=reference)
+    drawn = run_curves.charts(found)
+    out.write_text(run_page.page(found, drawn), encoding="utf-8")
+    if as_json:
+        print(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
+        return
+    for table in rows.run_tables(found, width=width()):
+        print_table(table)
+    print(rows.explanation(found))
+    _warn(found.warnings)
+    print(f"written: {out}")
+
+
+def _compare_study(path: Path, *, reference: str | None, as_json: bool) -> None:
+    """Write compare.csv, compare.json and compare.html into the study's folder, and print."""
     folder = StudyFolder(path)
     plan, lines = folder.plan(), tuple(folder.lines())
     found = find(plan, lines, reference=reference)
@@ -42,6 +85,10 @@ def compare(path: Path, *, reference: str | None, as_json: bool) -> None:
         print_table(table)
     print(explanation(found))
     print_table(standing_table(found))
-    for words in found.warnings:
-        print(f"warning: {words}", file=sys.stderr)
+    _warn(found.warnings)
     print("written: " + ", ".join(map(str, files)))
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for words in warnings:
+        print(f"warning: {words}", file=sys.stderr)

@@ -1,0 +1,42 @@
+"""`explain`, `export`: what a run hands over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli.options import Json, Run
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program, in the order in which help lists them."""
+    for command in (explain, export):
+        app.command()(command)
+
+
+def explain(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write it to FILE.md instead.")
+    ] = None,
+) -> None:
+    """Say why the best kernel is faster: Markdown for a pull request, from evidence alone."""
+    from experiments.commands.explain import explain as show
+
+    show(run, out=out)
+
+
+def export(
+    run: Run,
+    folder: Annotated[Path, typer.Argument(help="The folder to write.", metavar="DIR")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier export in that folder.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write the best kernel as source, ModelNew, header and patch, with what reproduces it."""
+    from experiments.commands.export import export as write
+
+    write(run, folder, force=force, as_json=json)

@@ -1,0 +1,1 @@
+"""Runs beside each other: what each found, after how many evaluations, for how much."""

@@ -1,0 +1,116 @@
+"""A run's best kernel with all that its deliverables are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from codegen.plan_text import plan_of, with_defaults
+from experiments import summary
+from experiments.config import RunConfig
+from experiments.journal import read_events
+from experiments.rundir import RunFolder
+from experiments.taskfiles import TaskSource
+from mcts.domain import Candidate, KernelTask, LaunchPlan, Scalar, Timing
+from mcts.errors import InputError
+from mcts.ports import Event
+from mcts.record import NodeRecord, Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """A run and the task as it was when the run began; `source` has the task's own files."""
+
+    run_dir: Path
+    config: RunConfig
+    source: TaskSource
+    events: tuple[Event, ...]
+    facts: summary.RunFacts
+    result: Result
+
+    @property
+    def task(self) -> KernelTask:
+        return self.source.task
+
+    @property
+    def best(self) -> NodeRecord:
+        return self.result.best
+
+    @property
+    def candidate(self) -> Candidate:
+        assert self.best.candidate is not None, "the best is a candidate"
+        return self.best.candidate
+
+    @property
+    def timing(self) -> Timing:
+        return summary.timing_of(self.best)
+
+    @cached_property
+    def plan(self) -> LaunchPlan:
+        """The best kernel's launch plan. InputError where it has none, as PyTorch code has not."""
+        return plan_of(self.candidate.source)
+
+    @cached_property
+    def tunables(self) -> dict[str, Scalar]:
+        """The value of every tunable of the plan."""
+        return {**self.plan.space.default(), **self.candidate.tunables}
+
+    @cached_property
+    def kernel(self) -> str:
+        """The best kernel's source; its plan's defaults are the best values, where that can be."""
+        if self.task.dialect != "cuda":
+            return self.candidate.source
+        return with_defaults(self.candidate.source, self.tunables)
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """``NAME=VALUE`` of all tunables where the plan's defaults could not be edited."""
+        if self.task.dialect == "cuda" and plan_of(self.kernel).space.default() == self.tunables:
+            return ()
+        return tuple(f"{name}={value}" for name, value in self.candidate.tunables.items())
+
+    @property
+    def found(self) -> str:
+        """``13.91x (95 % interval 13.85 to 14.00) over the baseline on NVIDIA H200``"""
+        timing = self.timing
+        over = "the baseline" if timing.baseline == "baseline" else timing.baseline
+        return (
+            f"{timing.speedup:.2f}x (95 % interval {timing.speedup_low:.2f} to "
+            f"{timing.speedup_high:.2f}) over {over} on {self.facts.hardware}"
+        )
+
+
+def read_delivery(run_dir: Path) -> Delivery:
+    """Read a run, also one that is going on or crashed.
+
+    InputError where the folder is no run, or nothing of it was measured yet.
+    """
+    events = read_events(run_dir)
+    folder = RunFolder(run_dir)
+    config = folder.config
+    try:
+        facts, result = summary.facts_of(events), summary.result_of(events)
+    except InputError as error:
+        raise InputError(f"{run_dir}: {error}") from None
+    verdict = result.best.verdict
+    if result.best.candidate is None or verdict is None or verdict.timing is None:
+        raise InputError(f"{run_dir}: its baseline was not measured: there is nothing to hand over")
+    return Delivery(
+        run_dir=run_dir,
+        config=config,
+        source=_source(folder, config),
+        events=events,
+        facts=facts,
+        result=result,
+    )
+
+
+def _source(folder: RunFolder, config: RunConfig) -> TaskSource:
+    """The task; a recording that has moved away since is missed only where it is the whole task."""
+    try:
+        return folder.task(config)
+    except InputError:
+        if config.recording is None:
+            raise
+        return folder.task(config.model_copy(update={"recording": None}))

@@ -1,0 +1,197 @@
+"""A whole run as one JSON document with a schema: what `run.json` holds.
+
+The nouns here are the schema: `schema()` is made from them, and a document is one of them. Times
+are in microseconds, energy in millijoules per call, money in US dollars; null is what is not known.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from experiments.config import RunConfig
+from experiments.deliverables.best import Delivery
+from experiments.spending_text import spending_json
+from mcts.domain import (
+    Attribution,
+    Candidate,
+    Evaluation,
+    Guidance,
+    KernelTask,
+    Noun,
+)
+from mcts.objective import Objective
+from mcts.record import NodeKind, NodeRecord
+from mcts.spending import Spending
+
+
+class SpentDocument(Noun):
+    """What was spent. `gpu_s`: seconds of judging, null for a replay; `unpriced` and `uncounted`
+    say of how many of the `replies` cost and tokens are not in the sums.
+    """
+
+    cost_usd: float | None
+    tokens: int | None
+    gpu_s: float | None
+    replies: int
+    unpriced: int
+    uncounted: int
+
+    @classmethod
+    def of(cls, spending: Spending, *, replayed: bool) -> SpentDocument:
+        return cls(**spending_json(spending, replayed=replayed))
+
+
+class BranchDocument(Noun):
+    """A candidate of the same proposal that lost to the node, with its evaluation if it had one."""
+
+    candidate: Candidate
+    evaluation: Evaluation | None
+
+
+class NodeDocument(Noun):
+    """One node of the tree. The first, number 0 and without a parent, is the baseline.
+
+    kind: `measured`; `failed`, its evaluation says how; `rejected`, there was no candidate to
+    evaluate, `reason` says why; `duplicate` of the node `duplicate_of`.
+    evaluation: as the search saw it. confirmed: a finalist measured once more; it counts.
+    value: mean reward of the subtree; reward: the node's own; prior, visits: as the search has it.
+    guidance: what the tools said of its profile. usage: what its proposer reported of the reply.
+    restarted: it was a branch of an earlier proposal. on_best_path: it leads to the best.
+    """
+
+    id: int = Field(ge=0)
+    parent: int | None
+    kind: NodeKind
+    on_best_path: bool
+    candidate: Candidate | None
+    evaluation: Evaluation | None
+    confirmed: Evaluation | None
+    guidance: Guidance | None
+    attributions: tuple[Attribution, ...]
+    branches: tuple[BranchDocument, ...]
+    reward: float
+    prior: float
+    visits: int
+    value: float
+    reason: str
+    duplicate_of: int | None
+    restarted: bool
+    usage: dict[str, Any]
+    spent: SpentDocument
+
+
+class TotalsDocument(Noun):
+    """The run's sums. `evaluations` are trials told, `unique` distinct candidates evaluated,
+    `failed` trials without a result, `seconds` of wall clock over all sessions.
+    """
+
+    evaluations: int
+    unique: int
+    failed: int
+    seconds: float
+    stop_reason: str
+    tree_digest: str
+    spent: SpentDocument
+
+
+class RunDocument(Noun):
+    """A whole run: what was asked, by whom it was answered, and every node of the tree.
+
+    best: the node to hand back. hardware: what measured the run; it says so where that was a
+    recording. config: without what names a place on the machine of the run.
+    """
+
+    format: Literal["rooftree.run"] = "rooftree.run"
+    version: Literal[1] = 1
+    task: KernelTask
+    hardware: str
+    evaluator: str
+    proposer: str
+    seed: int
+    objective: Objective
+    config: RunConfig
+    totals: TotalsDocument
+    best: int
+    nodes: tuple[NodeDocument, ...]
+
+
+def run_document(delivery: Delivery) -> RunDocument:
+    """The document of a run, also of one that is going on."""
+    result, facts = delivery.result, delivery.facts
+    path = {node.id for node in result.path_to(result.best)}
+    spent = SpentDocument.of(result.spending, replayed=facts.replayed)
+    return RunDocument(
+        task=delivery.task,
+        hardware=facts.hardware,
+        evaluator=facts.evaluator,
+        proposer=facts.proposer,
+        seed=facts.seed,
+        objective=result.objective,
+        config=_without_places(delivery.config),
+        totals=TotalsDocument(
+            evaluations=result.evaluations,
+            unique=result.unique,
+            failed=result.failed,
+            seconds=result.seconds,
+            stop_reason=result.stop_reason,
+            tree_digest=result.tree_digest,
+            spent=spent,
+        ),
+        best=result.best.id,
+        nodes=tuple(_node(delivery, node, node.id in path) for node in result.nodes),
+    )
+
+
+def _without_places(config: RunConfig) -> RunConfig:
+    """The configuration with names for paths, and without the address of a model's server."""
+    recording = config.recording
+    if recording is not None:
+        recording = recording.model_copy(update={"path": Path(recording.path).name})
+    return config.model_copy(
+        update={
+            "task": Path(config.task).name,
+            "memory": None,
+            "api_base": None,
+            "recording": recording,
+        }
+    )
+
+
+def _node(delivery: Delivery, node: NodeRecord, on_best_path: bool) -> NodeDocument:
+    tried = delivery.facts.branches.get(node.id, ())
+    return NodeDocument(
+        id=node.id,
+        parent=node.parent,
+        kind=node.kind,
+        on_best_path=on_best_path,
+        candidate=node.candidate,
+        evaluation=node.evaluation,
+        confirmed=node.confirmed,
+        guidance=node.guidance,
+        attributions=node.attributions,
+        branches=tuple(
+            BranchDocument(candidate=one.candidate, evaluation=one.evaluation) for one in tried
+        ),
+        reward=node.reward,
+        prior=node.prior,
+        visits=node.visits,
+        value=node.value,
+        reason=node.reason,
+        duplicate_of=node.duplicate_of,
+        restarted=node.restarted,
+        usage=dict(node.usage),
+        spent=SpentDocument.of(node.spending, replayed=delivery.facts.replayed),
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of `run.json` (draft 2020-12)."""
+    found = RunDocument.model_json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:rooftree.run:1",
+        **found,
+    }

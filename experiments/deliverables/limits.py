@@ -1,0 +1,70 @@
+"""What limits a node by its roofline, and how far it is from what the hardware allows."""
+
+from __future__ import annotations
+
+from experiments.deliverables.markdown import code, codes, plain
+from mcts.domain import Profile, Roofline
+from mcts.record import NodeRecord
+
+_AT_THE_FLOOR = 1.02
+_FINDINGS = 3
+
+
+def profile_of(node: NodeRecord) -> Profile | None:
+    """The node's profile, where it has kernels with counters."""
+    profile = node.evaluation.profile if node.evaluation else None
+    return profile if profile and any(kernel.metrics for kernel in profile.kernels) else None
+
+
+def roofline_of(node: NodeRecord) -> Roofline | None:
+    """Where the node stands under its roofline; None where nobody looked."""
+    if node.guidance is not None and node.guidance.roofline is not None:
+        return node.guidance.roofline
+    profile = node.evaluation.profile if node.evaluation else None
+    return profile.roofline if profile else None
+
+
+def limited_by(node: NodeRecord) -> str:
+    """``memory (DRAM)``; empty where it is not known."""
+    roofline = roofline_of(node)
+    if roofline is None or roofline.bound == "unknown":
+        return ""
+    return f"{roofline.bound} ({roofline.level})" if roofline.level else roofline.bound
+
+
+def limits_text(best: NodeRecord) -> str:
+    """Class, floor, and what the tools still see."""
+    roofline = roofline_of(best)
+    if roofline is None:
+        return "The best kernel was not profiled: what is left to gain is not known."
+    bound = limited_by(best)
+    words = f"Limited by {plain(bound)}" if bound else "What limits it is not known"
+    paragraph = (
+        f"{words} (confidence {100 * roofline.confidence:.0f} %). {plain(roofline.reason)} "
+        f"{_floor_words(best, roofline)}"
+    )
+    findings = (best.guidance.findings if best.guidance else ())[:_FINDINGS]
+    seen = [
+        f"- {code(finding.tool)} still sees {codes(map(str, finding.evidence))}"
+        for finding in findings
+    ]
+    return "\n".join([paragraph, *([""] if seen else []), *seen])
+
+
+def _floor_words(best: NodeRecord, roofline: Roofline) -> str:
+    """The time against the roofline's floor."""
+    timing = best.verdict.timing if best.verdict else None
+    floor = roofline.speed_of_light_us
+    if floor is None or timing is None:
+        return "The task declares no least work, or the ceilings are not known: there is no floor."
+    time_us = timing.heaviest.median_us
+    share = f"{time_us:,.2f} us against a floor of {floor:,.2f} us"
+    if time_us <= _AT_THE_FLOOR * floor:
+        return (
+            f"It is at the floor that the task's least work sets over this GPU's measured ceilings "
+            f"({share}): by this model nothing is left."
+        )
+    return (
+        f"By the task's least work over this GPU's measured ceilings, at most "
+        f"{time_us / floor:.2f}x is left ({share})."
+    )

@@ -1,0 +1,108 @@
+"""Writes a run's deliverables into a folder, each whole or, with the reason, not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from experiments.deliverables.best import Delivery
+from experiments.deliverables.document import run_document, schema
+from experiments.deliverables.explaining import explanation
+from experiments.deliverables.guide import guide
+from experiments.deliverables.header import header
+from experiments.deliverables.model_new import model_new
+from experiments.deliverables.naming import identifiers
+from experiments.deliverables.patching import source_patch
+from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
+from mcts.errors import InputError
+
+README = "README.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files of an export in their order, and why others are not there."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def deliverables(delivery: Delivery) -> Written:
+    """The text of every file by its name, and what this run cannot have."""
+    written = Written()
+    kernel = kernel_file(delivery)
+    _add(written, kernel, lambda: _source(delivery))
+    _add(written, "model_new.py", lambda: model_new(delivery))
+    _add(written, f"{_stem(delivery)}.cuh", lambda: header(delivery))
+    _add(written, "change.patch", lambda: _patch(delivery))
+    try:
+        files = task_files(delivery)
+    except InputError as error:
+        written.left_out[SCRIPT] = str(error)
+    else:
+        written.files[SCRIPT] = script()
+        written.files[EXPECTED] = expected(delivery, kernel)
+        written.files.update(files)
+    written.files["why.md"] = explanation(delivery)
+    document = run_document(delivery).model_dump_json(indent=1)
+    written.files["run.json"] = document + "\n"
+    written.files["run.schema.json"] = json.dumps(schema(), indent=1) + "\n"
+    written.files[README] = guide(delivery, written.files, written.left_out)
+    return written
+
+
+def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
+    """Write the files into `folder`.
+
+    InputError where it is a file, or is not empty and `force` is not given; with it, files of the
+    same names are replaced and others stay.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a new folder")
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise InputError(f"{folder} is not empty: name a new folder, or give --force")
+    paths = []
+    for name, text in written.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+        if name == SCRIPT:
+            path.chmod(0o755)
+        paths.append(path)
+    return paths
+
+
+def kernel_file(delivery: Delivery) -> str:
+    """What the best kernel's own file is called."""
+    return "kernel.py" if delivery.task.dialect == "kernelbench" else "kernel.cu"
+
+
+def _stem(delivery: Delivery) -> str:
+    return identifiers([delivery.task.name])[delivery.task.name]
+
+
+def _add(written: Written, name: str, make: Callable[[], str]) -> None:
+    try:
+        written.files[name] = make()
+    except InputError as error:
+        written.left_out[name] = str(error)
+
+
+def _source(delivery: Delivery) -> str:
+    if not delivery.kernel:
+        raise InputError("the task is a recording: its variants have values, but no source")
+    return delivery.kernel
+
+
+def _patch(delivery: Delivery) -> str:
+    if delivery.task.dialect != "cuda":
+        raise InputError(
+            f"a patch is made for kernels with a launch plan, not for dialect "
+            f"{delivery.task.dialect}"
+        )
+    patch = source_patch(delivery)
+    if not patch:
+        raise InputError("the best kernel's source is the one that the run began with")
+    return patch

@@ -1,0 +1,244 @@
+"""`rooftree explain`: what it says is in the journal, and what is not there it does not say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.deliverables import markdown
+from experiments.deliverables.best import Delivery, read_delivery
+from experiments.deliverables.deltas import Delta, deltas
+from experiments.deliverables.explaining import explanation
+from mcts.domain import (
+    Attribution,
+    Energy,
+    Evaluation,
+    KernelProfile,
+    Metric,
+    Profile,
+    ShapeTiming,
+)
+from mcts.domain import metrics as m
+from mcts.record import NodeRecord
+
+
+@pytest.fixture(scope="module")
+def delivery(tmp_path_factory: pytest.TempPathFactory) -> Delivery:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    words = ["optimize", "row_softmax", "--evaluator", "replay", "--seed", "1", "--out", str(out)]
+    done = CliRunner().invoke(app, [*words, "--evaluations", "40"])
+    assert done.exit_code == 0, done.output
+    return read_delivery(out)
+
+
+def section(text: str, title: str) -> str:
+    """The text under a heading; empty where there is no such heading."""
+    found = re.search(rf"^## {re.escape(title)}\n\n(.*?)(?=\n## |\Z)", text, re.M | re.S)
+    return found[1] if found else ""
+
+
+def with_best(delivery: Delivery, **changes: object) -> Delivery:
+    """The same run, its best node changed."""
+    best = delivery.best
+
+    def changed(node: NodeRecord) -> NodeRecord:
+        return replace(node, **changes) if node.id == best.id else node  # type: ignore[arg-type]
+
+    nodes = tuple(map(changed, delivery.result.nodes))
+    confirmed = dict(delivery.result.confirmed)
+    if isinstance(again := changes.get("confirmed"), Evaluation):
+        confirmed[again.candidate_id] = again
+    return replace(delivery, result=replace(delivery.result, nodes=nodes, confirmed=confirmed))
+
+
+def test_the_headline_is_the_confirmed_measurement(delivery: Delivery) -> None:
+    text, timing = explanation(delivery), delivery.timing
+    head = text.partition("## ")[0]
+    assert head.startswith(f"# row_softmax: {timing.speedup:.2f}x faster")
+    assert f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" in head
+    assert f"{timing.median_us:,.2f} us per call instead of {timing.baseline_us:,.2f} us" in head
+    assert f"{delivery.best.speedup:.2f}x while searching" in head
+
+
+def test_every_step_of_the_way_is_there(delivery: Delivery) -> None:
+    lines = section(explanation(delivery), "The way there").splitlines()
+    rows = [line for line in lines if line.startswith("|")][2:]
+    path = delivery.result.path_to(delivery.best)
+    assert [int(row.split("|")[1]) for row in rows] == [node.id for node in path]
+    for row, node in zip(rows, path, strict=False):
+        if node.speedup is not None:
+            assert f"{node.speedup:.2f}x" in row
+
+
+def test_every_number_of_the_hardware_table_is_in_the_profiles(delivery: Delivery) -> None:
+    text = section(explanation(delivery), "What the hardware did")
+    before = delivery.result.baseline.evaluation
+    after = delivery.best.evaluation
+    assert before and before.profile and after
+    if after.profile is None or not after.profile.kernels:
+        assert "The best itself was not profiled" in text
+        return
+    traffic = [
+        sum(
+            kernel.metrics[name].value
+            for kernel in profile.kernels
+            for name in (m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES)
+        )
+        for profile in (before.profile, after.profile)
+    ]
+    row = next(line for line in text.splitlines() if line.startswith("| DRAM traffic"))
+    for value in traffic:
+        assert f"{value / 1e6:,.0f} MB" in row
+
+
+def test_methods_are_claimed_until_they_are_weighed(delivery: Delivery) -> None:
+    title = "Which methods it owes this to"
+    text = section(explanation(delivery), title)
+    assert "Claimed along the way" in text and "is not known" in text
+    assert "effective" not in text
+    claimed = delivery.candidate.methods[0]
+    found = (
+        Attribution(
+            candidate_id=delivery.candidate.id, method=claimed, worth="effective", gain=0.25,
+            gain_low=0.24, gain_high=0.26, tunables=("VEC",), realised=True,
+        ),
+        Attribution(
+            candidate_id=delivery.candidate.id, method="compute.fast_math", worth="ineffective",
+            gain=0.0, gain_low=-0.01, gain_high=0.01, tunables=("FAST",),
+        ),
+    )  # fmt: skip
+    text = section(explanation(with_best(delivery, attributions=found)), title)
+    assert re.search(rf"`{re.escape(claimed)}` \| effective \| \+25\.0 %", text)
+    assert re.search(r"`compute\.fast_math` \| ineffective \|", text)
+    assert "Claimed, and not weighed" in text
+    assert f"Effective: `{claimed}`. Ineffective: `compute.fast_math`." in text
+
+
+def test_what_was_not_measured_is_said_and_nothing_else(delivery: Delivery) -> None:
+    def bare(node: NodeRecord) -> NodeRecord:
+        evaluation = node.evaluation and node.evaluation.model_copy(update={"profile": None})
+        return replace(node, evaluation=evaluation, confirmed=None, guidance=None)
+
+    nodes = tuple(map(bare, delivery.result.nodes))
+    poor = replace(delivery, result=replace(delivery.result, nodes=nodes, confirmed={}))
+    text = explanation(poor)
+    gaps = section(text, "What is not known")
+    assert "not confirmed" in gaps and "Energy was not measured" in gaps
+    assert "has no profile" in gaps and "replayed from a recording" in gaps
+    assert "was not profiled: what is left to gain is not known" in section(text, "What is left")
+    assert "Measured a second time" not in text and not section(text, "Energy")
+    assert not section(text, "Shape by shape")
+
+
+def test_energy_and_shapes_are_shown_where_they_were_measured(delivery: Delivery) -> None:
+    best = delivery.best.verdict
+    assert best is not None and best.timing is not None
+    whole = best.timing
+    shapes = tuple(
+        ShapeTiming(
+            workload=name, weight=weight, median_us=whole.median_us, low_us=whole.low_us,
+            high_us=whole.high_us, baseline_us=whole.baseline_us, speedup=speedup,
+            speedup_low=speedup * 0.99, speedup_high=speedup * 1.005, rounds=10,
+        )
+        for name, weight, speedup in (("big", 0.75, 2.0), ("small", 0.25, 0.9))
+    )  # fmt: skip
+    energy = Energy(energy_mj=10, low_mj=9, high_mj=11, window_s=1.0, baseline_mj=40)
+    timing = whole.model_copy(update={"shapes": shapes, "regressions_allowed": True})
+    again = best.model_copy(update={"timing": timing, "energy": energy})
+    text = explanation(with_best(delivery, confirmed=again))
+    table = section(text, "Shape by shape")
+    assert re.search(r"`big` \| 0\.75 \|.*2\.000x \| 1\.980 to 2\.010 \|  \|", table)
+    assert re.search(r"`small` \|.*0\.900x.*\| slower \|", table)
+    assert "10 mJ per call (9 to 11)" in section(text, "Energy")
+    assert "Energy was not measured" not in text
+
+
+def test_what_is_left_is_the_time_over_the_floor(delivery: Delivery) -> None:
+    guidance, timing = delivery.best.guidance, delivery.timing
+    assert guidance is not None and guidance.roofline is not None
+    roofline = guidance.roofline.model_copy(update={"speed_of_light_us": timing.median_us / 2})
+    lower = guidance.model_copy(update={"roofline": roofline})
+    assert "at most 2.00x is left" in explanation(with_best(delivery, guidance=lower))
+    roofline = roofline.model_copy(update={"speed_of_light_us": None})
+    none = guidance.model_copy(update={"roofline": roofline})
+    text = explanation(with_best(delivery, guidance=none))
+    assert "there is no floor" in text and "is left (" not in text
+
+
+def test_the_command_prints_or_writes(delivery: Delivery, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["explain", str(delivery.run_dir)])
+    assert done.exit_code == 0 and done.stdout == explanation(delivery)
+    out = tmp_path / "why.md"
+    done = CliRunner().invoke(app, ["explain", str(delivery.run_dir), "-o", str(out)])
+    assert done.exit_code == 0 and out.read_text() == explanation(delivery)
+    done = CliRunner().invoke(app, ["explain", str(tmp_path)])
+    assert done.exit_code == 2 and "is not a run folder" in done.output
+
+
+def profile(*kernels: tuple[str, int, dict[str, float]]) -> Profile:
+    return Profile(
+        kernels=tuple(
+            KernelProfile(
+                name=name,
+                launches=launches,
+                metrics={key: Metric(value=value) for key, value in metrics.items()},
+            )
+            for name, launches, metrics in kernels
+        )
+    )
+
+
+def named(found: Sequence[Delta], name: str) -> Delta | None:
+    return next((delta for delta in found if delta.name == name), None)
+
+
+def test_counters_are_summed_over_launches_and_shares_are_the_longest_kernels() -> None:
+    traffic = {m.DRAM_READ_BYTES: 2e6, m.DRAM_WRITE_BYTES: 1e6, m.ACHIEVED_OCCUPANCY: 50}
+    one = profile(("a", 1, {**traffic, m.DURATION: 10}))
+    two = profile(
+        ("a", 3, {**traffic, m.DURATION: 10}),
+        ("b", 1, {**traffic, m.DURATION: 90, m.ACHIEVED_OCCUPANCY: 80}),
+    )
+    found = deltas(one, two)
+    dram, occupancy = named(found, "DRAM traffic"), named(found, "achieved occupancy")
+    assert dram is not None and (dram.before, dram.after) == (3.0, 12.0)
+    assert dram.change == "×4" and dram.ends == ("3 MB", "12 MB")
+    assert occupancy is not None and (occupancy.before, occupancy.after) == (50, 80)
+    assert occupancy.change == "+30.0 points"
+    launches = named(found, "kernel launches per call")
+    assert launches is not None and launches.ends == ("1", "4")
+
+
+def test_a_counter_that_one_kernel_lacks_is_not_compared() -> None:
+    whole = {m.DRAM_READ_BYTES: 2e6, m.DRAM_WRITE_BYTES: 1e6}
+    lacking = profile(("a", 1, whole), ("b", 1, {m.DRAM_READ_BYTES: 2e6}))
+    assert named(deltas(profile(("a", 1, whole)), lacking), "DRAM traffic") is None
+    assert deltas(None, lacking) == [] and deltas(lacking, None) == []
+
+
+def test_small_changes_are_left_out() -> None:
+    before = profile(("a", 1, {m.ACHIEVED_OCCUPANCY: 50.0, m.INSTRUCTIONS: 1000.0}))
+    after = profile(("a", 1, {m.ACHIEVED_OCCUPANCY: 51.0, m.INSTRUCTIONS: 1050.0}))
+    assert deltas(before, after) == []
+
+
+@given(st.text(max_size=60))
+def test_any_text_stays_on_one_line_and_within_its_span(text: str) -> None:
+    for made in (markdown.code(text), markdown.plain(text)):
+        assert "\n" not in made and "\r" not in made and "\x1b" not in made
+    assert not re.search(r"(?<!\\)[<>`*\[\]|]", markdown.plain(text))
+    made = markdown.code(text)
+    if made:
+        fence = re.match(r"`+", made)
+        assert fence and made.endswith(fence[0])
+        inner = made[len(fence[0]) : -len(fence[0])]
+        runs = [len(run) for run in re.findall(r"`+", inner)]
+        assert len(fence[0]) not in runs, "nothing inside ends the span"
