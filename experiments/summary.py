@@ -11,16 +11,15 @@ from typing import Any
 
 from experiments import worth_text
 from experiments.branching import Branches, branching_words, read_branches
-from experiments.changes import changes
-from experiments.energy_text import energy_text
+from experiments.given_up import given_up
 from experiments.problems import PROBLEM_FILE
 from experiments.render import render
-from experiments.report import report_html, resolution_words
+from experiments.reporting.page import report_html
 from experiments.spending_text import spending_json, spending_text
+from experiments.timing_text import shapes_json
 from experiments.treeview import tree_source
 from mcts.domain import Evaluation, Timing, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
-from mcts.finalists import confirmation_words
 from mcts.ports import Event
 from mcts.record import NodeRecord, Result, read_result
 
@@ -31,7 +30,8 @@ _REPLAY = "replay"
 class RunFacts:
     """Who did the run, on what: taken from the journal, so that they are what really happened.
 
-    `branches` are those of its proposals that lost, by node.
+    `branches` are those of its proposals that lost, by node; `pruned` the nodes that the search
+    gave up.
     """
 
     task: str
@@ -40,6 +40,7 @@ class RunFacts:
     hardware: str
     seed: int
     branches: Branches = field(default_factory=dict)
+    pruned: frozenset[int] = frozenset()
 
     @property
     def replayed(self) -> bool:
@@ -71,7 +72,11 @@ def facts_of(events: Iterable[Event]) -> RunFacts:
     events = tuple(events)
     for event in events:
         if event.kind == "started":
-            return replace(_facts_from(event.payload), branches=read_branches(events))
+            return replace(
+                _facts_from(event.payload),
+                branches=read_branches(events),
+                pruned=given_up(events),
+            )
     raise InputError("the run stopped before it began: start it again with rooftree optimize")
 
 
@@ -119,6 +124,8 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
         "confirmed": result.best.confirmed is not None,
         "searched_speedup": result.best.speedup,
         "detectable": timing.detectable,
+        "shapes": shapes_json(timing),
+        "regressions": list(timing.regressions),
         "objective": result.objective,
         "energy_mj": energy.energy_mj if energy else None,
         "energy_low_mj": energy.low_mj if energy else None,
@@ -169,11 +176,17 @@ def refusals(result: Result) -> dict[str, int]:
 def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
     """Write `best/`, the tree's picture and the report into the run folder."""
     best_source, best_candidate = _write_best(run_dir, result)
-    graph = tree_source(result, title=f"{facts.task} on {facts.hardware}")
+    graph = tree_source(result, title=f"{facts.task} on {facts.hardware}", pruned=facts.pruned)
     tree, problem = _draw(graph.source, run_dir)
     svg = tree.read_bytes() if tree.suffix == ".svg" else None
     report = run_dir / "report.html"
-    page = report_html(facts=_rows(facts, result), result=result, svg=svg, branches=facts.branches)
+    page = report_html(
+        facts=_rows(facts, result),
+        result=result,
+        svg=svg,
+        branches=facts.branches,
+        run_dir=run_dir,
+    )
     report.write_text(page, encoding="utf-8")
     return Outputs(
         best_source=best_source,
@@ -205,11 +218,11 @@ def _rows(facts: RunFacts, result: Result) -> Mapping[str, str]:
     if (isolation := verdict_of(result.best).isolation) is not None:
         rows["Isolation"] = str(isolation)
     if refused := refusals(result):
-        rows["Refused"] = _counted(refused)
+        rows["Refused"] = counted(refused)
     return rows
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def counted(counts: Mapping[str, int]) -> str:
     """``2 side_stream, 1 stale_memory``"""
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
@@ -247,92 +260,3 @@ def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
     source = folder / ("kernel.py" if is_torch else "kernel.cu")
     source.write_text(best.candidate.source, encoding="utf-8")
     return source, record
-
-
-def closing_words(facts: RunFacts, result: Result, outputs: Outputs, run_dir: Path) -> list[str]:
-    """What a person reads at the end of a run."""
-    timing, best = timing_of(result.best), result.best
-    lines = [
-        f"best kernel   {timing.median_us:.2f} us, {timing.speedup:.2f}x over {_over(timing)} "
-        f"{timing.baseline_us:.2f} us (95 % interval {timing.speedup_low:.2f} to "
-        f"{timing.speedup_high:.2f}), node {best.id}",
-        *_proof(result),
-        f"changed       {_changed(result)}",
-        f"trials        {result.evaluations} ({result.unique} unique, {result.failed} failed) in "
-        f"{result.seconds:.1f} s; stopped: {result.stop_reason}",
-        *_account(facts, result),
-        f"done by       evaluator {facts.evaluator}, proposer {facts.proposer}",
-        f"hardware      {facts.hardware}",
-        f"run folder    {run_dir}",
-        f"kernel        {_kernel(outputs, best)}",
-        f"tree          {outputs.tree}",
-        f"report        {outputs.report}",
-    ]
-    if outputs.tree_problem:
-        lines.append(f"note          {outputs.tree_problem}")
-    return lines
-
-
-def _account(facts: RunFacts, result: Result) -> list[str]:
-    """Lines for what was spent, what became of branches, and what methods are worth."""
-    spent = spending_text(result.spending, replayed=facts.replayed)
-    worth = worth_text.counts_text(result.nodes)
-    branches = branching_words(result)
-    return [
-        *([f"branches      {branches}"] if branches else []),
-        *([f"spent         {spent}"] if spent else []),
-        *([f"methods       {worth}"] if worth else []),
-    ]
-
-
-def _over(timing: Timing) -> str:
-    """Whose time the speedup is over, before that time."""
-    return "the baseline's" if timing.baseline == "baseline" else f"{timing.baseline}'s"
-
-
-def _proof(result: Result) -> list[str]:
-    """How well the best is known: lines for what there is to say of it."""
-    best, verdict, lines = result.best, verdict_of(result.best), []
-    timing = timing_of(best)
-    if result.confirmed:
-        lines.append(f"confirmed     {_confirmed(result)}")
-    if timing.detectable is not None:
-        lines.append(f"resolution    {resolution_words(timing.detectable)}")
-    if verdict.energy is not None:
-        lines.append(f"energy        {energy_text(verdict.energy)}")
-    if verdict.isolation is not None:
-        lines.append(f"isolation     {verdict.isolation}")
-    if refused := refusals(result):
-        lines.append(f"refused       {_counted(refused)}")
-    return lines + [f"note          {note}" for note in verdict.notes]
-
-
-def _confirmed(result: Result) -> str:
-    """What the winner's second measurement said, and how many of the finalists' bore out."""
-    best, finalists = result.best, len(result.confirmed)
-    held = sum(again.measured for again in result.confirmed.values())
-    count = f"{held} of {finalists} finalist{'' if finalists == 1 else 's'} held"
-    if best.confirmed is None or best.evaluation is None:
-        return f"none is faster than the baseline when measured again; {count}"
-    return f"{confirmation_words(best.evaluation, best.confirmed)}; {count}"
-
-
-def _kernel(outputs: Outputs, best: NodeRecord) -> str:
-    if outputs.best_source is None or best.candidate is None:
-        return str(outputs.best_candidate)
-    return " ".join([str(outputs.best_source), *kernel_macros(best.candidate.tunables)])
-
-
-def _changed(result: Result) -> str:
-    before, after = result.baseline.candidate, result.best.candidate
-    assert before is not None and after is not None
-    words = changes(before, after).words()
-    methods = sorted(
-        {
-            method
-            for node in result.path_to(result.best)
-            if node.candidate is not None
-            for method in node.candidate.methods
-        }
-    )
-    return (", ".join(words) or "nothing") + (f" ({', '.join(methods)})" if methods else "")

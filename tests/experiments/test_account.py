@@ -14,11 +14,12 @@ from rich.console import Console
 
 from experiments import summary
 from experiments.branching import Tried, branch_rows, branching_words, read_branches
+from experiments.closing import closing_words
 from experiments.live import Panel, PlainLines
 from experiments.render import find_dot, render
-from experiments.report_account import account_html
+from experiments.reporting.account import account_rows, usage_rows
 from experiments.spending_text import caps_text, money_text, spending_json, spending_text
-from experiments.summary import RunFacts, as_json, closing_words, write_outputs
+from experiments.summary import RunFacts, as_json, write_outputs
 from experiments.treeview import tree_source
 from experiments.worth_text import counts_text, gain_text, one_line
 from mcts.attributor import Attributor
@@ -30,6 +31,7 @@ from mcts.spending import NOTHING, Spending
 from tests.experiments.test_pictures import progress
 from tests.mcts.paid import CENTS, PaidToy, optimizer
 from tests.mcts.test_attribution import Rewriter
+from tests.support.report_page import ReportPage
 from tests.support.toy import MemoryJournal, ToyEvaluator, toy_task
 
 EVIL = "<script>alert(1)</script>"
@@ -130,44 +132,54 @@ def account(journal: MemoryJournal) -> tuple[RunFacts, Result]:
 
 
 @pytest.fixture(scope="module")
-def page(account: tuple[RunFacts, Result], tmp_path_factory: pytest.TempPathFactory) -> str:
+def page(account: tuple[RunFacts, Result], tmp_path_factory: pytest.TempPathFactory) -> ReportPage:
     folder = tmp_path_factory.mktemp("run")
-    return write_outputs(folder, *account).report.read_text()
+    return ReportPage(write_outputs(folder, *account).report.read_text())
 
 
-def test_the_costs_of_the_nodes_and_the_rest_add_up(page: str, journal: MemoryJournal) -> None:
+def test_the_costs_of_the_prompts_and_the_rest_add_up(
+    page: ReportPage, journal: MemoryJournal
+) -> None:
     spending = read_result(journal.events()).spending
     assert spending.cost == Decimal(str(CENTS)) * spending.replies
-    section = page.partition("What the model was asked")[2].partition("<h2>")[0]
-    cells = [row.split("</td>") for row in re.findall(r"<tr[^>]*>(<td.*?)</tr>", section)]
-    shown = [re.sub("<[^>]*>", "", row[5]) for row in cells]
-    amounts = [Decimal(text.removesuffix(" USD")) for text in shown]
+    rows = page.data["account"]
+    amounts = [Decimal(row["cost_usd"]) for row in rows]
     assert amounts[-1] == sum(amounts[:-1]) == spending.cost
-    assert f"In all {money_text(spending.cost)} and {spending.tokens:,} tokens." in section
-    assert "trials that came to no node, and attribution" in section
-    assert "3 lesson" in section and "optimize/2" in section
+    assert rows[-1]["tokens"] == f"{spending.tokens:,} tokens"
+    named = [row["prompt"] for row in rows]
+    assert named[-2:] == ["trials that came to no node, and attribution", "in all"]
+    assert "optimize/2" in named[:-2]
 
 
-def test_no_markup_of_the_model_reaches_the_page(page: str) -> None:
-    assert EVIL not in page and "<script" not in page
-    assert "toy &lt;script&gt;" in page and "1 &lt;script&gt;" in page
+def test_no_markup_of_the_model_reaches_the_page(page: ReportPage) -> None:
+    assert EVIL not in page.text
+    assert f"toy {EVIL}" in {row["model"] for row in page.data["account"]}
+    usages = [dict(page.detail(node).get("usage", ())) for node in page.data["nodes"]["id"]]
+    told = next(usage for usage in usages if usage.get("model") == f"toy {EVIL}")
+    assert told["left out of the prompt"] == f"3 lesson, 1 {EVIL}" and told["asked"] == EVIL
 
 
 def test_an_odd_usage_is_shown_as_far_as_it_can_be_read(account: tuple[RunFacts, Result]) -> None:
     result = account[1]
     odd: dict[str, Any] = {
         "model": ["x"], "prompt": {"a": 1}, "dropped": "all", "cost_usd": "many", "attempts": None,
-        "prompt_tokens": "few", "cached": True, "replies": "two",
+        "prompt_tokens": "few", "cached": True, "replies": "two", "seconds": True,
     }  # fmt: skip
     nodes = tuple(replace(node, usage=odd) for node in result.nodes)
-    text = account_html(replace(result, nodes=nodes))
-    assert "unknown" in text and "from the cache" in text
+    rows = account_rows(replace(result, nodes=nodes))
+    assert rows[0]["model"] == "unknown" and rows[0]["seconds"] == 0
+    told = dict(usage_rows(nodes[1]))
+    assert told["model"] == "unknown" and told["tokens read"] == "unknown"
+    assert told["from the cache"] == "yes"
 
 
 def test_the_tree_is_drawn_whatever_the_model_wrote(
     account: tuple[RunFacts, Result], tmp_path: Path
 ) -> None:
-    source = tree_source(account[1], title="toy").source
+    result = account[1]
+    again = next(n.id for n in result.nodes[1:] if n.kind == "measured")
+    nodes = tuple(replace(n, restarted=n.restarted or n.id == again) for n in result.nodes)
+    source = tree_source(replace(result, nodes=nodes), title="toy").source
     assert "best of " in source and "branch taken up again" in source
     assert "USD" in source
     if find_dot() is None:
@@ -178,7 +190,7 @@ def test_the_tree_is_drawn_whatever_the_model_wrote(
 
 
 def test_branches_are_told_with_their_values_and_times(
-    account: tuple[RunFacts, Result], page: str, journal: MemoryJournal
+    account: tuple[RunFacts, Result], page: ReportPage, journal: MemoryJournal
 ) -> None:
     facts, result = account
     assert facts.branches == read_branches(journal.events())
@@ -188,8 +200,8 @@ def test_branches_are_told_with_their_values_and_times(
     assert all(values.startswith("UNROLL = ") for values, _, _ in rows)
     assert [fate for _, _, fate in rows] == ["kept"] + [""] * len(node.branches)
     assert re.match(r"\d+\.\d\d us, \d+\.\d\dx", rows[0][1])
-    assert rows[0][1] in page
-    assert re.search(r"\d+ more values of \d+ proposals measured, \d+ taken", page)
+    assert page.detail(node.id)["branches"][0][1] == rows[0][1]
+    assert re.search(r"\d+ more values of \d+ proposals measured, \d+ taken", page.seen)
     assert branching_words(replace(result, nodes=result.nodes[:1])) == ""
 
 
@@ -220,11 +232,14 @@ def test_the_closing_words_tell_what_was_spent_and_what_methods_are_worth(
     assert {row["worth"] for row in found["attributions"]} >= {"implementation_failed", "effective"}
 
 
-def test_methods_stand_in_the_report_with_gain_and_proof(page: str) -> None:
-    section = page.partition("What the methods are worth")[2].partition("<h2>")[0]
-    assert '<tr class="implementation_failed">' in section
-    assert "toy.tile" in section and "the proposer" in section
-    assert re.search(r"\+\d+\.\d % \(\+\d+\.\d to \+\d+\.\d\)", section)
+def test_methods_stand_in_the_report_with_gain_and_proof(page: ReportPage) -> None:
+    rows = page.data["ablations"]
+    assert "implementation failed" in {row["worth"] for row in rows}
+    assert "toy.tile" in {row["method"] for row in rows}
+    assert "the proposer" in {row["by"] for row in rows}
+    gains = [row["text"] for row in rows if row["gain"] is not None]
+    assert all(re.fullmatch(r"[+-]\d+\.\d % \([+-]\d+\.\d to [+-]\d+\.\d\)", g) for g in gains)
+    assert gains and page.detail(rows[0]["node"])["attributions"]
 
 
 def test_a_run_without_model_branches_and_attribution_has_none_of_it(
@@ -232,9 +247,10 @@ def test_a_run_without_model_branches_and_attribution_has_none_of_it(
 ) -> None:
     facts = RunFacts(task="toy", evaluator="replay", proposer="p", hardware="h", seed=1)
     outputs = write_outputs(tmp_path, facts, result)
-    text = outputs.report.read_text()
-    for title in ("What the model was asked", "What the methods", "<h2>Branches", "<dt>Spent"):
-        assert title not in text
+    page = ReportPage(outputs.report.read_text())
+    assert page.data["account"] == [] and page.data["ablations"] == []
+    assert "Spent" not in dict(page.data["facts"])
+    assert not any("branches" in page.detail(node.id) for node in result.nodes)
     words = "\n".join(closing_words(facts, result, outputs, tmp_path))
     assert not re.search("^(spent|branches|methods) ", words, re.MULTILINE)
 

@@ -35,6 +35,7 @@ from tests.experiments.conftest import (
     make_task,
 )
 from tests.support.openai_server import AutoModel, OpenAiServer
+from tests.support.report_page import ReportPage
 
 
 def rooftree(*words: object) -> Result:
@@ -92,7 +93,7 @@ def test_a_table_for_people_and_a_line_for_each_as_it_comes(run_dir: Path) -> No
     assert " ".join(done.stdout.splitlines()[0].split()).startswith(title)
     assert "effective" in done.stdout and "spent         nothing" in done.stdout
     assert "node " in done.stderr and "effective, +" in done.stderr
-    assert "What the methods are worth" in (run_dir / "report.html").read_text()
+    assert ReportPage((run_dir / "report.html").read_text()).data["ablations"]
     closing = rooftree("report", run_dir).stdout
     assert "methods       " in closing and " effective" in closing
 

@@ -1,0 +1,60 @@
+"""The course of a run: in which order its trials ended, and what had been spent by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from mcts.ports import Event
+from mcts.record import NodeRecord
+from mcts.spending import money, seconds_of, spent_on_reply
+
+_REPLIES = frozenset({"proposed", "rejected", "no_moves", "abandoned", "removed"})
+_JUDGED = frozenset({"measured", "confirmed", "profiled", "broken"})
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """When a node was told: `elapsed_s` of the wall clock, None where that is not known, and the
+    US dollars and seconds of judging that the run had taken by then."""
+
+    node: int
+    elapsed_s: float | None
+    cost_usd: float
+    judged_s: float
+
+
+def course_of(events: Iterable[Event]) -> list[Point]:
+    """One point per node in the order they were told; trials that came to no node count too."""
+    points: list[Point] = []
+    cost, judged_s = Decimal(0), 0.0
+    for event in events:
+        payload = event.payload
+        if event.kind == "priced":
+            cost += money(payload.get("cost_usd")) or Decimal(0)
+        elif event.kind in _REPLIES:
+            cost += spent_on_reply(payload.get("usage") or {}).cost
+        elif event.kind in _JUDGED:
+            judged_s += seconds_of(payload)
+        elif event.kind == "told":
+            elapsed = _number(payload.get("elapsed_s"))
+            points.append(Point(int(payload["trial"]), elapsed, float(cost), judged_s))
+    return points
+
+
+def course_without_journal(nodes: Iterable[NodeRecord]) -> list[Point]:
+    """The course as far as the nodes alone tell it: in their order, with no clock."""
+    points: list[Point] = []
+    cost, judged_s = Decimal(0), 0.0
+    for node in nodes:
+        cost += node.spending.cost
+        judged_s += node.spending.gpu_s
+        points.append(Point(node.id, None, float(cost), judged_s))
+    return points
+
+
+def _number(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if known else None

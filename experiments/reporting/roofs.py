@@ -1,0 +1,96 @@
+"""Where the variants stand under the roofline of the device that measured them.
+
+The abscissa is what a variant does per byte that it really moved through device memory, by its
+counters; where those are not known, per byte that the work needs. So a change that saves traffic
+moves a variant to the right, one that saves time moves it up. Williams, Waterman, Patterson,
+"Roofline", CACM 52 (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mcts.domain import Ceilings, Roofline, Timing
+from mcts.domain import metrics as m
+from mcts.domain.profile import Profile
+from mcts.record import NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A variant under the roofline: `intensity` in flop per byte, `rate` in TFLOP/s; both None for
+    work without arithmetic. `counted` says whether the bytes are measured."""
+
+    bound: str
+    level: str
+    intensity: float | None = None
+    rate: float | None = None
+    counted: bool = False
+
+
+def place_of(node: NodeRecord) -> Place | None:
+    """Where `node` stands; None where its roofline is not known."""
+    roofline = roofline_of(node)
+    if roofline is None:
+        return None
+    bare = Place(roofline.bound, roofline.level or "")
+    rate, needed = roofline.achieved_tflop_per_s, roofline.intensity_flop_per_byte
+    timing = _timing(node)
+    if not rate or not needed or timing is None:
+        return bare
+    flops = rate * 1e6 * timing.heaviest.median_us
+    profile = node.evaluation.profile if node.evaluation else None
+    moved = moved_bytes(profile) if profile is not None else None
+    intensity = flops / moved if moved else needed
+    return Place(bare.bound, bare.level, intensity, rate, counted=bool(moved))
+
+
+def roofline_of(node: NodeRecord) -> Roofline | None:
+    """As the advisor placed it, else as the profile did."""
+    if node.guidance is not None and node.guidance.roofline is not None:
+        return node.guidance.roofline
+    profile = node.evaluation.profile if node.evaluation else None
+    return profile.roofline if profile is not None else None
+
+
+def moved_bytes(profile: Profile) -> float | None:
+    """Bytes that all launches moved through device memory; None where a kernel does not tell."""
+    moved = 0.0
+    for kernel in profile.kernels:
+        read, written = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)
+        if read is None or written is None:
+            return None
+        moved += (read + written) * kernel.launches
+    return moved or None
+
+
+def roofs_of(nodes: Iterable[NodeRecord]) -> dict[str, Any] | None:
+    """The roofs of the device, from the first variant that knows them: `gb_per_s` of copying,
+    `tflop_per_s` of the work's arithmetic, and others for comparison."""
+    for node in nodes:
+        profile = node.evaluation.profile if node.evaluation else None
+        ceilings = profile.hardware.ceilings if profile and profile.hardware else None
+        roofline = roofline_of(node)
+        ridge = roofline.ridge_flop_per_byte if roofline else None
+        if ceilings is not None:
+            return _roofs(ceilings, ridge)
+    return None
+
+
+def _roofs(ceilings: Ceilings, ridge: float | None) -> dict[str, Any]:
+    copy = ceilings.copy_gb_per_s
+    return {
+        "gb_per_s": copy,
+        "tflop_per_s": ridge * copy / 1e3 if ridge else None,
+        "l2_gb_per_s": ceilings.l2_gb_per_s,
+        "shared_gb_per_s": ceilings.shared_gb_per_s,
+        "fp32_tflop_per_s": ceilings.fp32_tflop_per_s,
+        "bf16_tflop_per_s": ceilings.bf16_tflop_per_s,
+    }
+
+
+def _timing(node: NodeRecord) -> Timing | None:
+    evaluation = node.evaluation
+    return evaluation.timing if evaluation is not None and evaluation.measured else None

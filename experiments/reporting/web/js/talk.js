@@ -1,0 +1,37 @@
+// What the model was asked, what it replied, and what that took.
+import { el, soft } from "./dom.js";
+import { facts_ } from "./nodesummary.js";
+
+const TITLES = { system: "Instructions", user: "Prompt", assistant: "Reply" };
+
+export async function talk({ detail, value }) {
+  const talks = await Promise.all((detail.talks ?? []).map((number) => value(number)));
+  return [
+    facts_(detail.usage ?? []),
+    talks.length
+      ? null
+      : soft(
+          "The texts were not kept: the run folder holds neither a cache of answers nor a recording that has them.",
+        ),
+    talks.map((said, at) => [
+      talks.length > 1 ? el("h4", {}, `Question ${at + 1} of ${talks.length}`) : null,
+      said.map(([role, text], place) => message(role, text, place === said.length - 1)),
+    ]),
+  ];
+}
+
+function message(role, text, open) {
+  const size = text.length.toLocaleString("en");
+  return el(
+    "details",
+    { class: `message ${role}`, open },
+    el(
+      "summary",
+      {},
+      el("b", {}, TITLES[role] ?? role),
+      " ",
+      el("span", { class: "soft" }, `${size} characters`),
+    ),
+    el("pre", { class: "code scroll wrap", tabindex: 0 }, text),
+  );
+}
