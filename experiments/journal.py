@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from mcts.ports import Event
 SCHEMA_VERSION = 1
 DATABASE = "run.sqlite"
 _LOCK = "run.lock"
+_LOCK_WAITS_S = (0.02, 0.05)
 _CREATE = """
 CREATE TABLE event (
     seq INTEGER PRIMARY KEY,
@@ -176,7 +178,7 @@ def _lock(folder: Path) -> int:
     except OSError as error:
         raise JournalError(f"cannot write in {folder}: {error.strerror}") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock_whole(descriptor)
     except OSError as error:
         os.close(descriptor)
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
@@ -185,6 +187,19 @@ def _lock(folder: Path) -> int:
             ) from None
         raise JournalError(f"cannot lock {folder}: {error.strerror}") from None
     return descriptor
+
+
+def _lock_whole(descriptor: int) -> None:
+    """A moment's patience: who watches a run asks for a shared lock now and then."""
+    for wait_s in (*_LOCK_WAITS_S, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if wait_s is None:
+                raise
+            time.sleep(wait_s)
+        else:
+            return
 
 
 def _translate(error: Exception, path: Path) -> InputError | JournalError:

@@ -42,11 +42,14 @@ def render(source: str, path: Path) -> None:
     program = find_dot()
     if program is None:
         raise InputError(
-            f"cannot draw {path.name}: neither dot nor graphviz-pure is installed; "
-            "pip install graphviz-pure, or write a .dot file"
+            f"cannot draw {path.name}: Graphviz's dot is not installed: apt install graphviz (or "
+            "brew install graphviz), or pip install graphviz-pure, or write a .dot file"
         )
     if form == "pdf" and Path(program).stem == _PORTABLE:
-        raise InputError("a PDF needs Graphviz's own dot, which is not installed; write .svg")
+        raise InputError(
+            f"cannot draw {path.name}: a PDF needs Graphviz's own dot, which is not installed; "
+            "install Graphviz, or write .svg"
+        )
     path.write_bytes(_run([program, f"-T{form}"], source))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.display_options import Plain, Quiet, display_of
 from experiments.cli.model_options import (
     ApiBase,
     Branches,
@@ -119,6 +120,8 @@ def optimize(
         bool,
         typer.Option("--attribute", help="At the end, say what each method of the best is worth."),
     ] = False,
+    plain: Plain = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
@@ -126,6 +129,7 @@ def optimize(
     from experiments.commands.run import optimize as start
     from experiments.request import RunRequest, parse_settings, split_search
 
+    display = display_of(plain=plain, quiet=quiet)
     name, constants = split_search(search or [])
     start(
         RunRequest(
@@ -171,6 +175,7 @@ def optimize(
             as_json=json,
         ),
         attribute=attribute,
+        display=display,
     )
 
 
@@ -185,6 +190,8 @@ def resume(
     max_tokens: MaxTokens = None,
     max_gpu_minutes: MaxGpuMinutes = None,
     price: Price = None,
+    plain: Plain = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Go on with a run that was interrupted; nothing is measured or paid for twice."""
@@ -199,6 +206,7 @@ def resume(
         max_gpu_minutes=max_gpu_minutes,
         prices=price or (),
         as_json=json,
+        display=display_of(plain=plain, quiet=quiet),
     )
 
 

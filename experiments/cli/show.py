@@ -38,7 +38,9 @@ def tree(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="FILE.svg, .png, .pdf or .dot.")
     ] = None,
-    max_nodes: Annotated[int, typer.Option(min=1, help="Fold what is beyond.")] = 300,
+    max_nodes: Annotated[
+        int, typer.Option(min=1, help="Boxes to draw; what is beyond is folded into stubs.")
+    ] = 120,
 ) -> None:
     """Draw a run's search tree, also while it runs."""
     from experiments.commands.show import tree as draw

@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 from experiments import attributing, rundir, summary, wiring
+from experiments.closing import closing_words
 from experiments.commands.concluding import conclude, say
 from experiments.commands.interrupting import command_line, interruptible
 from experiments.config import RunConfig
 from experiments.journal import SqliteJournal
-from experiments.live import progress_display
+from experiments.live import Display, progress_display
 from experiments.request import RunRequest
 from experiments.rundir import RunFolder
 from experiments.taskfiles import TaskSource, find_task
@@ -27,7 +28,7 @@ class HopelessRun(InputError):
     """The run came to nothing before its baseline was taken: there is nothing to go on from."""
 
 
-def optimize(request: RunRequest, *, attribute: bool = False) -> None:
+def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
     """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be.
 
     Nor is a run folder left of a run that could not take its first step. With `attribute` the
@@ -37,7 +38,7 @@ def optimize(request: RunRequest, *, attribute: bool = False) -> None:
     config = wiring.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
-    if config.evaluator != wiring.REPLAY:
+    if config.evaluator != wiring.REPLAY and display != "quiet":
         say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
     with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
         asked = request.memory is not None
@@ -48,7 +49,7 @@ def optimize(request: RunRequest, *, attribute: bool = False) -> None:
             with SqliteJournal(folder.journal) as journal:
                 _run(
                     folder, source, config, evaluator, journal,
-                    attribute=attribute, as_json=request.as_json,
+                    attribute=attribute, as_json=request.as_json, display=display,
                 )  # fmt: skip
         except HopelessRun:
             shutil.rmtree(folder.path, ignore_errors=True)
@@ -65,6 +66,7 @@ def resume(
     max_gpu_minutes: float | None = None,
     prices: Sequence[str] = (),
     as_json: bool,
+    display: Display = "auto",
 ) -> None:
     """Go on with a run; limits that are given stand in place of those it began with."""
     folder = RunFolder(run_dir)
@@ -82,7 +84,7 @@ def resume(
         )
         with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
-            _run(folder, source, config, evaluator, journal, as_json=as_json)
+            _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
 
 
 def _run(
@@ -94,16 +96,23 @@ def _run(
     *,
     attribute: bool = False,
     as_json: bool,
+    display: Display,
 ) -> None:
     title = f"{source.task.name} on {evaluator.hardware}"
     with interruptible(command_line("resume", folder.path)):
-        say(
-            f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
-            f"{f' ({config.model})' if config.model else ''}, hardware {evaluator.hardware}, "
-            f"run folder {folder.path}"
-        )
-        replayed = config.evaluator == wiring.REPLAY
-        with progress_display(title=title, minutes=config.minutes, replayed=replayed) as show:
+        if display != "quiet":
+            say(
+                f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
+                f"{f' ({config.model})' if config.model else ''}, hardware {evaluator.hardware}, "
+                f"run folder {folder.path}"
+            )
+        with progress_display(
+            title=title,
+            minutes=config.minutes,
+            replayed=config.evaluator == wiring.REPLAY,
+            run_dir=folder.path,
+            display=display,
+        ) as show:
             result = _search(folder, source, config, evaluator, journal, show)
     if attribute:
         with interruptible(command_line("attribute", folder.path)):
@@ -113,7 +122,7 @@ def _run(
     if as_json:
         print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
     else:
-        print("\n".join(summary.closing_words(facts, result, outputs, folder.path)))
+        print("\n".join(closing_words(facts, result, outputs, folder.path)))
 
 
 def _search(

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from experiments import summary
 from experiments.ceilings import DeviceCeilings, device_ceilings
+from experiments.closing import closing_words
 from experiments.commands.tables import print_table, width
 from experiments.doctor import Check, as_json, examine
+from experiments.given_up import given_up
 from experiments.journal import read_events
 from experiments.machine import gpu_names
 from experiments.render import check_format, render
@@ -32,7 +34,8 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
     events = read_events(run_dir)
     facts, result = summary.facts_of(events), summary.result_of(events)
     title = f"{facts.task} on {facts.hardware}"
-    render(tree_source(result, title=title, max_nodes=max_nodes).source, target)
+    picture = tree_source(result, title=title, max_nodes=max_nodes, pruned=given_up(events))
+    render(picture.source, target)
     best = result.best.verdict
     gain = f", best {best.speedup:.2f}x" if best is not None and best.speedup is not None else ""
     print(f"{target}: {len(result.nodes)} nodes{gain}")
@@ -43,7 +46,7 @@ def report(run_dir: Path) -> None:
     events = read_events(run_dir)
     facts, result = summary.facts_of(events), summary.result_of(events)
     outputs = summary.write_outputs(run_dir, facts, result)
-    print("\n".join(summary.closing_words(facts, result, outputs, run_dir)))
+    print("\n".join(closing_words(facts, result, outputs, run_dir)))
 
 
 def tasks(*, as_json: bool) -> None:

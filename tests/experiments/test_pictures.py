@@ -6,23 +6,19 @@ import io
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from experiments import render
-from experiments.findings import finding_words, findings_html
+from experiments.closing import closing_words
 from experiments.live import Panel, PlainLines
-from experiments.report import report_html
-from experiments.summary import RunFacts, as_json, closing_words, write_outputs
+from experiments.reporting.page import report_html
+from experiments.summary import RunFacts, as_json, write_outputs
 from experiments.treeview import fold, tree_source
 from mcts.domain import (
     Energy,
     Evaluation,
-    Evidence,
-    Finding,
-    Guidance,
     Isolation,
     Refusal,
 )
@@ -31,26 +27,33 @@ from mcts.optimize import Progress, Result
 from mcts.record import NodeRecord
 
 
-def page(result: Result, svg: bytes | None = None) -> str:
+def page(result: Result) -> str:
+    """The report as it is seen without JavaScript."""
     facts = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
-    return report_html(facts=facts, result=result, svg=svg)
+    return without_scripts(report_html(facts=facts, result=result, svg=None))
+
+
+def without_scripts(text: str) -> str:
+    return re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
 
 
 def test_every_node_is_drawn_with_what_it_changed(result: Result) -> None:
     source = tree_source(result, title="toy").source
     for node in result.nodes:
         assert re.search(rf"^\t{node.id} \[", source, re.MULTILINE)
-    assert "★" in source
+    assert f"best {result.best.speedup:.2f}×" in source
     assert "compile failed" in source
-    assert source.count("->") == len(result.nodes) - 1
+    parents = {f"{node.parent} -> {node.id}" for node in result.nodes[1:]}
+    assert parents <= set(re.findall(r"\d+ -> \d+", source))
 
 
 def test_a_large_tree_is_folded_but_keeps_the_way_to_the_best(result: Result) -> None:
-    folded = fold(result, 8)
+    most = 2 * len(result.path_to(result.best)) + 4
+    folded = fold(result, most)
     shown = {node.id for node in folded.shown}
     assert {node.id for node in result.path_to(result.best)} <= shown
-    assert len(shown) == 8
-    assert len(shown) + sum(folded.hidden.values()) == len(result.nodes)
+    assert len(shown) + len(folded.hidden) <= most < len(result.nodes)
+    assert len(shown) + sum(stub.nodes for stub in folded.hidden.values()) == len(result.nodes)
     assert all(node.parent is None or node.parent in shown for node in folded.shown)
 
 
@@ -71,66 +74,12 @@ def test_the_picture_is_drawn(result: Result, tmp_path: Path) -> None:
     assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
 
 
-class _Collector(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
-
-
-def test_the_page_runs_nothing_and_loads_nothing(result: Result) -> None:
-    text = page(result, b"<svg/>")
-    seen = _Collector()
-    seen.feed(text)
-    assert "script" not in seen.tags
-    assert all(link.startswith("data:") for link in seen.links)
-    assert "default-src 'none'" in text
-
-
-def test_what_candidates_say_is_text(result: Result) -> None:
-    text = page(result)
-    assert "&lt;registers&gt;" in text
-    assert "<registers>" not in text
-    assert "<b>here</b>" not in text
-
-
 def test_the_page_tells_the_result_with_its_interval(result: Result) -> None:
     timing = result.best.evaluation.timing if result.best.evaluation else None
     assert timing is not None
     text = page(result)
     assert f"{timing.speedup:.2f}×" in text
     assert f"{timing.speedup_low:.2f} to {timing.speedup_high:.2f}" in text
-
-
-def test_what_the_tools_said_is_folded_away_but_for_the_best(result: Result) -> None:
-    text = page(result)
-    assert text.count("<details") == len(result.path_to(result.best))
-    assert text.count("<details open>") == 1
-
-
-def test_a_finding_is_a_line_in_short_and_a_row_in_full(result: Result) -> None:
-    guidance = Guidance(
-        findings=tuple(
-            Finding(
-                tool=f"tool{number}",
-                axis="memory",
-                strength=0.5,
-                evidence=(Evidence(metric="a < b", value=3, threshold=1),),
-                advice="Move <less>.",
-                methods=("memory.vectorized_loads",),
-                expected_gain=1.5,
-            )
-            for number in range(4)
-        )
-    )
-    assert finding_words(guidance) == "tool0, tool1, 2 more"
-    text = findings_html([replace(result.best, guidance=guidance)])
-    for part in ("tool3", "50%", "Move &lt;less&gt;. Expect about 1.50×.", "a &lt; b = 3"):
-        assert part in text
 
 
 FACTS = RunFacts(task="toy", evaluator="model", proposer="one step", hardware="Paper GPU", seed=1)
@@ -244,7 +193,7 @@ def test_another_baseline_is_named_wherever_the_speedup_is(result: Result, tmp_p
     outputs = write_outputs(tmp_path, FACTS, seen)
     assert "x over torch.compile's " in closing_words(FACTS, seen, outputs, tmp_path)[0]
     assert as_json(FACTS, seen, tmp_path)["over"] == "torch.compile"
-    assert f"node {seen.best.id}, over torch.compile</div>" in page(seen)
+    assert f"node {seen.best.id}, over torch.compile</p>" in page(seen)
     assert as_json(FACTS, result, tmp_path)["over"] == "baseline"
     assert ", over" not in page(result)
 
@@ -272,7 +221,7 @@ def test_the_page_tells_what_was_confirmed_and_how_it_was_held(
         "<dt>Isolation</dt><dd>partial (without landlock)</dd>",
         "<dt>Refused</dt><dd>1 side_stream</dd>",
         "refused (side_stream): the output was ready",
-        '<th class="num">confirmed</th>',
+        "measured, confirmed",
     ):
         assert words in report
 
@@ -292,7 +241,7 @@ def test_the_tree_names_refusals_and_shows_confirmed_speedups(result: Result) ->
     source = tree_source(with_second_look(result), title="toy").source
     searched = result.best.speedup or 0.0
     assert "refused: side stream" in source
-    assert f"★ {0.9 * searched:.2f}×" in source
+    assert f"<b>best {0.9 * searched:.2f}×" in source
     assert f"{searched:.2f}× while searching" in source
     assert f"best {0.9 * searched:.2f}×" in source
 
@@ -309,7 +258,7 @@ def test_a_finalist_that_is_not_confirmed_looks_failed(result: Result) -> None:
     )
     assert "refused: side stream" in line and "#fdecea" in line
     assert "not confirmed: the output was ready before the work" in line
-    assert "not confirmed, refused (side_stream)" in page(seen)
+    assert "not confirmed: refused (side_stream)" in page(seen)
 
 
 def progress(last: str, **changes: object) -> Progress:
