@@ -44,7 +44,7 @@ def result_section(request: ProposalRequest, role: Role) -> Section:
     if not evaluation.measured:
         text = failure_text(evaluation, request.parent.source)
         return Section(title="How it failed", parts=(Part(text),))
-    lines = [_timing_text(evaluation)]
+    lines = [_timing_text(evaluation), *_shape_lines(evaluation)]
     if evaluation.verification is not None:
         lines += _error_lines(evaluation.verification)
     if request.guidance.roofline is not None:
@@ -66,6 +66,23 @@ def _timing_text(evaluation: Evaluation) -> str:
         f"{timing.baseline_us:.2f} us {timing.speedup:.3f}x "
         f"({timing.speedup_low:.3f} to {timing.speedup_high:.3f})."
     )
+
+
+def _shape_lines(evaluation: Evaluation) -> list[str]:
+    """Every timed shape where there are several, and what keeps a fast variant from counting."""
+    timing = evaluation.timing
+    if timing is None or not timing.shapes:
+        return []
+    lines = ["These are weighted sums over several shapes, of which each was timed:"]
+    lines += [
+        f"- {inline(shape.workload)}, weight {shape.weight:.3g}: {shape.median_us:.2f} us, "
+        f"{shape.speedup:.3f}x ({shape.speedup_low:.3f} to {shape.speedup_high:.3f})."
+        for shape in timing.shapes
+    ]
+    if evaluation.held_back:
+        slower = ", ".join(map(inline, evaluation.held_back))
+        lines.append(f"It does not count as an improvement while it is slower on {slower}.")
+    return ["\n".join(lines)]
 
 
 def _error_lines(verification: Verification) -> list[str]:

@@ -16,8 +16,9 @@ from experiments.energy_text import energy_text
 from experiments.request import Measuring
 from experiments.taskchecks import naming
 from experiments.taskfiles import find_task, read_text
+from experiments.timing_text import shapes_json
 from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
-from mcts.domain.evaluation import Latency, ShapeTiming
+from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import EnergyMeter, Evaluator
@@ -164,7 +165,7 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "over": timing.baseline if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
-        "shapes": [_shape_row(shape) for shape in timing.shapes] if timing else [],
+        "shapes": shapes_json(timing),
         "regressions": list(timing.regressions) if timing else [],
         "outside_us": timing.host_us if timing else None,
         "detectable": timing.detectable if timing else None,
@@ -173,21 +174,6 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "isolation": str(found.isolation) if found.isolation else None,
         "notes": list(found.notes),
         "message": found.message,
-    }
-
-
-def _shape_row(shape: ShapeTiming) -> dict[str, Any]:
-    return {
-        "workload": shape.workload,
-        "weight": shape.weight,
-        "time_us": shape.median_us,
-        "low_us": shape.low_us,
-        "high_us": shape.high_us,
-        "baseline_us": shape.baseline_us,
-        "speedup": shape.speedup,
-        "speedup_low": shape.speedup_low,
-        "speedup_high": shape.speedup_high,
-        "regressed": shape.regressed,
     }
 
 

@@ -12,6 +12,7 @@ from codegen.prompting import FEEDBACKS, Prompt, PromptSettings, build_prompt, r
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from mcts.domain import Candidate
+from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Attempt, ProposalRequest
 from mcts.trial import Move
@@ -202,3 +203,25 @@ def test_a_dialect_without_prompts_is_the_users_to_mend() -> None:
     task = problem_task().model_copy(update={"dialect": "host"})
     with pytest.raises(InputError, match="not host"):
         reply_form(full_request(task, task.baseline, Move("improve", 0)))
+
+
+def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:
+    scale = scale_task()
+    found = timed(OTHER, 40.0)
+    assert found.timing is not None
+    times = {"median_us": 41.0, "low_us": 40.5, "high_us": 41.5, "baseline_us": 80.0, "rounds": 9}
+    train = ShapeTiming(workload="train", weight=0.75, speedup=1.95, speedup_low=1.9,
+                        speedup_high=2.0, **times)  # fmt: skip
+    serve = train.model_copy(
+        update={"workload": "serve", "weight": 0.25, "speedup": 0.9, "speedup_low": 0.89,
+                "speedup_high": 0.91}
+    )  # fmt: skip
+    shaped = found.model_copy(
+        update={"timing": found.timing.model_copy(update={"shapes": (train, serve)})}
+    )
+    request = full_request(scale, OTHER, Move("improve", 3), evaluation=shaped)
+    told = sections(user(built(request)))["Its result"]
+    assert "- train, weight 0.75: 41.00 us, 1.950x (1.900 to 2.000)." in told
+    assert "does not count as an improvement while it is slower on serve" in told
+    plain = sections(user(built(full_request(scale, OTHER, Move("improve", 3)))))["Its result"]
+    assert "shapes" not in plain

@@ -146,3 +146,17 @@ def test_the_baseline_is_that_of_all_shapes(folder: Path) -> None:
     task: KernelTask = load_task(folder)
     timing = TwoShapes(task).evaluate(task.baseline).timing
     assert timing is not None and timing.speedup == 1 and timing.regressions == ()
+
+
+def test_a_run_tells_every_shape_of_its_best_kernel(folder: Path, tmp_path: Path) -> None:
+    words = ["optimize", str(folder), "--evaluator", "replay", "--out", str(tmp_path / "run"),
+             "--evaluations", "10", "--seed", "1"]  # fmt: skip
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    told = [line for line in done.stdout.splitlines() if line.startswith("shape ")]
+    assert [line.split()[1] for line in told] == ["train", "serve"]
+    assert all("x (" in line and "slower" not in line for line in told)
+    words[words.index(str(tmp_path / "run"))] = str(tmp_path / "again")
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [row["workload"] for row in found["shapes"]] == ["train", "serve"]
+    assert found["regressions"] == []
