@@ -121,9 +121,14 @@ def find_task(given: str, policy: Policy | None = None) -> TaskSource:
         raise InputError("--policy is for KernelBench problem files (.py)")
     if not given:
         raise InputError(_unknown(given))
-    if given in bundled():
-        return _folder_source(bundled()[given], given)
     path = Path(given)
+    if given in bundled():
+        if (path / TASK_FILE).is_file():
+            raise InputError(
+                f"{given} is a bundled task and a task folder here: ./{given} is the folder; give "
+                "it another name to have both"
+            )
+        return _folder_source(bundled()[given], given)
     if path.is_dir():
         if not (path / TASK_FILE).is_file():
             raise InputError(f"{path} is not a task folder: it has no {TASK_FILE}")

@@ -19,7 +19,7 @@ from experiments.cli import app
 from experiments.config import RunConfig, read_config, to_toml, write_config
 from experiments.live import Panel, PlainLines, clock, sparkline
 from experiments.scaffold import new_task
-from experiments.taskfiles import bundled, load_task
+from experiments.taskfiles import bundled, find_task, load_task
 from mcts.errors import InputError
 from mcts.progress import Progress
 
@@ -202,3 +202,15 @@ def test_help_needs_none_of_the_heavy_packages() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_named_like_a_bundled_task_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    new_task(tmp_path / "gelu")
+    with pytest.raises(InputError, match=r"is a bundled task and a task folder here: \./gelu"):
+        find_task("gelu")
+    assert find_task("./gelu").folder == Path("gelu")
+    (tmp_path / "transpose").mkdir()  # no task: the bundled one is meant
+    assert find_task("transpose").task.name == "transpose"
