@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import attribute, kernelbench, measure, memory, search, show, skill, study
+from experiments.cli import (
+    attribute,
+    cutlass,
+    deliver,
+    kernelbench,
+    measure,
+    memory,
+    search,
+    show,
+    skill,
+    study,
+    watch,
+)
 from experiments.cli.errors import INTERRUPTED, OneLine
 
 app = typer.Typer(
@@ -43,9 +55,9 @@ def rooftree(
     """Finds faster CUDA kernels by Monte Carlo tree search."""
 
 
-for commands in (search, study, attribute, measure, show):
+for commands in (search, watch, study, attribute, measure, show, deliver):
     commands.register(app)
-for group in (memory, kernelbench, skill):
+for group in (memory, kernelbench, skill, cutlass):
     app.add_typer(group.app)
 
 

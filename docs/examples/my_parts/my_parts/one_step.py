@@ -1,0 +1,52 @@
+"""A proposer: change one tunable, drawn at random, to a value drawn at random."""
+
+from __future__ import annotations
+
+import random
+
+from experiments.parts import ProposerRequest
+from mcts.domain import Candidate, TunableSpace, parse_launch_plan
+from mcts.errors import NoMoves
+from mcts.ports import Proposal, ProposalRequest
+
+
+class OneStepProposer:
+    """Untried neighbours of the parent that differ from it in one tunable, each as likely."""
+
+    name = "one_step"
+    inline = True
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        """Raises NoMoves when every neighbour was tried."""
+        space = _space_of(request)
+        steps = [
+            Candidate(
+                source=request.parent.source,
+                tunables={**request.parent.tunables, name: value},
+                methods=tunable.methods,
+                rationale=f"{name} {request.parent.tunables[name]} -> {value}",
+            )
+            for name, tunable in space.tunables.items()
+            for value in tunable.values
+            if value != request.parent.tunables[name]
+        ]
+        fresh = [
+            step
+            for step in steps
+            if step.id not in request.tried and request.task.allows(space, step.tunables)
+        ]
+        if not fresh:
+            raise NoMoves("every neighbour was tried")
+        return Proposal(candidate=random.Random(request.seed).choice(fresh), prior=0.5)
+
+
+def _space_of(request: ProposalRequest) -> TunableSpace:
+    """What the parent's launch plan declares; a task without source declares it itself."""
+    if request.task.dialect == "cuda":
+        return parse_launch_plan(request.parent.source).space
+    return request.task.space
+
+
+def one_step_proposer(request: ProposerRequest) -> OneStepProposer:
+    """As the entry-point group names it."""
+    return OneStepProposer()
