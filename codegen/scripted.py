@@ -32,6 +32,10 @@ STEPWISE = 0.5
 """Factor on a pair whose two changes could as well be made one after the other."""
 HOMEWARD = 4.0
 """In a repair: how much likelier a step towards the default is than one away from it."""
+FAR_DECAY = 0.8
+"""STEP_DECAY of a far proposal."""
+FAR_ODDS = 2.0
+"""In a far proposal: the odds that a tunable of average weight changes."""
 SIBLING_FADE = 0.5
 """How much a tunable fades once all of its single moves from this parent were tried."""
 _QUICK_DRAWS = 32
@@ -57,8 +61,9 @@ class ScriptedProposer:
     makes changes of 1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; where constraints forbid
     single steps, pairs and far jumps take over by themselves, so every configuration can be
     reached. A tunable weighs otherwise for steps away from its default, which apply its methods,
-    than for steps back. `sampling` says how experience from other runs enters. Deterministic in
-    `request.seed`; keeps caches but no state.
+    than for steps back. A far move is drawn without the division, at greater odds: most tunables
+    change, the advised ones likeliest. `sampling` says how experience from other runs enters.
+    Deterministic in `request.seed`; keeps caches but no state.
     """
 
     name = "scripted"
@@ -131,25 +136,32 @@ def _weigh(
         # What differs from the safe default is what can have broken.
         suspects = np.where(origin != lattice.defaults, HOMEWARD, 1.0 / HOMEWARD)
         pulls = np.repeat((suspects / suspects.mean())[:, None], 2, axis=1)
+    far = request.move.far
     changed = pool != origin
     single = changed.sum(axis=1) == 1
-    pulls = pulls * _fade(request, ground, pool[single], changed[single])[:, None]
+    if not far:
+        pulls = pulls * _fade(request, ground, pool[single], changed[single])[:, None]
+    share = FAR_ODDS if far else 1.0 / len(lattice.names)
     values = np.zeros((len(lattice.names), max(map(len, lattice.values))))
     factors = np.ones_like(values)
     for column, known in enumerate(lattice.values):
         at, default, count = int(origin[column]), int(lattice.defaults[column]), len(known)
         undone = [int(is_undone(at, there, default)) for there in range(count)]
         values[column, :count] = pulls[column, undone]
-        steps = _steps(count, at, default, repair)
-        factors[column, :count] = steps * values[column, :count] / len(lattice.names)
+        steps = _steps(count, at, default, repair, FAR_DECAY if far else STEP_DECAY)
+        factors[column, :count] = steps * values[column, :count] * share
         factors[column, at] = 1.0
     rows = factors[np.arange(len(lattice.names)), pool].prod(axis=1)
-    return _Weights(rows * _coupling(ground, pool, changed, single), values)
+    if not far:
+        rows = rows * _coupling(ground, pool, changed, single)
+    return _Weights(rows, values)
 
 
-def _steps(count: int, origin: int, default: int, repair: bool) -> NDArray[np.float64]:
+def _steps(
+    count: int, origin: int, default: int, repair: bool, decay: float
+) -> NDArray[np.float64]:
     """Weights of the values of one tunable, summing to 1 without the present value."""
-    weights = [0.0 if at == origin else STEP_DECAY ** abs(at - origin) for at in range(count)]
+    weights = [0.0 if at == origin else decay ** abs(at - origin) for at in range(count)]
     if repair:
         home = abs(origin - default)
         weights = [w * HOMEWARD if abs(at - default) < home else w for at, w in enumerate(weights)]

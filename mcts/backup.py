@@ -12,6 +12,7 @@ def settle(node: Node, outcome: Outcome) -> None:
     node.reward = round(outcome.reward * FIXED_POINT)
     node.prior = outcome.prior
     node.exhausted = not outcome.expandable
+    node.near_peak = outcome.near_peak
     for ancestor in node.lineage():
         ancestor.visits += 1
         ancestor.value_sum += node.reward

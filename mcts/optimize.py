@@ -275,8 +275,8 @@ class Optimizer:
         if evaluation is None or not evaluation.measured:
             return Outcome("failed", prior=prior, expandable=fresh)
         reward = self.scale.reward(evaluation)
-        expandable = fresh and not self.scale.near_peak(evaluation)
-        return Outcome("measured", reward=reward, prior=prior, expandable=expandable)
+        peak = self.scale.near_peak(evaluation)
+        return Outcome("measured", reward=reward, prior=prior, expandable=fresh, near_peak=peak)
 
     def _enter(self, node: int, parent: int | None, answer: Answer, outcome: Outcome) -> None:
         line = self.ledger.enter(node, parent, answer, outcome)

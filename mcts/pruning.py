@@ -12,11 +12,21 @@ from mcts.tree import Node
 
 def is_closed(node: Node, settings: SearchSettings, *, patience: int) -> bool:
     """Whether `node` gets no further child, though its subtree may still be searched."""
-    if node.exhausted:
+    if node.exhausted or (node.near_peak and settings.stop_near_peak):
         return True
     if node.state == "failed":
-        return len(node.children) >= settings.max_repairs
+        return bool(node.children) or failures(node) > settings.max_repairs
     return fruitless(node) >= patience
+
+
+def failures(node: Node) -> int:
+    """How many nodes failed in a row, from `node` upward: the length of its broken line."""
+    count = 0
+    for ancestor in node.lineage():
+        if ancestor.state != "failed":
+            break
+        count += 1
+    return count
 
 
 def fruitless(node: Node) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+
 from mcts.backup import arrive, depart, recall, settle
-from mcts.pruning import refresh_dead, wants_other_approach
+from mcts.pruning import is_closed, refresh_dead, wants_other_approach
 from mcts.seeding import seed_from
 from mcts.selection import select
 from mcts.settings import SearchSettings
@@ -31,6 +33,7 @@ class Search:
         self._asked = 0
         self._in_flight: dict[int, Trial] = {}
         self._told: dict[int, Outcome] = {0: root}
+        self._broken: list[int] = []
 
     @property
     def in_flight(self) -> int:
@@ -47,14 +50,14 @@ class Search:
         None with trials in flight means: tell one first. None with none in flight means that the
         proposer has nothing left anywhere.
         """
-        node = self._select()
+        node = self._repairable() or self._opening() or self._select()
         if node is None:
             return None
         self._asked += 1
         trial = Trial(
             id=self._asked,
             parent=node.id,
-            move=Move(self._kind_of_move(node), len(node.children)),
+            move=self._move(node),
             seed=seed_from(self.seed, "trial", self._asked),
         )
         depart(self.tree.attach(trial.id, node.id))
@@ -75,7 +78,7 @@ class Search:
         node = self.tree.nodes[trial_id]
         self._told[trial_id] = outcome
         arrive(node, outcome)
-        refresh_dead(node, self.settings, patience=self._patience)
+        self._settled(node)
 
     def plant(self, parent: int, outcome: Outcome) -> int:
         """Add a child that was judged before, outside of any trial; returns its id.
@@ -87,7 +90,7 @@ class Search:
         node = self.tree.attach(self._asked, parent)
         self._told[node.id] = outcome
         settle(node, outcome)
-        refresh_dead(node, self.settings, patience=self._patience)
+        self._settled(node)
         return node.id
 
     def abandon(self, trial_id: int) -> None:
@@ -97,7 +100,7 @@ class Search:
         recall(node)
         self.tree.detach(node)
         if node.parent is not None:
-            refresh_dead(node.parent, self.settings, patience=self._patience)
+            self._settled(node.parent)
 
     def exhaust(self, trial_id: int) -> None:
         """Nothing is left to propose below the trial's parent: abandon it and close the parent."""
@@ -107,10 +110,37 @@ class Search:
         parent.exhausted = True
         self.abandon(trial_id)
 
+    def _move(self, node: Node) -> Move:
+        far = self._is_opening(node)
+        return Move(self._kind_of_move(node), len(node.children), far)
+
     def _kind_of_move(self, node: Node) -> MoveKind:
         if node.state == "failed":
             return "repair"
         return "diversify" if wants_other_approach(node, self.settings) else "improve"
+
+    def _is_opening(self, node: Node) -> bool:
+        return node.parent is None and len(node.children) < self.settings.far_proposals
+
+    def _opening(self) -> Node | None:
+        """The root, as long as it has not got its far proposals."""
+        root = self.tree.root
+        closed = is_closed(root, self.settings, patience=self._patience)
+        return root if self._is_opening(root) and not closed else None
+
+    def _settled(self, node: Node) -> None:
+        """What follows from a change at `node`: it may be a dead end, or a failure to repair."""
+        refresh_dead(node, self.settings, patience=self._patience)
+        if node.state == "failed" and self.settings.repair_at_once:
+            heapq.heappush(self._broken, node.id)
+
+    def _repairable(self) -> Node | None:
+        """The oldest failure that is open; which one does not depend on the order of telling."""
+        while self._broken:
+            node = self.tree.nodes[heapq.heappop(self._broken)]
+            if not is_closed(node, self.settings, patience=self._patience):
+                return node
+        return None
 
     def _leave_flight(self, trial_id: int) -> None:
         if self._in_flight.pop(trial_id, None) is None:

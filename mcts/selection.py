@@ -17,17 +17,17 @@ NEWCOMER_PRIOR = 0.5
 def widening_bound(node: Node, settings: SearchSettings) -> int:
     """ceil(k * N^alpha): how many live children `node` may have (Auger et al. 2013).
 
-    k depends on the node's state, N counts visits and trials in flight. Dead children do not
-    count, so that a node ringed by failures is not walled in.
+    k is the root's or that of other nodes, N counts visits and trials in flight. Dead children do
+    not count, so that a node ringed by failures is not walled in. A failed node has 1 at most: its
+    repair; the root has room for its far proposals.
     """
-    if node.parent is None:
-        factor = settings.widening_root
-    elif node.state == "failed":
-        factor = settings.widening_failed
-    else:
-        factor = settings.widening_measured
+    if node.state == "failed":
+        return 1
+    at_root = node.parent is None
+    factor = settings.widening_root if at_root else settings.widening_measured
     seen = node.visits + node.pending
-    return math.ceil(factor * math.pow(seen, settings.widening_exponent) - 1e-9)
+    bound = math.ceil(factor * math.pow(seen, settings.widening_exponent) - 1e-9)
+    return max(bound, settings.far_proposals) if at_root else bound
 
 
 def can_widen(node: Node, settings: SearchSettings, *, patience: int) -> bool:
@@ -49,12 +49,14 @@ class Scorer:
 
     def __init__(self, root: Node, settings: SearchSettings) -> None:
         self._top = root.best / FIXED_POINT
+        grown = root.visits / (root.visits + settings.mean_after) if settings.mean_after else 1.0
+        self._mean_share = (1 - settings.best_weight) * grown
         self._settings = settings
 
     def child(self, child: Node, node: Node) -> float:
         """Score of following `child` from `node`."""
-        share = self._settings.best_weight
-        value = (1 - share) * child.mean + share * child.best / FIXED_POINT
+        share = self._mean_share
+        value = share * child.mean + (1 - share) * child.best / FIXED_POINT
         return self._score(value, child.prior, node, child.visits + child.pending)
 
     def newcomer(self, node: Node) -> float:

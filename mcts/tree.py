@@ -19,8 +19,8 @@ class Node:
     """
 
     __slots__ = (
-        "best", "children", "dead", "exhausted", "id", "parent", "pending", "prior",
-        "reward", "state", "value_sum", "visits",
+        "best", "children", "dead", "exhausted", "id", "near_peak", "parent", "pending",
+        "prior", "reward", "state", "value_sum", "visits",
     )  # fmt: skip
 
     def __init__(self, id: int, parent: Node | None) -> None:
@@ -35,6 +35,7 @@ class Node:
         self.best = 0
         self.pending = 0
         self.exhausted = False
+        self.near_peak = False
         self.dead = False
 
     @property

@@ -15,11 +15,12 @@ class Move:
     no longer improves for a structurally different approach.
 
     `ordinal` counts the parent's earlier children, so that the first try can be told from the
-    seventh.
+    seventh. `far` asks for several changes at once: what is promising together, not one step.
     """
 
     kind: MoveKind
     ordinal: int
+    far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,15 @@ class Outcome:
     """The answer: a reward in [0, 1] for what was measured, 0 for what failed.
 
     `prior` in (0, 1] is the proposer's expectation. A node that is not `expandable` gets no
-    children: it is near its peak, stands elsewhere in the tree, or holds no code at all.
+    children: it stands elsewhere in the tree, or holds no code at all. `near_peak` says that next
+    to nothing is left to gain beyond it; what follows from that is for the search to say.
     """
 
     kind: OutcomeKind
     reward: float = 0.0
     prior: float = 0.5
     expandable: bool = True
+    near_peak: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.reward <= 1.0:

@@ -82,7 +82,8 @@ def build_prompt(
     settings = settings or PromptSettings()
     role = role_of(request, without=without)
     system = _system(form, settings)
-    order = _order_section(role, form, without)
+    far = request.move.far and role == "optimize"
+    order = _order_section(role, form, without, far=far)
     before, after = _sections(request, hardware, role, form, space)
     reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
     fitted = fit([*before, *after, order], budget=settings.tokens - reserved)
@@ -149,11 +150,12 @@ def _system(form: Form, settings: PromptSettings) -> str:
     return "\n\n".join([*parts, reply])
 
 
-def _order_section(role: Role, form: Form, method: str | None) -> Section:
+def _order_section(role: Role, form: Form, method: str | None, *, far: bool) -> Section:
     order = _template(template_name(role, form))
     if method is not None:
         order = Template(order).substitute(method=method)
-    return Section(title="Now", parts=(Part(order),))
+    wider = (Part(_template("far.md")),) if far else ()
+    return Section(title="Now", parts=(Part(order), *wider))
 
 
 @lru_cache(maxsize=32)

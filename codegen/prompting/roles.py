@@ -11,7 +11,7 @@ Form = Literal["cuda", "kernelbench", "values"]
 
 VERSIONS: dict[Role, int] = {
     "implement": 1,
-    "optimize": 1,
+    "optimize": 2,
     "repair": 1,
     "diversify": 1,
     "remove": 1,

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from mcts.backup import arrive, depart, recall, settle
+from mcts.pruning import failures
 from mcts.seeding import seed_from
 from mcts.tree import Node, Tree
 from mcts.trial import Move, Outcome, Trial
@@ -138,7 +139,7 @@ class ParentSearch(ABC):
         """The oldest broken line with a repair left; one repair of a line is out at a time."""
         while self._broken:
             node = self._broken.pop(0)
-            if not node.exhausted and not node.children and _failures(node) <= self._repairs:
+            if not node.exhausted and not node.children and failures(node) <= self._repairs:
                 return node
         return None
 
@@ -155,13 +156,3 @@ def is_open(node: Node) -> bool:
 def uniform(seed: int) -> float:
     """A number in [0, 1) from a seed of `seed_from`, which has 63 bits."""
     return seed / (1 << 63)
-
-
-def _failures(node: Node) -> int:
-    """How many nodes failed in a row, from `node` upward."""
-    count = 0
-    for ancestor in node.lineage():
-        if ancestor.state != "failed":
-            break
-        count += 1
-    return count

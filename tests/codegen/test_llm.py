@@ -126,7 +126,7 @@ def test_a_good_reply_becomes_a_candidate_with_its_usage() -> None:
     usage = dict(proposal.usage)
     assert usage.pop("seconds") > 0 and usage.pop("prompt_tokens") > 500
     assert usage == {
-        "prompt": "optimize/1",
+        "prompt": "optimize/2",
         "dropped": {},
         "model": "test",
         "completion_tokens": len(GOOD) // 4,
@@ -153,7 +153,7 @@ def test_a_first_implementation_is_asked_for_and_journalled_as_such() -> None:
 
 @pytest.mark.parametrize(
     ("move", "prompt"),
-    [(Move("improve", 1), "optimize/1"), (Move("diversify", 2), "diversify/1")],
+    [(Move("improve", 1), "optimize/2"), (Move("diversify", 2), "diversify/1")],
 )
 def test_the_move_decides_the_role(move: Move, prompt: str) -> None:
     assert propose(Script(GOOD), ask(move=move)).usage["prompt"] == prompt
@@ -276,7 +276,7 @@ def test_values_alone_are_asked_for_where_source_cannot_be_judged() -> None:
         proposal = proposer.propose(ask())
         system = server.requests[0].body["messages"][0]["content"]
     assert proposal.candidate.source == SCALE and proposal.candidate.tunables["BLOCK"] == 256
-    assert proposal.usage["prompt"] == "optimize_values/1"
+    assert proposal.usage["prompt"] == "optimize_values/2"
     assert "not the code" in system
 
 

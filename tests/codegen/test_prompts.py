@@ -225,3 +225,14 @@ def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:
     assert "does not count as an improvement while it is slower on serve" in told
     plain = sections(user(built(full_request(scale, OTHER, Move("improve", 3)))))["Its result"]
     assert "shapes" not in plain
+
+
+def test_a_far_move_asks_for_several_changes_at_once_and_differs_in_nothing_else() -> None:
+    near = full_request(scale_task(), OTHER, Move("improve", 0))
+    far = full_request(scale_task(), OTHER, Move("improve", 0, far=True))
+    one, other = (sections(user(built(request))) for request in (near, far))
+    assert {title for title in one if one[title] != other[title]} == {"Now"}
+    assert other["Now"].startswith(one["Now"].rstrip()) and "combine" in other["Now"]
+    repair = full_request(scale_task(), OTHER, Move("repair", 1, far=True),
+                          evaluation=failed("compile_failed"))  # fmt: skip
+    assert "combine" not in sections(user(built(repair)))["Now"]

@@ -172,6 +172,23 @@ def test_a_repair_steps_back_towards_the_defaults() -> None:
     assert "repair of runtime error" in candidate.rationale
 
 
+def test_a_far_move_changes_several_tunables_the_advised_ones_above_all() -> None:
+    def changes(far: bool) -> list[set[str]]:
+        proposer, found = ScriptedProposer(), []
+        for seed in range(200):
+            request = ask(guidance=_advice(), move=Move("improve", 0, far), seed=seed)
+            candidate, origin = proposer.propose(request).candidate, request.parent.tunables
+            found.append({name for name, at in candidate.tunables.items() if at != origin[name]})
+        return found
+
+    near, far = changes(False), changes(True)
+    assert sum(map(len, far)) > 1.5 * sum(map(len, near))
+    counts = Counter(name for moved in far for name in moved)
+    advised = max(counts, key=lambda name: counts[name])
+    assert advised == Counter(name for moved in near for name in moved).most_common(1)[0][0]
+    assert len({frozenset(moved) for moved in far}) > 4, "they are not all the same jump"
+
+
 def test_it_says_what_it_moves_and_why() -> None:
     proposer = ScriptedProposer()
     for seed in range(50):

@@ -177,7 +177,7 @@ def test_a_stagnating_node_restarts_from_a_loser_without_asking_or_measuring() -
             )
 
     journal, toy = MemoryJournal(), ToyEvaluator()
-    constants = SearchSettings(stagnation=1)
+    constants = SearchSettings(stagnation=1, mean_after=0)
     search = optimizer(
         journal, OnlyWorse(GOOD, BEST), toy, evaluations=60, search_settings=constants
     )

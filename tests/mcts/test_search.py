@@ -244,3 +244,97 @@ def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent()
     assert trial is not None and trial.parent == planted
     with pytest.raises(ValueError, match="another outcome"):
         search.tell(planted, Outcome("failed"))
+
+
+def asked(search: Search) -> Trial:
+    trial = search.ask()
+    assert trial is not None
+    return trial
+
+
+def test_a_fresh_failure_is_repaired_before_anything_else_until_its_line_is_spent() -> None:
+    search = Search(ROOT, settings=SearchSettings(max_repairs=2), seed=3)
+    first = asked(search)
+    search.tell(first.id, Outcome("measured", reward=0.9))
+    line = [asked(search)]
+    for _ in range(2):
+        search.tell(line[-1].id, Outcome("failed"))
+        line.append(asked(search))
+        assert line[-1].move.kind == "repair" and line[-1].parent == line[-2].id
+    search.tell(line[-1].id, Outcome("failed"))
+    assert asked(search).move.kind != "repair"
+    assert search.tree.nodes[line[0].id].dead
+
+
+def test_a_repair_that_works_ends_the_line_and_can_be_built_upon() -> None:
+    search = Search(ROOT, settings=SearchSettings(far_proposals=0), seed=3)
+    broken = asked(search)
+    search.tell(broken.id, Outcome("failed"))
+    repair = asked(search)
+    search.tell(repair.id, Outcome("measured", reward=0.9))
+    assert {asked(search).parent for _ in range(4)} & {repair.id}
+    assert not search.tree.nodes[broken.id].dead
+
+
+def test_several_failures_are_repaired_oldest_first_in_whatever_order_they_were_told() -> None:
+    parents = []
+    for order in ((1, 2, 3), (3, 1, 2)):
+        search = Search(ROOT, seed=3)
+        for _ in order:
+            asked(search)
+        for trial in order:
+            search.tell(trial, Outcome("failed"))
+        parents.append([asked(search).parent for _ in order])
+    assert parents == [[1, 2, 3]] * 2
+
+
+def test_an_abandoned_repair_is_asked_for_again_and_an_exhausted_one_is_not() -> None:
+    search = Search(ROOT, seed=3)
+    broken = asked(search)
+    search.tell(broken.id, Outcome("failed"))
+    search.abandon(asked(search).id)
+    again = asked(search)
+    assert again.parent == broken.id and again.move.kind == "repair"
+    search.exhaust(again.id)
+    assert asked(search).parent != broken.id
+
+
+def test_a_failure_without_code_is_not_repaired() -> None:
+    search = Search(ROOT, seed=3)
+    search.tell(asked(search).id, Outcome("failed", expandable=False))
+    assert asked(search).parent == 0
+
+
+def test_repairing_at_once_can_be_switched_off() -> None:
+    search = Search(ROOT, settings=SearchSettings(repair_at_once=False), seed=3)
+    search.tell(asked(search).id, Outcome("failed"))
+    assert asked(search).move.kind == "improve"
+
+
+@pytest.mark.parametrize("far", [0, 1, 5])
+def test_the_first_children_of_the_root_are_far_and_no_others(far: int) -> None:
+    search = Search(ROOT, settings=SearchSettings(far_proposals=far), seed=3)
+    moves = []
+    for _ in range(30):
+        trial = asked(search)
+        moves.append((trial.parent, trial.move.far))
+        search.tell(trial.id, Outcome("measured", reward=0.1 + trial.id / 100))
+    assert moves[:far] == [(0, True)] * far
+    assert not any(is_far for _, is_far in moves[far:])
+
+
+def test_far_proposals_end_with_what_the_proposer_has() -> None:
+    search = Search(ROOT, seed=3)
+    search.tell(asked(search).id, Outcome("measured", reward=0.5))
+    search.exhaust(asked(search).id)
+    assert asked(search).parent == 1
+
+
+def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> None:
+    peak = Outcome("measured", reward=1.0, near_peak=True)
+    for stop in (False, True):
+        settings = SearchSettings(stop_near_peak=stop, far_proposals=0, widening_root=1.0)
+        search = Search(ROOT, settings=settings, seed=3)
+        search.tell(asked(search).id, peak)
+        assert search.tree.nodes[1].dead is stop
+        assert asked(search).parent == (0 if stop else 1)
