@@ -86,7 +86,10 @@ def test_a_second_call_measures_nothing_and_says_the_same(run_dir: Path) -> None
     assert len(read_events(run_dir)) == written
 
 
-def test_a_table_for_people_and_a_line_for_each_as_it_comes(run_dir: Path) -> None:
+def test_a_table_for_people_and_a_line_for_each_as_it_comes(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     done = rooftree("attribute", run_dir)
     assert done.exit_code == 0, done.output
     title = "node method worth gain in machine code taken out by"
