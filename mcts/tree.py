@@ -38,12 +38,6 @@ class Node:
         self.near_peak = False
         self.dead = False
 
-    @property
-    def mean(self) -> float:
-        """Mean reward of the subtree in [0, 1]; trials in flight count as zero."""
-        seen = self.visits + self.pending
-        return self.value_sum / (seen * FIXED_POINT) if seen else 0.0
-
     def lineage(self) -> Iterator[Node]:
         """This node, its parent, and so on to the root."""
         node: Node | None = self

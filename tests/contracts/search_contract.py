@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import is_dataclass
 
 import pytest
@@ -11,6 +12,7 @@ from mcts.searches import AnySettings, AskTell, begin
 from mcts.trial import Outcome, Trial
 
 ROOT = Outcome("measured", reward=0.1, prior=1.0)
+Judge = Callable[[Trial], Outcome]
 
 
 class SearchContract:
@@ -94,7 +96,15 @@ def ask(search: AskTell) -> Trial:
     return trial
 
 
-def grow(search: AskTell, trials: int, *, in_flight: int = 1) -> list[Trial]:
+def noisy(trial: Trial) -> Outcome:
+    """One in four fails, one in ten leads no further."""
+    rng = random.Random(trial.seed)
+    if rng.random() < 0.25:
+        return Outcome("failed", prior=0.3)
+    return Outcome("measured", reward=rng.random(), expandable=rng.random() > 0.1)
+
+
+def grow(search: AskTell, trials: int, *, in_flight: int = 1, judge: Judge = noisy) -> list[Trial]:
     """Ask and tell with up to `in_flight` out at a time, in the order of asking."""
     asked: list[Trial] = []
     out: list[Trial] = []
@@ -106,7 +116,7 @@ def grow(search: AskTell, trials: int, *, in_flight: int = 1) -> list[Trial]:
             continue
         assert out, "nothing to try and nothing in flight"
         landed = out.pop(0)
-        search.tell(landed.id, _noisy(landed))
+        search.tell(landed.id, judge(landed))
     return asked
 
 
@@ -116,11 +126,3 @@ def shape(search: AskTell) -> list[tuple[object, ...]]:
         (id, node.parent.id if node.parent else None, node.state, node.visits, node.pending)
         for id, node in sorted(search.tree.nodes.items())
     ]
-
-
-def _noisy(trial: Trial) -> Outcome:
-    """One in four fails, one in ten leads no further."""
-    rng = random.Random(trial.seed)
-    if rng.random() < 0.25:
-        return Outcome("failed", prior=0.3)
-    return Outcome("measured", reward=rng.random(), expandable=rng.random() > 0.1)

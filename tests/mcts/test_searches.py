@@ -22,8 +22,8 @@ from mcts.searches import (
 )
 from mcts.settings import SearchSettings
 from mcts.trial import Outcome, Trial
+from tests.contracts.search_contract import ROOT, ask, grow, noisy, shape
 
-ROOT = Outcome("measured", reward=0.1, prior=1.0)
 PLANS = {
     "puct": SearchSettings(),
     "best_of_n": BestOfNSettings(),
@@ -32,49 +32,11 @@ PLANS = {
     "evolution": EvolutionSettings(islands=2, population=4, migration=5),
     "annealing": AnnealingSettings(steps=30),
 }
-Judge = Callable[[Trial], Outcome]
 every_search = pytest.mark.parametrize("name", PLANS)
 
 
 def start(name: str, *, seed: int = 1) -> AskTell:
     return begin(PLANS[name], ROOT, seed=seed)
-
-
-def noisy(trial: Trial) -> Outcome:
-    """One in four fails, one in ten stands elsewhere in the tree."""
-    rng = random.Random(trial.seed)
-    if rng.random() < 0.25:
-        return Outcome("failed", prior=0.3)
-    return Outcome("measured", reward=rng.random(), expandable=rng.random() > 0.1)
-
-
-def ask(search: AskTell) -> Trial:
-    trial = search.ask()
-    assert trial is not None
-    return trial
-
-
-def grow(search: AskTell, trials: int, *, in_flight: int = 1, judge: Judge = noisy) -> list[Trial]:
-    """Ask and tell with `in_flight` out at a time, in the order of asking."""
-    asked: list[Trial] = []
-    out: list[Trial] = []
-    while len(asked) < trials or out:
-        trial = search.ask() if len(asked) < trials and len(out) < in_flight else None
-        if trial is not None:
-            asked.append(trial)
-            out.append(trial)
-            continue
-        assert out, "nothing to try and nothing in flight"
-        landed = out.pop(0)
-        search.tell(landed.id, judge(landed))
-    return asked
-
-
-def shape(search: AskTell) -> list[tuple[object, ...]]:
-    return [
-        (id, node.parent.id if node.parent else None, node.state, node.visits, node.pending)
-        for id, node in sorted(search.tree.nodes.items())
-    ]
 
 
 @every_search
