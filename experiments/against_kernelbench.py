@@ -20,8 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +102,10 @@ def problem_file(root: Path, problem: str) -> Path:
     return found[0]
 
 
-def by_kernelbench(root: Path, reference: str, source: str, *, name: str, device: int) -> list[Row]:
+def by_kernelbench(
+    root: Path, reference: str, source: str, *, name: str, device: int
+) -> Iterator[Row]:
     """KernelBench's verdicts, each from a fresh process; the second finds its build again."""
-    rows = []
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
         request = {
             "root": str(root),
@@ -121,18 +124,15 @@ def by_kernelbench(root: Path, reference: str, source: str, *, name: str, device
                 ("starting and importing", seconds - reply["seconds"]),
                 ("evaluating", reply["seconds"]),
             )
-            rows.append(
-                Row(
-                    candidate=name,
-                    judge="KernelBench",
-                    state=state,
-                    seconds=seconds,
-                    verdict=reply["verdict"],
-                    speedup=reply["speedup"],
-                    steps=steps,
-                )
+            yield Row(
+                candidate=name,
+                judge="KernelBench",
+                state=state,
+                seconds=seconds,
+                verdict=reply["verdict"],
+                speedup=reply["speedup"],
+                steps=steps,
             )
-    return rows
 
 
 def _in_fresh_process(request: dict[str, Any], builds: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _in_fresh_process(request: dict[str, Any], builds: str) -> dict[str, Any]:
     return reply
 
 
-def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -> list[Row]:
+def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -> Iterator[Row]:
     """Our verdicts: with the evaluator's start, on a fresh candidate, on one judged before."""
     watch = Stopwatch()
     request = EvaluatorRequest(
@@ -170,17 +170,14 @@ def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -
         ("warm, new candidate", Candidate(source=f"{source}\n# the same again\n")),
         ("warm, judged before", Candidate(source=source)),
     )
-    rows: list[Row] = []
     begin = time.perf_counter()
     with closing(gpu_evaluator(request)) as judge:
         for state, candidate in asked:
-            if rows:
-                watch.reset()
-                begin = time.perf_counter()
             watch("judging the candidate")
             found = judge.evaluate(candidate)
-            rows.append(_our_row(name, state, time.perf_counter() - begin, found, watch))
-    return rows
+            yield _our_row(name, state, time.perf_counter() - begin, found, watch)
+            watch.reset()
+            begin = time.perf_counter()
 
 
 def _our_row(name: str, state: str, seconds: float, found: Evaluation, watch: Stopwatch) -> Row:
@@ -228,11 +225,11 @@ def _compare(options: argparse.Namespace) -> None:
             raise InputError(f"there is no candidate for {problem} here: give --candidate FILE")
         for path in files:
             source, name = self_contained(read_text(path)), f"{problem} {path.stem}"
-            print(f"{name}: KernelBench", file=sys.stderr)
-            reference = read_text(file)
-            rows += by_kernelbench(root, reference, source, name=name, device=options.device)
-            print(f"{name}: Rooftree", file=sys.stderr)
-            rows += by_us(file, source, name=name, device=options.device, unsafe=options.unsafe)
+            theirs = by_kernelbench(root, read_text(file), source, name=name, device=options.device)
+            ours = by_us(file, source, name=name, device=options.device, unsafe=options.unsafe)
+            for row in chain(theirs, ours):
+                print(row, file=sys.stderr, flush=True)
+                rows.append(row)
     print(report(rows))
 
 
