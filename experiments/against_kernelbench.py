@@ -103,9 +103,12 @@ def problem_file(root: Path, problem: str) -> Path:
 
 
 def by_kernelbench(
-    root: Path, reference: str, source: str, *, name: str, device: int
+    root: Path, reference: str, source: str, *, name: str, device: int, cold: bool = False
 ) -> Iterator[Row]:
-    """KernelBench's verdicts, each from a fresh process; the second finds its build again."""
+    """KernelBench's verdicts, each from a fresh process; the second finds its build again.
+
+    With `cold`, only the first.
+    """
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
         request = {
             "root": str(root),
@@ -116,7 +119,7 @@ def by_kernelbench(
             "correct_trials": CORRECT_TRIALS,
             "performance_trials": PERFORMANCE_TRIALS,
         }
-        for state in ("cold", "again, build kept"):
+        for state in ("cold",) if cold else ("cold", "again, build kept"):
             begin = time.perf_counter()
             reply = _in_fresh_process(request, builds)
             seconds = time.perf_counter() - begin
@@ -255,6 +258,9 @@ def main() -> int:
     parser.add_argument("--problem", action="append", help="such as level1/26; may be repeated")
     parser.add_argument("--candidate", action="append", type=Path, metavar="FILE")
     parser.add_argument("--device", type=int, default=0)
+    parser.add_argument(
+        "--cold", action="store_true", help="ask KernelBench only with an empty build folder"
+    )
     parser.add_argument("--unsafe", action="store_true", help="judge where nothing isolates")
     options = parser.parse_args()
     try:

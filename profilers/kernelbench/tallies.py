@@ -10,6 +10,7 @@ from typing import Any
 REGIONS = 64
 _LEAST_REGION = 256  # elements: fewer say little about a root mean square
 _AT_ONCE = 2**24  # elements: all regions of so many are compared in one go
+_NEAR_WRONG = 0.999  # of the bound: float32 cannot tell on which side of it an error lies
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,16 @@ class Tally:
     squares: float
 
 
-def tallies(got: Any, expected: Any, allowed: Callable[[Any], Any]) -> Iterator[Tally]:
+def tallies(
+    got: Any, expected: Any, allowed: Callable[[Any], Any] | None = None
+) -> Iterator[Tally]:
     """Region by region; of a large tensor only one region at a time is held in double precision.
 
-    Nothing waits for the device before all regions are enqueued.
+    `allowed` says how far an element may be off, from what is expected of it. Without it no float
+    that is a number counts as wrong: only the errors are asked for.
+
+    Floats are looked at quickly first; regions where that finds more than small errors between
+    numbers are counted in full. Nothing waits for the device before all regions are enqueued.
     """
     import torch
 
@@ -39,11 +46,17 @@ def tallies(got: Any, expected: Any, allowed: Callable[[Any], Any]) -> Iterator[
         return
     size = region_size(count)
     if count <= _AT_ONCE:
-        rows = _rows(_padded(got, size), _padded(expected, size), allowed)
+        parts = [(_padded(got, size), _padded(expected, size))]
     else:
-        parts = zip(got.split(size), expected.split(size), strict=True)
-        rows = torch.cat([_rows(part[None], wide[None], allowed) for part, wide in parts])
-    for begin, row in zip(range(0, count, size), rows.tolist(), strict=True):
+        parts = [
+            (part[None], wide[None])
+            for part, wide in zip(got.split(size), expected.split(size), strict=True)
+        ]
+    look = _glance if got.is_floating_point() else _rows
+    found = torch.cat([look(part, wide, allowed) for part, wide in parts]).tolist()
+    if look is _glance and not all(map(_unremarkable, found)):
+        found = _in_full(parts, found, allowed)
+    for begin, row in zip(range(0, count, size), found, strict=True):
         wrong, first, kinds, nans, error, ratio, squares = row
         yield Tally(
             elements=min(size, count - begin),
@@ -57,6 +70,42 @@ def tallies(got: Any, expected: Any, allowed: Callable[[Any], Any]) -> Iterator[
         )
 
 
+def _glance(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
+    """What `_rows` finds where all are numbers and none is wrong, in a third of the passes.
+
+    In the wider of both precisions, float32 at least: a difference of float32 errs by 6e-8 of
+    itself, which matters for no figure here and for no verdict that `_unremarkable` lets stand.
+    """
+    import torch
+
+    part, wide = (one if one.dtype.itemsize >= 4 else one.float() for one in (part, wide))
+    error = torch.sub(part, wide)
+    most = torch.linalg.vector_norm(error, torch.inf, dim=1)
+    squares = torch.linalg.vector_norm(error, 2, dim=1, dtype=torch.float64).square_()
+    none = torch.zeros(len(error), dtype=torch.float64, device=error.device)
+    worst = none if allowed is None else error.abs_().div_(allowed(wide)).amax(1)
+    return torch.stack([none, none, none, none, most.double(), worst.double(), squares], dim=1)
+
+
+def _unremarkable(row: Sequence[float]) -> bool:
+    """Whether a glance tells all there is: numbers throughout, and no error near its bound."""
+    *_, most, worst, squares = row
+    return worst < _NEAR_WRONG and math.isfinite(most) and math.isfinite(squares)
+
+
+def _in_full(
+    parts: Sequence[tuple[Any, Any]],
+    glances: Sequence[list[float]],
+    allowed: Callable[[Any], Any] | None,
+) -> list[list[float]]:
+    """The rows of all `parts`, counted again where a glance does not tell all."""
+    found: list[list[float]] = []
+    for part, wide in parts:
+        rows = glances[len(found) : len(found) + len(part)]
+        found += rows if all(map(_unremarkable, rows)) else _rows(part, wide, allowed).tolist()
+    return found
+
+
 def _padded(flat: Any, size: int) -> Any:
     """Regions as rows; zeros on both sides fill the last one, and so differ in nothing."""
     import torch
@@ -65,7 +114,7 @@ def _padded(flat: Any, size: int) -> Any:
     return torch.nn.functional.pad(flat, (0, missing)).view(-1, size)
 
 
-def _rows(part: Any, wide: Any, allowed: Callable[[Any], Any]) -> Any:
+def _rows(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
     """The figures of a `Tally` for every row, as float64."""
     import torch
 
@@ -81,7 +130,7 @@ def _rows(part: Any, wide: Any, allowed: Callable[[Any], Any]) -> Any:
     numbers = part.isfinite() & wide.isfinite()
     kinds = ~numbers & ~((part == wide) | (part.isnan() & wide.isnan()))
     error = torch.where(numbers, (part - wide).abs_(), 0.0)
-    bound = allowed(wide)
+    bound = wide.abs() + math.inf if allowed is None else allowed(wide)
     wrong = (error > bound) | kinds
     ratio = torch.where(error > 0, error / bound, 0.0)
     found = [
