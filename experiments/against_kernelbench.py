@@ -228,7 +228,14 @@ def _compare(options: argparse.Namespace) -> None:
             raise InputError(f"there is no candidate for {problem} here: give --candidate FILE")
         for path in files:
             source, name = self_contained(read_text(path)), f"{problem} {path.stem}"
-            theirs = by_kernelbench(root, read_text(file), source, name=name, device=options.device)
+            theirs = by_kernelbench(
+                root,
+                read_text(file),
+                source,
+                name=name,
+                device=options.device,
+                cold=options.cold,
+            )
             ours = by_us(file, source, name=name, device=options.device, unsafe=options.unsafe)
             for row in chain(theirs, ours):
                 print(row, file=sys.stderr, flush=True)

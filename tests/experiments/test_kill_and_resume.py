@@ -14,7 +14,7 @@ from typing import Any
 from experiments.journal import SqliteJournal, read_events
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 10
+KILLS = 20
 TRIALS = 44
 _SUICIDE = """
 import os, signal, sys
@@ -60,7 +60,7 @@ def finish(*words: object, cwd: Path) -> dict[str, Any]:
     return found
 
 
-def test_ten_kills_change_neither_the_tree_nor_the_number_of_measurements(
+def test_twenty_kills_change_neither_the_tree_nor_the_number_of_measurements(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     start = ("optimize", toy_folder, "--evaluator", "replay", "--evaluations", TRIALS, "--seed", 7)
