@@ -13,10 +13,6 @@ search costs; then for the first candidate again.
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,33 +21,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from codegen.self_contained import self_contained
+from experiments.kernelbench_checkout import Checkout
 from experiments.machine import gpu_problem
 from experiments.parts import EvaluatorRequest, gpu_evaluator
 from experiments.taskfiles import find_task, read_text
 from mcts.domain import Candidate, Evaluation
-from mcts.errors import InputError, RooftreeError, WorldError
+from mcts.errors import InputError, RooftreeError
 
 KERNELS = Path(__file__).parent / "kernels_for_comparison"
 CANDIDATES = {
     "level1/26": ("gelu_load_inline.py", "gelu_nvrtc.py"),
     "level1/66": ("conv3d_dedicated_stream.py",),
 }
-CORRECT_TRIALS, PERFORMANCE_TRIALS = 5, 100
-_NEEDED = {
-    "torch": "torch",
-    "requests": "requests",
-    "pydantic": "pydantic",
-    "numpy": "numpy",
-    "dotenv": "python-dotenv",
-    "tqdm": "tqdm",
-    "openai": "openai",
-    "litellm": "litellm",
-}
-"""What the package kernelbench imports when it is imported, and what pip calls it."""
-_DEADLINE_S = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,73 +76,30 @@ class Stopwatch:
         return tuple((text, end - at) for (text, at), end in zip(self._marks, ends, strict=True))
 
 
-def problem_file(root: Path, problem: str) -> Path:
-    """The file of a problem such as "level1/26" in a checkout; InputError where there is none."""
-    level, _, number = problem.partition("/")
-    found = sorted((root / "KernelBench" / level).glob(f"{number}_*.py"))
-    if not found:
-        raise InputError(f"{root} has no problem {problem}: give --root a KernelBench checkout")
-    return found[0]
-
-
 def by_kernelbench(
-    root: Path, reference: str, source: str, *, name: str, device: int, cold: bool = False
+    checkout: Checkout, reference: str, source: str, *, name: str, device: int, cold: bool = False
 ) -> Iterator[Row]:
     """KernelBench's verdicts, each from a fresh process; the second finds its build again.
 
     With `cold`, only the first.
     """
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
-        request = {
-            "root": str(root),
-            "reference": reference,
-            "candidate": source,
-            "device": device,
-            "build": builds,
-            "correct_trials": CORRECT_TRIALS,
-            "performance_trials": PERFORMANCE_TRIALS,
-        }
         for state in ("cold",) if cold else ("cold", "again, build kept"):
             begin = time.perf_counter()
-            reply = _in_fresh_process(request, builds)
+            found = checkout.judge(reference, source, builds=Path(builds), device=device)
             seconds = time.perf_counter() - begin
-            steps = (
-                ("starting and importing", seconds - reply["seconds"]),
-                ("evaluating", reply["seconds"]),
-            )
             yield Row(
                 candidate=name,
                 judge="KernelBench",
                 state=state,
                 seconds=seconds,
-                verdict=reply["verdict"],
-                speedup=reply["speedup"],
-                steps=steps,
+                verdict=found.verdict,
+                speedup=found.speedup,
+                steps=(
+                    ("starting and importing", seconds - found.seconds),
+                    ("evaluating", found.seconds),
+                ),
             )
-
-
-def _in_fresh_process(request: dict[str, Any], builds: str) -> dict[str, Any]:
-    command = [sys.executable, str(KERNELS / "run_kernelbench.py")]
-    environment = {**os.environ, "TORCH_EXTENSIONS_DIR": builds, "PYTHONSAFEPATH": "1"}
-    try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=_DEADLINE_S,
-            env=environment,
-            cwd=builds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise WorldError(f"KernelBench did not finish within {_DEADLINE_S} s") from None
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise WorldError(f"KernelBench's evaluator ended with {done.returncode}: {said}")
-    reply: dict[str, Any] = json.loads(lines[-1])
-    return reply
 
 
 def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -> Iterator[Row]:
@@ -203,33 +143,21 @@ def _short(text: str, most: int = 160) -> str:
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
-def _check(root: Path, device: int) -> None:
-    """InputError for whatever would stop the comparison half way."""
-    if not (root / "src" / "kernelbench" / "eval.py").is_file():
-        raise InputError(
-            f"{root} is no KernelBench checkout: "
-            "git clone https://github.com/ScalingIntelligence/KernelBench"
-        )
-    missing = [pip for name, pip in _NEEDED.items() if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"KernelBench's evaluator needs: pip install {' '.join(missing)}")
-    if problem := gpu_problem(device, torch=True):
-        raise InputError(f"this comparison needs a GPU: {problem}")
-
-
 def _compare(options: argparse.Namespace) -> None:
-    root = options.root.resolve()
-    _check(root, options.device)
+    checkout = Checkout(options.root.resolve())
+    checkout.check()
+    if problem := gpu_problem(options.device, torch=True):
+        raise InputError(f"this comparison needs a GPU: {problem}")
     rows: list[Row] = []
     for problem in options.problem or list(CANDIDATES):
-        file = problem_file(root, problem)
+        file = checkout.problem(problem)
         files = options.candidate or [KERNELS / name for name in CANDIDATES.get(problem, ())]
         if not files:
             raise InputError(f"there is no candidate for {problem} here: give --candidate FILE")
         for path in files:
             source, name = self_contained(read_text(path)), f"{problem} {path.stem}"
             theirs = by_kernelbench(
-                root,
+                checkout,
                 read_text(file),
                 source,
                 name=name,
