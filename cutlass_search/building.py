@@ -1,7 +1,8 @@
 """Writing an index: files are cut, and one SQLite file is filled.
 
 The file appears under its name only when it is whole, so that a killed build leaves nothing that
-could be taken for an index, and two builds at once do not meet.
+could be taken for an index, and two builds at once do not meet. What an older index says about
+files that did not change is taken over.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ import math
 import os
 import sqlite3
 import tempfile
+import time
 from array import array
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 from cutlass_search.chunks import CHUNK_KINDS, Cut
 from cutlass_search.corpus import Corpus, SourceFile, fingerprint
 from cutlass_search.cutting import cut_all
 from cutlass_search.generations import architectures, bits, is_cutlass_2
+from cutlass_search.schema import COLUMNS, SCHEMA, SIZES, TAKE_OVER, WORDS
 from mcts.errors import WorldError
 
-_MAKERS = ("building", "chunks", "generations", "heads", "structure", "words")
+_MAKERS = ("building", "chunks", "generations", "heads", "schema", "structure", "words")
 """The modules of which an index is made."""
 VECTORS = {
     "file": "i", "kind": "i", "architectures": "i", "old": "i", "in_names": "f", "in_code": "f"
@@ -34,28 +37,11 @@ VECTORS = {
 file, and what a word counts in the names and in the code of the chunk."""
 IN_NAMES = 3.0
 IN_CODE = 1.0
+FREQUENT = 256
+"""Chunks from which on a word's lists are kept ready."""
 _TYPICAL_CODE = 40
-_SCHEMA = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE vector (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
-CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT NOT NULL, lines INTEGER NOT NULL) STRICT;
-CREATE TABLE chunk (
-    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
-    line INTEGER NOT NULL, last INTEGER NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL
-) STRICT;
-CREATE TABLE symbol (
-    name TEXT NOT NULL, qualified TEXT NOT NULL, kind TEXT NOT NULL, file INTEGER NOT NULL,
-    line INTEGER NOT NULL, last INTEGER NOT NULL, body INTEGER NOT NULL,
-    special INTEGER NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL
-) STRICT;
-CREATE VIRTUAL TABLE words USING fts5 (
-    names, about, code, content = '', tokenize = "ascii tokenchars '_'"
-);
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
-CREATE TABLE term (term TEXT PRIMARY KEY, chunks INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-"""
+_LEFT_BEHIND_S = 3_600
+"""Age at which the file of a build that was killed is removed."""
 
 
 @cache
@@ -68,76 +54,149 @@ def index_format() -> str:
     return made.hexdigest()
 
 
-def build(corpus: Corpus, sources: tuple[SourceFile, ...], target: Path) -> None:
-    """Index `sources` of `corpus` into `target`. WorldError where that cannot be written."""
+def build(
+    corpus: Corpus, sources: tuple[SourceFile, ...], target: Path, *, older: Path | None = None
+) -> None:
+    """Index `sources` of `corpus` into `target`. WorldError where that cannot be written.
+
+    older: an index of this format; its files of the same size and time are not cut again.
+    """
+    _tidy(target.parent)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".building-", suffix=".sqlite")
     os.close(handle)
     fresh = Path(name)
     try:
-        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-            connection.executescript(_SCHEMA)
-            connection.execute("BEGIN")
-            _fill(connection, corpus, sources)
-            connection.execute("COMMIT")
+        with closing(sqlite3.connect(fresh, isolation_level=None, uri=True)) as connection:
+            connection.executescript(SCHEMA)
+            _fill(connection, corpus, sources, older)
         fresh.replace(target)
     except sqlite3.Error as error:
-        if "no such module: fts5" in str(error):
-            raise WorldError("this Python's SQLite has no FTS5: use another Python") from None
-        raise WorldError(f"the index {target} cannot be written: {error}") from None
+        if older is None:
+            raise WorldError(_why(target, error)) from None
+    else:
+        return
     finally:
         fresh.unlink(missing_ok=True)
+    build(corpus, sources, target)
 
 
-def _fill(connection: sqlite3.Connection, corpus: Corpus, sources: tuple[SourceFile, ...]) -> None:
-    chunk_id = 0
-    vectors = {key: array(kind) for key, kind in VECTORS.items()}
-    numbers = {one.path: number for number, one in enumerate(sources, start=1)}
-    for one in cut_all(corpus.root, sources):
-        number = numbers[one.path]
-        connection.execute("INSERT INTO file VALUES (?, ?, ?)", (number, one.path, one.lines))
-        rows = list(enumerate(one.chunks, start=chunk_id + 1))
-        chunk_id += len(rows)
-        connection.executemany(
-            "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [(at, number, *chunk[:6]) for at, chunk in rows],
-        )
-        connection.executemany(
-            "INSERT INTO words (rowid, names, about, code) VALUES (?, ?, ?, ?)",
-            [(at, *chunk[6:]) for at, chunk in rows],
-        )
-        _measure(vectors, number, one)
-        connection.executemany(
-            "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*symbol[:3], number, *symbol[3:]) for symbol in one.symbols],
-        )
-    connection.execute("INSERT INTO term SELECT term, doc FROM vocabulary")
-    connection.execute("CREATE INDEX symbol_name ON symbol (name COLLATE NOCASE)")
-    connection.execute("CREATE INDEX chunk_file ON chunk (file, line)")
-    connection.execute("CREATE UNIQUE INDEX file_path ON file (path)")
+def _fill(
+    connection: sqlite3.Connection,
+    corpus: Corpus,
+    sources: tuple[SourceFile, ...],
+    older: Path | None,
+) -> None:
+    known = _take_over(connection, sources, older) if older else frozenset()
+    connection.execute("BEGIN")
+    changed = [one for one in sources if one.path not in known]
+    _write(connection, sources, cut_all(corpus.root, changed))
+    for statement in WORDS.strip().split(";\n"):
+        connection.execute(statement)
+    _measure(connection, sources)
+    _make_ready(connection)
     facts = {
         "format": index_format(),
         "fingerprint": fingerprint(sources),
         "root": str(corpus.root),
         "version": corpus.version,
         "licence": corpus.licence,
-        "chunks": str(chunk_id),
+        "taken over": str(len(known)),
     }
     connection.executemany("INSERT INTO fact VALUES (?, ?)", facts.items())
+    connection.execute("COMMIT")
+
+
+def _take_over(
+    connection: sqlite3.Connection, sources: Sequence[SourceFile], older: Path
+) -> frozenset[str]:
+    """Copy what `older` says about those of `sources` that did not change; their paths."""
+    uri = f"file:{quote(str(older.absolute()))}?mode=ro&immutable=1"
+    connection.execute("ATTACH ? AS older", (uri,))
+    numbers = {one: number for number, one in enumerate(sources, start=1)}
+    same = [
+        (old, numbers[one], one.path)
+        for old, *about in connection.execute("SELECT id, path, size, changed_ns FROM older.file")
+        if (one := SourceFile(path=about[0], size=about[1], changed_ns=about[2])) in numbers
+    ]
+    connection.execute("CREATE TEMP TABLE same (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)")
+    connection.executemany("INSERT INTO same VALUES (?, ?)", [pair[:2] for pair in same])
+    connection.executescript(f"BEGIN; {TAKE_OVER} COMMIT; DETACH older;")
+    return frozenset(path for _, _, path in same)
+
+
+def _write(
+    connection: sqlite3.Connection, sources: Sequence[SourceFile], cuts: Iterable[Cut]
+) -> None:
+    numbers = {one.path: (number, one) for number, one in enumerate(sources, start=1)}
+    for one in cuts:
+        number, source = numbers[one.path]
+        connection.execute(
+            "INSERT INTO file VALUES (?, ?, ?, ?, ?)",
+            (number, one.path, one.lines, source.size, source.changed_ns),
+        )
+        connection.executemany(
+            "INSERT INTO chunk VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(number, *chunk) for chunk in one.chunks],
+        )
+        connection.executemany(
+            "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(*symbol[:3], number, *symbol[3:]) for symbol in one.symbols],
+        )
+
+
+def _measure(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> None:
+    """One entry per chunk and vector. Long chunks hold any word more easily."""
+    own = [bits(architectures(one.path)) for one in sources]
+    old = [int(is_cutlass_2(one.path)) for one in sources]
+    kinds = {kind: at for at, kind in enumerate(CHUNK_KINDS)}
+    rows = [
+        (
+            number, kinds[kind], own[number - 1], old[number - 1],
+            IN_NAMES / (1 + 0.3 * math.log2(1 + names)),
+            IN_CODE / (1 + 0.7 * math.log2(1 + code / _TYPICAL_CODE)),
+        )
+        for number, kind, names, code in connection.execute(SIZES)
+    ]  # fmt: skip
+    columns = zip(*rows, strict=True) if rows else [()] * len(VECTORS)
     connection.executemany(
         "INSERT INTO vector VALUES (?, ?)",
-        [(key, values.tobytes()) for key, values in vectors.items()],
+        [
+            (key, array(kind, values).tobytes())
+            for (key, kind), values in zip(VECTORS.items(), columns, strict=True)
+        ],
     )
 
 
-def _measure(vectors: Mapping[str, array[Any]], number: int, one: Cut) -> None:
-    """One entry per chunk of `one`, file `number`. Long chunks hold any word more easily."""
-    own = bits(architectures(one.path))
-    old = int(is_cutlass_2(one.path))
-    for chunk in one.chunks:
-        names, code = chunk.names.count(" ") + 1, chunk.code.count(" ") + 1
-        vectors["file"].append(number)
-        vectors["kind"].append(CHUNK_KINDS.index(chunk.kind))
-        vectors["architectures"].append(own)
-        vectors["old"].append(old)
-        vectors["in_names"].append(IN_NAMES / (1 + 0.3 * math.log2(1 + names)))
-        vectors["in_code"].append(IN_CODE / (1 + 0.7 * math.log2(1 + code / _TYPICAL_CODE)))
+def _make_ready(connection: sqlite3.Connection) -> None:
+    frequent = connection.execute("SELECT term FROM term WHERE chunks >= ?", (FREQUENT,)).fetchall()
+    for (term,) in frequent:
+        for column in COLUMNS:
+            found = matching(connection, (term,), column=column)
+            connection.execute("INSERT INTO ready VALUES (?, ?, ?)", (column, term, found))
+
+
+def matching(connection: sqlite3.Connection, terms: Iterable[str], *, column: str) -> bytes:
+    """Chunks, from 0, that hold one of `terms` in `column`, as numbers of four bytes.
+
+    They come as one text, which takes a fraction of the time that as many rows would.
+    """
+    import numpy as np
+
+    quoted = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+    (text,) = connection.execute(
+        "SELECT group_concat(rowid - 1) FROM words WHERE words MATCH ?", (f"{column} : ({quoted})",)
+    ).fetchone()
+    return np.fromstring(text or "", dtype=np.int32, sep=",").tobytes()
+
+
+def _tidy(folder: Path) -> None:
+    for left in folder.glob(".building-*"):
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _LEFT_BEHIND_S:
+                left.unlink()
+
+
+def _why(target: Path, error: sqlite3.Error) -> str:
+    if "no such module: fts5" in str(error):
+        return "this Python's SQLite has no FTS5: use another Python"
+    return f"the index {target} cannot be written: {error}; is there room for it?"

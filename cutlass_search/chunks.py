@@ -31,11 +31,11 @@ _BODIES_OF_A_FAMILY = 2
 _TITLE = 180
 _ABOUT_FILE = 3_000
 
-_LICENCE = re.compile(r"\s*/\*(?:[^*]|\*(?!/))*(?:Copyright|Redistribution)(?:[^*]|\*(?!/))*\*/")
+_BLOCK_COMMENT = re.compile(r"\s*/\*[^*]*(?:\*(?!/)[^*]*)*\*/")
 _FIRST_COMMENTS = re.compile(
-    r"(?:\s|#pragma once|(?P<c>/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*))*", re.DOTALL
+    r"(?:\s|#pragma once|(?P<c>/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*))*", re.DOTALL
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
+_COMMENT = re.compile(r"//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/")
 _HEADING = re.compile(r"^#{1,4} +(.+)$", re.MULTILINE)
 _NUMBERS = re.compile(r"\d+")
 
@@ -88,12 +88,12 @@ def cut(path: str, text: str) -> Cut:
 class _Cutter:
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
-        licence = _LICENCE.match(text)
-        self._start = licence.end() if licence else 0
+        self._start = _behind_licence(text)
         self._lines = _Lines(text)
         self._chunks: list[Chunk] = []
         self._symbols: list[Symbol] = []
         self._loose: list[Declaration] = []
+        self._titles: dict[tuple[int, int], str] = {}
 
     def cut(self) -> Cut:
         generated = len(self._text) > GENERATED
@@ -222,7 +222,13 @@ class _Cutter:
             )  # fmt: skip
 
     def _title(self, one: Declaration) -> str:
-        """The head in one line, cut at the body."""
+        """The head in one line, cut at the body; kept, since symbol and chunk both show it."""
+        title = self._titles.get((one.head, one.end))
+        if title is None:
+            title = self._titles[one.head, one.end] = self._read_title(one)
+        return title
+
+    def _read_title(self, one: Declaration) -> str:
         head = self._text[one.head : min(one.end, one.head + 3_000)]
         if one.kind == "macro":
             head = head.partition("\n")[0].rstrip(" \\")
@@ -240,20 +246,24 @@ class _Cutter:
 
 
 class _Lines:
-    """Line numbers of offsets; quick where they are asked for in about their order."""
+    """Line numbers of offsets; quick where they are asked for in about their order, or again."""
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._known: dict[int, int] = {}
         self._at, self._line = 0, 1
         self.count = text.count("\n") + (not text.endswith("\n"))
 
     def at(self, offset: int) -> int:
         """The line, from 1, of the character before `offset` or at it for a line's first."""
+        if offset in self._known:
+            return self._known[offset]
         if offset >= self._at:
             self._line += self._text.count("\n", self._at, offset)
         else:
             self._line -= self._text.count("\n", offset, self._at)
         self._at = offset
+        self._known[offset] = self._line
         return self._line
 
 
@@ -277,6 +287,13 @@ def _document(path: str, text: str) -> Cut:
             )
         )  # fmt: skip
     return Cut(path, lines.count, chunks, [])
+
+
+def _behind_licence(text: str) -> int:
+    """Where a file starts to say something of its own."""
+    first = _BLOCK_COMMENT.match(text)
+    said = first.group() if first else ""
+    return len(said) if "Copyright" in said or "Redistribution" in said else 0
 
 
 def _note(comment: str) -> str:

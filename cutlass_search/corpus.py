@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -73,10 +74,10 @@ def open_corpus(root: Path | None = None) -> Corpus:
     else:
         origin = str(root)
     inner = root / "cutlass_library" / "source"
-    place = (inner if (inner / _VERSION).is_file() else root).resolve()
     try:
+        place = (inner if (inner / _VERSION).is_file() else root).resolve()
         said = (place / _VERSION).read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    except (OSError, RuntimeError):
         raise InputError(
             f"{root} is no CUTLASS tree: it has no {_VERSION.as_posix()}. Name a checkout of "
             f"CUTLASS with --root, or `pip install --no-deps {WHEEL}`"
@@ -121,21 +122,25 @@ def _walk(root: Path, path: str) -> Iterator[SourceFile]:
     folders = [path]
     while folders:
         folder = folders.pop()
-        try:
-            entries = os.scandir(root / folder)
-        except FileNotFoundError:
-            continue
-        with entries:
-            for entry in entries:
-                if entry.name.startswith(".") or not entry.name.isprintable():
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(f"{folder}/{entry.name}")
-                elif entry.name.endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
+        for entry in _entries(root / folder):
+            inner = f"{folder}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(inner)
+            elif entry.name.endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
                     about = entry.stat(follow_symlinks=False)
                     if about.st_size <= MOST_BYTES:
                         yield SourceFile(
-                            path=f"{folder}/{entry.name}",
-                            size=about.st_size,
-                            changed_ns=about.st_mtime_ns,
+                            path=inner, size=about.st_size, changed_ns=about.st_mtime_ns
                         )
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in `folder` and is not hidden; nothing where it is not there, or not any more."""
+    try:
+        with os.scandir(folder) as found:
+            return [one for one in found if not one.name.startswith(".") and one.name.isprintable()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror}") from None

@@ -1,28 +1,32 @@
 """Cutting many files in several processes.
 
 The processes are plain interpreters that are told what to do on their input, so that the caller's
-own program is not imported a second time, as `multiprocessing` would.
+own program is not imported a second time, as `multiprocessing` would. Each takes one portion after
+the other: what it learned about identifiers serves the next one.
 """
 
 from __future__ import annotations
 
 import gc
+import marshal
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
-from cutlass_search.chunks import Cut, cut
+from cutlass_search.chunks import Chunk, Cut, Symbol, cut
 from cutlass_search.corpus import SourceFile
 from mcts.errors import InputError
 
 ENOUGH_FOR_PROCESSES = 200
 _MOST_PROCESSES = 8
-_PORTIONS = 2
-"""Portions per process: the second ones even out what the first ones took."""
+_PORTIONS = 4
+"""Portions per process: the last ones even out what the first ones took, and while they are cut,
+the first ones are written."""
 _PROGRAM = "from cutlass_search.cutting import serve; serve()"
 
 
@@ -33,9 +37,13 @@ def cut_all(root: Path, sources: Sequence[SourceFile]) -> Iterator[Cut]:
         yield from cut_here(root, [one.path for one in sources])
         return
     portions = _portions(sources, processes * _PORTIONS)
-    with ThreadPoolExecutor(processes) as pool:
-        for cuts in pool.map(lambda paths: _cut_elsewhere(root, paths), portions):
-            yield from cuts
+    workers = _Workers(root)
+    try:
+        with ThreadPoolExecutor(processes) as pool:
+            for cuts in pool.map(workers.cut, portions):
+                yield from cuts
+    finally:
+        workers.end()
 
 
 def cut_here(root: Path, paths: Sequence[str]) -> list[Cut]:
@@ -51,28 +59,74 @@ def cut_here(root: Path, paths: Sequence[str]) -> list[Cut]:
 
 
 def serve() -> None:
-    """What a process does: read a root and paths, write their cuts.
+    """What a process does: read a root and paths, write their cuts, until there are no more.
 
-    It ends at once, so that looking for garbage would only take time.
+    It ends soon, so that looking for garbage would only take time.
     """
     gc.disable()
-    root, paths = pickle.load(sys.stdin.buffer)
-    pickle.dump(cut_here(root, paths), sys.stdout.buffer)
+    while True:
+        try:
+            root, *paths = marshal.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        cuts = [
+            (one.path, one.lines, list(map(tuple, one.chunks)), list(map(tuple, one.symbols)))
+            for one in cut_here(Path(root), paths)
+        ]
+        marshal.dump(cuts, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
-def _cut_elsewhere(root: Path, paths: list[str]) -> list[Cut]:
-    """As `cut_here`, in a process of its own; here where none can be had."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        input=pickle.dumps((root, paths)),
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-    )
-    if done.returncode != 0:
-        return cut_here(root, paths)
-    cuts: list[Cut] = pickle.loads(done.stdout)
-    return cuts
+class _Workers:
+    """Processes that cut; one is started where all are at work."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+
+    def cut(self, paths: list[str]) -> list[Cut]:
+        """As `cut_here`, in another process; here where none can be had or one ends early."""
+        try:
+            worker = self._take()
+        except OSError:
+            return cut_here(self._root, paths)
+        try:
+            assert worker.stdin and worker.stdout
+            marshal.dump([str(self._root), *paths], worker.stdin)
+            worker.stdin.flush()
+            cuts = [
+                Cut(path, lines, [*map(Chunk._make, chunks)], [*map(Symbol._make, symbols)])
+                for path, lines, chunks, symbols in marshal.load(worker.stdout)
+            ]
+        except (OSError, EOFError, ValueError, TypeError):
+            _end(worker)
+            return cut_here(self._root, paths)
+        self._idle.put(worker)
+        return cuts
+
+    def end(self) -> None:
+        """End those that wait for more."""
+        while not self._idle.empty():
+            _end(self._idle.get())
+
+    def _take(self) -> subprocess.Popen[bytes]:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            return subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            )
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    # What was written to one that is gone cannot be flushed.
+    with suppress(BrokenPipeError), worker:
+        pass
 
 
 def _portions(sources: Sequence[SourceFile], count: int) -> list[list[str]]:

@@ -8,6 +8,7 @@ does not know.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Kind = Literal[
@@ -24,6 +25,7 @@ class Head(NamedTuple):
     special: bool = False
 
 
+_ACCESS = ("public", "private", "protected")
 _LABEL = re.compile(r"\s*(?:public|private|protected)\s*:")
 _ATTRIBUTE = re.compile(r"\[\[[^\]]*\]\]")
 _STATEMENTS = ("static_assert", "CUTE_STATIC_ASSERT", "friend ", "using namespace", "return")
@@ -35,6 +37,7 @@ _TYPE = re.compile(
     r"__attribute__\s*\(\([^()]*\)\)|[A-Z][A-Z0-9_]*_(?:ALIGN|API|DEPRECATED)\b(?:\([^()]*\))?)\s*)*"
     r"(?P<name>(?:\w+\s*::\s*)*\w+)\s*(?P<rest>[<:{]|final\b|$)"
 )
+_TYPE_WORDS = ("struct", "class", "union", "enum")
 _ALIAS = re.compile(r"\s*using\s+(?P<name>\w+)\s*=")
 _TYPEDEF = re.compile(r"\s*typedef\b.*?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?$", re.DOTALL)
 _CONCEPT = re.compile(r"\s*concept\s+(?P<name>\w+)\s*=")
@@ -50,9 +53,12 @@ CUTLASS_UNUSED __grid_constant__
 _NOT_NAMES = frozenset(_WORDS.split())
 
 
+@lru_cache(1 << 12)
 def classify(head: str) -> Head | None:
     """Kind and name of what `head` declares; None for a statement or something unknown."""
-    head = _without_templates(_LABEL.sub("", head))
+    if any(word in head for word in _ACCESS):
+        head = _LABEL.sub("", head)
+    head = _without_templates(head)
     if "[[" in head:
         head = _ATTRIBUTE.sub(" ", head)
     if head.startswith(_STATEMENTS):
@@ -68,7 +74,8 @@ def classify(head: str) -> Head | None:
     if head.lstrip().startswith("typedef"):
         found = _TYPEDEF.match(head)
         return Head("alias", found["name"]) if found else None
-    if (found := _TYPE.search(head)) and "(" not in head[: found.start()]:
+    named = any(word in head for word in _TYPE_WORDS)
+    if named and (found := _TYPE.search(head)) and "(" not in head[: found.start()]:
         kind: Kind = "enum" if found["key"].startswith("enum") else "struct"
         return Head(kind, _last(found["name"]), found["rest"] == "<")
     return _function(head) or _variable(head)

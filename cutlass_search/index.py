@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from cutlass_search.building import VECTORS, build, index_format
+from cutlass_search.building import VECTORS, build, index_format, matching
+from cutlass_search.concepts import concepts
 from cutlass_search.corpus import Corpus, fingerprint
 from mcts.errors import WorldError
 
@@ -26,7 +27,8 @@ _MOST_KEPT = 500
 class Index:
     """An open index over `corpus`, kept at `path`; `built` says whether it was made just now.
 
-    vectors: one number per chunk each, chunk 1 first (see `building.VECTORS`).
+    vectors: one number per chunk each, chunk 1 first (see `building.VECTORS`); ready: the chunks of
+    frequent words, by column and word; places: the chunk of a path and symbol, once looked up.
     """
 
     corpus: Corpus
@@ -34,7 +36,9 @@ class Index:
     connection: sqlite3.Connection
     built: bool
     vectors: Mapping[str, NDArray[Any]]
-    _kept: dict[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    ready: Mapping[tuple[str, str], NDArray[np.int32]]
+    places: dict[tuple[str, str], int | None] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[str, ...], NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
     def __enter__(self) -> Self:
         return self
@@ -59,26 +63,33 @@ class Index:
             )
         )
 
-    def rows(self, terms: Iterable[str], *, column: str) -> NDArray[np.int64]:
-        """Chunks, from 0, that hold one of `terms` in `column`.
+    def rows(self, terms: Iterable[str], *, column: str) -> NDArray[np.int32]:
+        """Chunks, from 0, that hold one of `terms` in `column`, each once.
 
-        They come as one text, which takes a fraction of the time that as many rows would. Lists
-        are kept, since the questions of a session share their words.
+        Lists are kept, since the questions of a session share their words.
         """
         import numpy as np
 
         key = (column, *terms)
         kept = self._kept.get(key)
         if kept is None:
-            match = f"{column} : ({' OR '.join(_quoted(term) for term in key[1:])})"
-            (text,) = self.connection.execute(
-                "SELECT group_concat(rowid) FROM words WHERE words MATCH ?", (match,)
-            ).fetchone()
-            kept = np.fromstring(text or "", dtype=np.int64, sep=",") - 1
+            lists = [self.ready[column, term] for term in key[1:] if (column, term) in self.ready]
+            if rare := [term for term in key[1:] if (column, term) not in self.ready]:
+                found = matching(self.connection, rare, column=column)
+                lists.append(np.frombuffer(found, dtype=np.int32))
+            kept = lists[0]
+            if len(lists) > 1:
+                # `np.unique` would import half of numpy at the first question.
+                merged = np.sort(np.concatenate(lists))
+                kept = merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged
             if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
+                self.forget()
             self._kept[key] = kept
         return kept
+
+    def forget(self) -> None:
+        """Let go of the lists that are kept."""
+        self._kept.clear()
 
     def count(self, table: str) -> int:
         """Rows of `table`: file, chunk or symbol."""
@@ -86,38 +97,59 @@ class Index:
         return int(number)
 
 
-def _quoted(term: str) -> str:
-    """`term` as a word of FTS5, never as one of its operators."""
-    return '"' + term.replace('"', '""') + '"'
-
-
 def open_index(corpus: Corpus, *, folder: Path, rebuild: bool = False) -> Index:
     """The index of `corpus` under `folder`, made where it is missing, stale or damaged.
 
     Stale is what was made from other files (by name, size and time), another version, or in
-    another format. WorldError where `folder` cannot be written.
+    another format. Where only files changed, what did not change is taken over; rebuild: not even
+    that. WorldError where `folder` cannot be written.
     """
+    concepts()  # Read now: the first question should take no longer than others.
     files = corpus.files()
     path = folder / _name(corpus)
-    wanted = fingerprint(files)
-    if not rebuild and (connection := _usable(path, wanted)):
-        return _index(corpus, path, connection, built=False)
+    kept = None if rebuild else _kept(corpus, path)
+    if kept is not None and kept.fact("fingerprint") == fingerprint(files):
+        return kept
+    if kept is not None:
+        kept.connection.close()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        build(corpus, files, path)
+        build(corpus, files, path, older=None if kept is None else path)
     except OSError as error:
         raise WorldError(f"the index {path} cannot be written: {error.strerror}") from None
-    return _index(corpus, path, _open(path), built=True)
+    return _loaded(corpus, path, _open(path), built=True)
 
 
-def _index(corpus: Corpus, path: Path, connection: sqlite3.Connection, *, built: bool) -> Index:
+def _kept(corpus: Corpus, path: Path) -> Index | None:
+    """The index at `path`, if it is whole and in this format."""
+    if not path.is_file():
+        return None
+    connection = _open(path)
+    try:
+        index = _loaded(corpus, path, connection, built=False)
+        if index.fact("format") == index_format():
+            return index
+    except (sqlite3.DatabaseError, TypeError, ValueError):
+        pass  # Damaged, or made by another version: it is made anew.
+    connection.close()
+    return None
+
+
+def _loaded(corpus: Corpus, path: Path, connection: sqlite3.Connection, *, built: bool) -> Index:
     import numpy as np
 
     vectors = {
-        str(key): np.frombuffer(value, dtype=VECTORS[key])
+        key: np.frombuffer(value, dtype=VECTORS[key])
         for key, value in connection.execute("SELECT key, value FROM vector")
+        if key in VECTORS
     }
-    return Index(corpus=corpus, path=path, connection=connection, built=built, vectors=vectors)
+    ready = {
+        (str(column), str(term)): np.frombuffer(found, dtype=np.int32)
+        for column, term, found in connection.execute("SELECT field, term, list FROM ready")
+    }
+    return Index(
+        corpus=corpus, path=path, connection=connection, built=built, vectors=vectors, ready=ready
+    )
 
 
 def _name(corpus: Corpus) -> str:
@@ -128,19 +160,3 @@ def _name(corpus: Corpus) -> str:
 def _open(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
-
-
-def _usable(path: Path, wanted: str) -> sqlite3.Connection | None:
-    """The index at `path` if it is whole and not stale."""
-    if not path.is_file():
-        return None
-    connection = _open(path)
-    try:
-        facts = dict(connection.execute("SELECT key, value FROM fact"))
-        connection.execute("SELECT rowid FROM words WHERE words MATCH 'a'").fetchone()
-    except sqlite3.DatabaseError:
-        facts = {}
-    if facts.get("format") == index_format() and facts.get("fingerprint") == wanted:
-        return connection
-    connection.close()
-    return None

@@ -128,6 +128,9 @@ def _lift(
 
 def _chunk_of(index: Index, entry: Entry) -> int | None:
     """The smallest chunk that holds a definition; None where this version has none."""
+    place = (entry.path, entry.symbol)
+    if place in index.places:
+        return index.places[place]
     row = index.connection.execute(
         """SELECT c.id FROM file f
            JOIN symbol s INDEXED BY symbol_name ON s.file = f.id AND s.name = ? COLLATE NOCASE
@@ -136,4 +139,5 @@ def _chunk_of(index: Index, entry: Entry) -> int | None:
            ORDER BY c.last - c.line, c.id LIMIT 1""",
         (entry.symbol, entry.path),
     ).fetchone()
-    return None if row is None else int(row[0]) - 1
+    at = index.places[place] = None if row is None else int(row[0]) - 1
+    return at

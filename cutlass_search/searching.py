@@ -103,17 +103,18 @@ def _allowed(index: Index, kind: str | None, path: str | None) -> NDArray[np.boo
 
 
 def _by_file(
-    index: Index, found: NDArray[np.float64], ordered: Sequence[int] | NDArray[np.int64], most: int
+    index: Index, found: NDArray[np.float64], ordered: NDArray[np.int64], most: int
 ) -> list[Hit]:
+    numbers, kinds = index.vectors["file"][ordered].tolist(), index.vectors["kind"][ordered]
+    overviews = set(ordered[kinds == CHUNK_KINDS.index("file")].tolist())
     files: dict[int, list[int]] = {}
-    for at in ordered:
-        files.setdefault(int(index.vectors["file"][at]), []).append(int(at))
-    overview = CHUNK_KINDS.index("file")
+    for number, at in zip(numbers, ordered.tolist(), strict=True):
+        files.setdefault(number, []).append(at)
+    worth = dict(zip(ordered.tolist(), found[ordered].tolist(), strict=True))
     ranked = []
     for own in files.values():
-        score = float(found[own[0]])
-        further = {at for at in own if index.vectors["kind"][at] == overview} | set(own[1:2])
-        score += SECOND * sum(float(found[at]) for at in sorted(further))
+        further = overviews.intersection(own).union(own[1:2])
+        score = worth[own[0]] + SECOND * sum(worth[at] for at in sorted(further))
         ranked.append((score, own))
     ranked.sort(key=lambda pair: -pair[0])
     return _hits(index, ranked[:most])

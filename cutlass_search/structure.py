@@ -15,19 +15,21 @@ from cutlass_search.heads import Head, Kind, classify
 
 _SKIPPED = (
     r"//[^\n]*"
-    r"|/\*(?:[^*]|\*(?!/))*(?:\*/)?"
+    r"|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
     r'|"(?:(?<=R")(?P<{0}>[^(\s"]{{0,16}})\([\s\S]*?\)(?P={0})|[^"\\\n]*(?:\\.[^"\\\n]*)*)"?'
     r"|'(?:[^'\\\n]|\\.[^'\n]{{0,8}})'"
     r"|\#[^\n\\]*(?:\\[\s\S][^\n\\]*)*"
 )
-_EVENT = re.compile(_SKIPPED.format("a") + r"|[{};]")
-_IN_BODY = re.compile(_SKIPPED.format("b") + r"|[{}]")
-_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?")
+# Every alternative starts with one character of its own: `re` then leaps to the next of them.
+_EVENT = re.compile(_SKIPPED.format("a") + r"|\{|\}|;")
+_IN_BODY = re.compile(_SKIPPED.format("b") + r"|\{|\}")
+_COMMENT = re.compile(r"//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?")
 _BRANCH = re.compile(r"#\s*(if|el|endif)")
 _ALONE = re.compile(r"#\s*(?:include|define|pragma|undef|error)")
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")
 _ENUMERATOR = re.compile(r"(?:^|,)\s*(\w+)\s*(?==|,|$)")
 _CONTINUED = re.compile(r"\s*[,{]")
+_BLANK = re.compile(r"\s*")
 _MOST_COMMENT = 1_200
 _MOST_NOTE = 240
 
@@ -37,6 +39,9 @@ class Comment(NamedTuple):
 
     text: str
     note: str
+
+
+_NO_COMMENT = Comment("", "")
 
 
 @dataclass(slots=True)
@@ -260,26 +265,28 @@ class _Scan:
 
     def _split(self, end: int) -> tuple[str, int, Comment]:
         """Code of the head that ends at `end`, where it starts, and the comment in front of it."""
-        text = self._text[self._head : end]
-        if "/" not in text and "#" not in text:
-            return text, self._head + len(text) - len(text.lstrip()), Comment("", "")
-        at, block = 0, 0
+        text, at = self._text, self._head
+        head = text[at:end]
+        if "/" not in head and "#" not in head:
+            return head, end - len(head.lstrip()), _NO_COMMENT
+        block = 0
         comments: list[str] = []
-        while True:
-            gap = len(text[at:]) - len(text[at:].lstrip())
-            if text.count("\n", at, at + gap) > 1:
+        while gap := _BLANK.match(text, at, end):
+            if text.count("\n", at, gap.end()) > 1:
                 block = len(comments)
-            at += gap
-            if found := _COMMENT.match(text, at):
+            at = gap.end()
+            if found := _COMMENT.match(text, at, end):
                 comments.append(found.group())
                 at = found.end()
-            elif text.startswith("#", at):
-                line = _EVENT.match(text, at)
+            elif text.startswith("#", at, end):
+                line = _EVENT.match(text, at, end)
                 at = line.end() if line else at + 1
             else:
                 break
-        code = _COMMENT.sub(" ", text[at:])
-        return code, self._head + at, _comment(comments, block)
+        code = text[at:end]
+        if "/" in code:
+            code = _COMMENT.sub(" ", code)
+        return code, at, _comment(comments, block) if comments else _NO_COMMENT
 
     def _enumerators(self, at: int, end: int) -> tuple[str, ...]:
         inner = _COMMENT.sub(" ", self._text[at : end - 1])

@@ -8,6 +8,7 @@ by its name and by *tma load*. The same happens to a question, whose words are a
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
@@ -87,6 +88,8 @@ _SAME: dict[str, str] = {
     "convolution": "conv",
     "sms": "multiprocessor sm_count",
     "overwrite": "zero",
+    "xor": "swizzle",
+    "bank_conflicts": "swizzle",
     "reinterpret": "recast",
     "synchronise": "sync",
     "synchronize": "sync",
@@ -113,6 +116,7 @@ def parts(identifier: str) -> tuple[str, ...]:
     return tuple(found) if len(found) > 1 else ()
 
 
+@lru_cache(1 << 16)
 def stem(word: str) -> str:
     """`word`, in lower case, without the endings that vary; identifiers stay as they are."""
     if len(word) < 5 or not word.isalpha():
@@ -129,14 +133,24 @@ def stem(word: str) -> str:
 
 def terms(text: str) -> set[str]:
     """Identifiers of `text`, whole and in parts, as the index keeps them."""
-    whole = set(IDENTIFIER.findall(text)) - BOILERPLATE
-    for one in whole.difference(_TERMS):
-        _TERMS[one] = tuple(stem(word) for word in (one.lower(), *parts(one)))
-    return set().union(*map(_TERMS.__getitem__, whole))
+    return set().union(*map(_TERMS.__getitem__, set(text.encode().translate(_APART).split())))
 
 
-_TERMS: dict[str, tuple[str, ...]] = {}
-"""What `terms` has split already: identifiers recur all over a tree."""
+class _Terms(dict[bytes, tuple[str, ...]]):
+    """What a run of word characters is kept as, made once: they recur all over a tree."""
+
+    def __missing__(self, run: bytes) -> tuple[str, ...]:
+        whole = [one for one in IDENTIFIER.findall(run.decode()) if one not in BOILERPLATE]
+        found = tuple(stem(word) for one in whole for word in (one.lower(), *parts(one)))
+        self[run] = found
+        return found
+
+
+_TERMS = _Terms()
+_APART = bytes(
+    at if at >= 128 or chr(at).isalnum() or chr(at) == "_" else ord(" ") for at in range(256)
+)
+"""Bytes of UTF-8 as they are, but for blanks in place of what no word holds."""
 
 
 def groups(question: str) -> list[Group]:

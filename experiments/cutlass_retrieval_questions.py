@@ -2,7 +2,8 @@
 
 An answer is one or more *needs*; a need lists places any of which will do, as ``path#symbol``, or
 a path alone where the file as a whole is the answer. Every second question, from the second on, is
-held back: it is never looked at while the search is tuned.
+held back: it is never looked at while the search is tuned. No question holds the whole name of its
+answer, written as one or as words.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ QUESTIONS: tuple[Question, ...] = (
     _ask(
         "Write a tile from shared memory back to global memory with TMA and wait until it is done",
         f"{TMA}#SM90_TMA_STORE",
-        f"{TMA}#tma_store_wait | {TMA}#tma_store_arrive",
+        f"{TMA}#tma_store_wait",
     ),
     _ask(
         "Prefetch the tensor map before the main loop starts",
@@ -104,7 +105,7 @@ QUESTIONS: tuple[Question, ...] = (
         f"{KERNELS}/sm90_gemm_tma_warpspecialized_pingpong.hpp#operator()",
     ),
     _ask(
-        "Synchronise only some of the warps of a thread block with a named barrier",
+        "Synchronise two warps of a thread block while the others run on",
         f"{BARRIER}#NamedBarrier",
     ),
     _ask(
@@ -156,7 +157,7 @@ QUESTIONS: tuple[Question, ...] = (
         f"{GMMA}#ScaleOut",
     ),
     _ask(
-        "Make a tiled MMA from an atom and a layout of warps",
+        "Spread an MMA instruction over several warps, so that together they compute a larger tile",
         f"{MMA_ATOM}#make_tiled_mma",
     ),
     _ask(
@@ -168,7 +169,7 @@ QUESTIONS: tuple[Question, ...] = (
         f"{MAINLOOPS}/fp8_accumulation.hpp#GmmaFP8Accumulation",
     ),
     _ask(
-        "How does the XOR swizzle functor map an offset?",
+        "Which bits of an offset are XORed to avoid shared memory bank conflicts?",
         "include/cute/swizzle.hpp#Swizzle",
     ),
     _ask(
@@ -176,7 +177,7 @@ QUESTIONS: tuple[Question, ...] = (
         f"{LAYOUT}#tile_to_shape",
     ),
     _ask(
-        "Functional composition of two layouts",
+        "Apply one layout to the indices that another one yields",
         f"{LAYOUT}#composition",
     ),
     _ask(
@@ -198,7 +199,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     _ask(
         "Split a layout into tiles and gather the tiles in the second mode",
-        f"{LAYOUT}#zipped_divide | {LAYOUT}#tiled_divide | {LAYOUT}#logical_divide",
+        f"{LAYOUT}#zipped_divide",
     ),
     _ask(
         "cp.async of 16 bytes that is cached in L2 only",
@@ -215,7 +216,7 @@ QUESTIONS: tuple[Question, ...] = (
         "include/cute/arch/copy_sm90.hpp#SM90_U32x4_STSM_N",
     ),
     _ask(
-        "Make a tiled copy whose partitioning matches operand A of a tiled MMA",
+        "Load operand A from shared memory into registers as the threads of the MMA expect it",
         "include/cute/atom/copy_atom.hpp#make_tiled_copy_A",
     ),
     _ask(
@@ -245,7 +246,7 @@ QUESTIONS: tuple[Question, ...] = (
         f"{KERNELS}/sm90_gemm_tma_warpspecialized_cooperative.hpp#operator()",
     ),
     _ask(
-        "Static persistent tile scheduler: next tile of work for this CTA",
+        "How does a resident CTA get its next output tile without atomics?",
         f"{KERNELS}/sm90_tile_scheduler.hpp#PersistentTileSchedulerSm90 | "
         f"{KERNELS}/static_tile_scheduler.hpp#StaticPersistentTileScheduler",
     ),

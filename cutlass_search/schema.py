@@ -1,0 +1,63 @@
+"""The tables of an index, and how they are filled where SQLite can do it by itself."""
+
+from __future__ import annotations
+
+COLUMNS = ("names", "about", "code")
+"""Where a word stands in a chunk: among what it defines, in what is said of it, in its code."""
+
+SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE vector (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL, lines INTEGER NOT NULL,
+    size INTEGER NOT NULL, changed_ns INTEGER NOT NULL
+) STRICT;
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+    line INTEGER NOT NULL, last INTEGER NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL,
+    names TEXT NOT NULL, about TEXT NOT NULL, code TEXT NOT NULL
+) STRICT;
+CREATE TABLE symbol (
+    name TEXT NOT NULL, qualified TEXT NOT NULL, kind TEXT NOT NULL, file INTEGER NOT NULL,
+    line INTEGER NOT NULL, last INTEGER NOT NULL, body INTEGER NOT NULL,
+    special INTEGER NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE words USING fts5 (
+    names, about, code, content = 'chunk', content_rowid = 'id', detail = column, columnsize = 0,
+    tokenize = "ascii tokenchars '_'"
+);
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
+CREATE TABLE term (term TEXT PRIMARY KEY, chunks INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE ready (field TEXT NOT NULL, term TEXT NOT NULL, list BLOB NOT NULL) STRICT;
+"""
+"""`ready` keeps the chunks of the words that stand in many: FTS5 takes a step for each of them."""
+
+WORDS = """
+INSERT INTO words (words, rank) VALUES ('hashsize', 268435456);
+INSERT INTO words (words) VALUES ('rebuild');
+INSERT INTO term SELECT term, doc FROM vocabulary;
+CREATE INDEX symbol_name ON symbol (name COLLATE NOCASE, file);
+CREATE INDEX chunk_file ON chunk (file, line);
+CREATE UNIQUE INDEX file_path ON file (path);
+"""
+"""With so much memory FTS5 writes each word once, and has nothing to merge."""
+
+TAKE_OVER = """
+INSERT INTO file SELECT new, path, lines, size, changed_ns FROM older.file JOIN same ON old = id;
+INSERT INTO chunk (file, kind, name, line, last, title, note, names, about, code)
+    SELECT new, kind, name, line, last, title, note, names, about, code
+    FROM older.chunk JOIN same ON old = file ORDER BY id;
+INSERT INTO symbol
+    SELECT name, qualified, kind, new, line, last, body, special, title, note
+    FROM older.symbol JOIN same ON old = file;
+"""
+"""What another index says of files that did not change; `same` has their old and new numbers."""
+
+SIZES = """
+SELECT file, kind, 1 + length(names) - length(replace(names, ' ', '')),
+    1 + length(code) - length(replace(code, ' ', ''))
+FROM chunk ORDER BY id
+"""
+"""How many words a chunk has, in what it defines and in its code."""
