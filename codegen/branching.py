@@ -17,6 +17,7 @@ from mcts.domain import (
     Scalar,
     TunableSpace,
     Workload,
+    parse_host_plan,
 )
 from mcts.errors import InputError, NoMoves
 from mcts.ports import ProposalRequest
@@ -54,6 +55,8 @@ def branches_of(
 def _space_of(candidate: Candidate, task: KernelTask) -> TunableSpace:
     if task.dialect == "cuda":
         return plan_of(candidate.source).space
+    if task.dialect == "host":
+        return parse_host_plan(candidate.source).space
     return declared_constants(candidate.source) if task.dialect == "kernelbench" else task.space
 
 
@@ -86,6 +89,7 @@ def _neighbours(
         move=Move("improve", 0),
         siblings=(),
         exemplars=(),
+        history=(),
     )
     explorer, tried = _explorer(), {parent.id}
     for draw in range(space.size):

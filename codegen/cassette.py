@@ -6,13 +6,14 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codegen.chat import ChatClient, Message, Reply
+from codegen.chat import ChatClient, Message, Offer, Reply
 from codegen.chat_request import ChatRequest, Route
 from mcts.errors import InputError, WorldError
+from mcts.library import LibraryTool
 
 _AROUND = 30
 
@@ -35,14 +36,15 @@ class RecordingClient:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
         reply = self._inner.complete(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed
+            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
         request = self._route.request(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed
+            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
-        entry = {"request": asdict(request), "reply": asdict(reply)}
+        entry = {"request": request.as_dict(), "reply": reply.as_dict()}
         line = json.dumps(entry, ensure_ascii=False)
         try:
             with self._lock:
@@ -82,9 +84,10 @@ class CassetteClient:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
         asked = self._route.request(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed
+            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
         with self._lock:
             replies = self._replies.get(asked.key)
@@ -129,8 +132,15 @@ def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply]:
         max_tokens=asked["max_tokens"],
         temperature=asked["temperature"],
         seed=asked["seed"],
+        offer=_offer(asked.get("offer")),
     )
     return request, Reply(**line["reply"])
+
+
+def _offer(told: dict[str, Any] | None) -> Offer | None:
+    if told is None:
+        return None
+    return Offer(tools=tuple(LibraryTool(**tool) for tool in told["tools"]), open=told["open"])
 
 
 def _difference(asked: ChatRequest, recorded: ChatRequest) -> tuple[tuple[int, ...], str]:
@@ -140,18 +150,29 @@ def _difference(asked: ChatRequest, recorded: ChatRequest) -> tuple[tuple[int, .
         return (0,), f"models {list(asked.models)}, recorded {list(recorded.models)}"
     for index, (mine, theirs) in enumerate(zip(asked.messages, recorded.messages, strict=False)):
         if mine != theirs:
-            at = _parting(mine["content"], theirs["content"])
+            said, heard = _told(mine), _told(theirs)
+            at = _parting(said, heard)
             return (1, index, at), (
                 f"message {index + 1} ({mine['role']}), character {at + 1}: "
-                f"{_excerpt(mine['content'], at)!r}, recorded {_excerpt(theirs['content'], at)!r}"
+                f"{_excerpt(said, at)!r}, recorded {_excerpt(heard, at)!r}"
             )
     if len(asked.messages) != len(recorded.messages):
-        return (2,), f"{len(asked.messages)} messages, recorded {len(recorded.messages)}"
+        alike = min(len(asked.messages), len(recorded.messages))
+        how_many = f"{len(asked.messages)} messages, recorded {len(recorded.messages)}"
+        return (1, alike, 0), how_many
     for name in ("max_tokens", "temperature", "seed"):
         mine_, theirs_ = getattr(asked, name), getattr(recorded, name)
         if mine_ != theirs_:
             return (3,), f"{name} {mine_}, recorded {theirs_}"
+    if asked.offer != recorded.offer:
+        return (3,), "other tools to look things up with"
     return (4,), "none, it is the same"
+
+
+def _told(message: Message) -> str:
+    """All that a message says, its calls behind its text."""
+    calls = message.get("tool_calls")
+    return message["content"] + (json.dumps(calls, ensure_ascii=False) if calls else "")
 
 
 def _parting(mine: str, theirs: str) -> int:

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypedDict
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NotRequired, Protocol, TypedDict
+
+from mcts.library import LibraryTool
 
 
 class Message(TypedDict):
-    role: Literal["system", "user", "assistant"]
+    """A message as OpenAI's chat completions have it. `tool_calls` are what an assistant called,
+    `tool_call_id` says which of them a tool answers.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: NotRequired[list[dict[str, Any]]]
+    tool_call_id: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call as the model wrote it: `arguments` is meant to be JSON. `id` is the service's."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The tools a model may call; where it is not `open`, they are named but none may be called."""
+
+    tools: tuple[LibraryTool, ...]
+    open: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +48,9 @@ class Reply:
 
     `asked` is the model as the user named it, `model` what the service calls it. `finish_reason`
     is the service's own: "stop", "length" for a reply that was cut off, "content_filter" for one
-    that was withheld. `attempts` counts the requests sent for it, failed ones included, and
-    `faults` says of each that failed why, in a line without secrets.
+    that was withheld. `tool_calls` are the tools it wants called. `attempts` counts the requests
+    sent for it, failed ones included, and `faults` says of each that failed why, in a line without
+    secrets.
 
     A reply that was paid for before is `cached`: its cost and tokens are 0, and
     `original_cost_usd` says what it cost when it was bought.
@@ -43,9 +69,19 @@ class Reply:
     faults: tuple[str, ...] = ()
     cached: bool = False
     original_cost_usd: float | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "faults", tuple(self.faults))  # JSON knows lists alone
+    def __post_init__(self) -> None:  # JSON knows lists and objects alone
+        object.__setattr__(self, "faults", tuple(self.faults))
+        calls = (ToolCall(**call) if isinstance(call, dict) else call for call in self.tool_calls)
+        object.__setattr__(self, "tool_calls", tuple(calls))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields for JSON; calls only where there are some."""
+        found = asdict(self)
+        if not self.tool_calls:
+            del found["tool_calls"]
+        return found
 
     def from_before(self) -> Reply:
         """The same answer where it costs nothing, because it was bought before."""
@@ -96,8 +132,9 @@ class ChatClient(Protocol):
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
-        """Return the model's reply.
+        """Return the model's reply; `offer` holds the tools that it may call instead.
 
         `seed` tells a further sample of the same question from the first: a client that keeps
         answers gives the same one for the same seed alone.

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from codegen.chat import Message
+from codegen.chat import Message, Offer
 from codegen.scrubbing import address, hide
 
 
@@ -17,7 +18,7 @@ class ChatRequest:
 
     `models` are the model and its fallbacks in their order, `server` the address without login,
     None for the providers' own. `seed` tells one sample of a question from another; it is not
-    sent.
+    sent. `offer` are the tools that may be called.
     """
 
     models: tuple[str, ...]
@@ -26,11 +27,23 @@ class ChatRequest:
     max_tokens: int
     temperature: float
     seed: int | None
+    offer: Offer | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields for JSON; the offer only where there is one."""
+        found = asdict(self)
+        if self.offer is None:
+            del found["offer"]
+        return found
 
     def canonical(self) -> str:
         """One text for one request, whatever order its fields were written in."""
         return json.dumps(
-            asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+            self.as_dict(),
+            sort_keys=True,
+            ensure_ascii=False,
+            separators=(",", ":"),
+            allow_nan=False,
         )
 
     @property
@@ -60,19 +73,39 @@ class Route:
         return self.api_base if _kind(model) == _kind(self.model) else None
 
     def request(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float, seed: int | None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None,
+        offer: Offer | None = None,
     ) -> ChatRequest:
         """The question as it is kept, without the secrets that a prompt might have caught."""
         return ChatRequest(
             models=self.models,
             server=None if self.api_base is None else hide(address(self.api_base)),
-            messages=tuple(
-                Message(role=each["role"], content=hide(each["content"])) for each in messages
-            ),
+            messages=tuple(map(without_secrets, messages)),
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
+            offer=offer,
         )
+
+
+def without_secrets(message: Message) -> Message:
+    """The message as it may be sent and kept."""
+    found = Message(role=message["role"], content=hide(message["content"]))
+    if (calls := message.get("tool_calls")) is not None:
+        found["tool_calls"] = [_hidden(call) for call in calls]
+    if (id := message.get("tool_call_id")) is not None:
+        found["tool_call_id"] = id
+    return found
+
+
+def _hidden(call: dict[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    return {**call, "function": {**function, "arguments": hide(function["arguments"])}}
 
 
 def _kind(model: str) -> str:

@@ -7,6 +7,7 @@ costs about a millisecond on spaces of thousands of configurations.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -42,6 +43,13 @@ class Lattice:
         self._clauses = [_Clause(text, self, shapes) for text in space.where]
         self.rows = self._recorded(space) if space.rows else self._enumerate()
         """All allowed rows in natural order, or None where they are too many to hold."""
+
+    @property
+    def halvings(self) -> float:
+        """log2 of how many configurations there are, or combinations where those are too many."""
+        if self.rows is not None:
+            return math.log2(max(1, len(self.rows)))
+        return sum(math.log2(len(values)) for values in self.values)
 
     def encode(self, configuration: Configuration) -> Rows:
         """The row of a configuration; what is undeclared or missing falls back to the default."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,8 @@ from typing import Any
 
 from codegen.background import Desk
 from codegen.calls import Calls, Fault
-from codegen.chat import Message, Reply
-from codegen.chat_request import Route
+from codegen.chat import Message, Offer, Reply, ToolCall
+from codegen.chat_request import Route, without_secrets
 from codegen.litellm_faults import fault_of
 from codegen.prices import Price, names_of, nine_decimals
 from codegen.scrubbing import address, hide, scrub
@@ -62,22 +63,32 @@ class LitellmClient:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
         litellm = _litellm()
-        question = {
-            "messages": [
-                {"role": message["role"], "content": hide(message["content"])}
-                for message in messages
-            ],
+        question: dict[str, Any] = {
+            "messages": list(map(without_secrets, messages)),
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
+        if offer is not None:
+            question |= _tools(offer)
         return self._calls.ask(
             lambda model: self._desk.run(self._send(litellm, model, question)), who=self._who
         )
 
     def close(self) -> None:
         self._desk.close()
+
+    def calls_tools(self) -> bool:
+        """Whether litellm knows of every model that it can call tools; of a server of one's own
+        nobody knows.
+        """
+        litellm = _litellm()
+        return all(
+            self.route.base_of(model) is None and litellm.supports_function_calling(model=model)
+            for model in self.route.models
+        )
 
     def unpriced(self) -> list[str]:
         """The models whose calls cost an unknown amount: neither the user nor litellm has a
@@ -132,7 +143,8 @@ class LitellmClient:
         if prompt is None:
             completion = None  # litellm writes zeros where the service did not count
         return Reply(
-            text=hide(choices[0].message.content or ""),
+            text=_readable(choices[0].message.content or ""),
+            tool_calls=_calls(choices[0].message),
             model=getattr(response, "model", None) or model,
             asked=model,
             finish_reason=choices[0].finish_reason,
@@ -167,6 +179,51 @@ class LitellmClient:
     def _who(self, model: str) -> str:
         base = self.route.base_of(model)
         return model + (f" at {address(base)}" if base else "")
+
+
+def _tools(offer: Offer) -> dict[str, Any]:
+    """The tools as chat completions have them. They stay named where none may be called any more:
+    some services want to know the tools that earlier messages called.
+    """
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.says,
+                "parameters": dict(tool.parameters),
+            },
+        }
+        for tool in offer.tools
+    ]
+    return {
+        "tools": tools,
+        "tool_choice": "auto" if offer.open else "none",
+        "_skip_mcp_handler": True,  # it imports a package that litellm does not bring
+    }
+
+
+def _calls(message: Any) -> tuple[ToolCall, ...]:
+    """What the model wants called; calls without an id get one, so that they can be answered."""
+    found = []
+    for number, call in enumerate(getattr(message, "tool_calls", None) or (), start=1):
+        function = getattr(call, "function", None)
+        arguments = getattr(function, "arguments", None) or ""
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments)
+        found.append(
+            ToolCall(
+                id=str(getattr(call, "id", None) or f"call{number:05d}"),
+                name=_readable(str(getattr(function, "name", None) or "")),
+                arguments=_readable(arguments),
+            )
+        )
+    return tuple(found)
+
+
+def _readable(text: str) -> str:
+    """What a model said, without secrets and without halves of characters, which no file holds."""
+    return hide(text.encode(errors="replace").decode())
 
 
 def _count(usage: Any, name: str) -> int | None:

@@ -13,6 +13,7 @@ from codegen.scrubbing import scrub
 
 _CREDENTIALS = re.compile(r"api[_ ]?key|credential", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context[_ ](length|window)|maximum context", re.IGNORECASE)
+_NO_TOOLS = re.compile(r"tool[-_ ]?(choice|call)|tools\b|function[-_ ]call", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+Error: )+")
 _REFUSALS = ("content_filter", "content_policy_violation")
 _PASSING_STATUS = (408, 409, 425, 429)
@@ -71,6 +72,8 @@ def _bad_request(kinds: Any, error: Exception, said: str) -> Fault:
         return Fault("refused", f"refused the prompt: {said}")
     if _TOO_LONG.search(str(error)):
         return Fault("too_long", f"refused the prompt: {said}")
+    if _NO_TOOLS.search(str(error)):
+        said += " (a model that calls no tools looks things up with --lookup-protocol text)"
     return Fault("mend", f"refused the request: {said}")
 
 

@@ -9,15 +9,18 @@ from typing import Any, get_args
 
 from codegen.branching import branches_of
 from codegen.chat import ChatClient, Message, Reply
+from codegen.lookups import NONE_LEFT, Lookups, LookupSettings
 from codegen.plan_text import plan_of
 from codegen.prices import Price, price_of
 from codegen.prompting import Feedback, Prompt, PromptSettings, build_prompt, fence, reply_form
+from codegen.prompting.lookups import VERSION
 from codegen.prompting.roles import Form
 from codegen.prompting.untrusted import shortened
 from codegen.replies import Read, read_reply, without_thoughts
 from codegen.spending import Spending
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
+from mcts.library import Library
 from mcts.ports import Proposal, ProposalRequest
 
 PRIOR = 0.5
@@ -36,7 +39,8 @@ class LlmProposer:
     `branches` variants are timed: 1 is the candidate alone, more add other values of its tunables.
 
     `timeout_s` bounds one attempt, `retries` the further ones; `prices` are by the user, for models
-    litellm knows none of. `client` replaces litellm. Thread-safe.
+    litellm knows none of. `client` replaces litellm. In `library` a model may look things up while
+    it prepares a proposal, as far as `lookups` allows; it is closed with the proposer. Thread-safe.
     """
 
     inline = False
@@ -58,8 +62,12 @@ class LlmProposer:
         prices: Mapping[str, Price] | None = None,
         hardware: Hardware | None = None,
         client: ChatClient | None = None,
+        library: Library | None = None,
+        lookups: LookupSettings | None = None,
     ) -> None:
         _check(feedback, prompt_tokens, reply_repairs, branches)
+        self._library, self._lookups = library, lookups or LookupSettings()
+        self._lookups.check()
         if client is None:
             from codegen.litellm_client import LitellmClient
 
@@ -78,6 +86,8 @@ class LlmProposer:
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
         self._client.close()
+        if self._library is not None:
+            self._library.close()
 
     def price(self, usage: Mapping[str, Any]) -> float | None:
         """What a reply cost by the given prices; None where none of them is for its model."""
@@ -92,17 +102,23 @@ class LlmProposer:
         """
         form = reply_form(request, tunables_only=self._tunables_only)
         space = _space_of(request) if form == "values" else None
+        lookups = Lookups(self._library, self._lookups) if self._library is not None else None
         prompt = build_prompt(
-            request, self._hardware, form=form, settings=self._settings, space=space
+            request,
+            self._hardware,
+            form=form,
+            settings=self._settings,
+            space=space,
+            lookups=lookups.words if lookups is not None else "",
         )
-        talk = _Talk(request, prompt, form, space, Spending(prompt.id, prompt.dropped))
+        talk = _Talk(request, prompt, form, space, _spending(prompt, lookups), lookups)
         read = self._ask(talk)
         most = self._settings.branches - 1 if form != "values" else 0
         return Proposal(
             candidate=read.candidate,
             branches=branches_of(read.candidate, read.branches, request, most=most),
             prior=PRIOR,
-            usage=talk.spending.usage(),
+            usage=talk.usage(),
         )
 
     def without(self, request: ProposalRequest, method: str) -> Proposal:
@@ -116,27 +132,28 @@ class LlmProposer:
             raise NoMoves("no code may be written here")
         plain = replace(self._settings, branches=1)
         prompt = build_prompt(request, self._hardware, form=form, settings=plain, without=method)
-        talk = _Talk(request, prompt, form, None, Spending(prompt.id, prompt.dropped))
+        talk = _Talk(request, prompt, form, None, _spending(prompt, None))
         found = self._ask(talk).candidate
         left = tuple(name for name in request.parent.methods if name != method)
         candidate = found.model_copy(update={"methods": left, "rationale": f"without {method}"})
-        return Proposal(candidate=candidate, prior=PRIOR, usage=talk.spending.usage())
+        return Proposal(candidate=candidate, prior=PRIOR, usage=talk.usage())
 
     def _ask(self, talk: _Talk) -> Read:
         """The first usable reply; every one is paid for."""
-        messages = talk.prompt.messages
+        known = talk.prompt.messages
+        messages = known
         reason = ""
         for _ in range(self._repairs + 1):
             try:
-                reply = self._complete(messages, talk)
+                reply, looked = self._converse(messages, talk)
             except ProposalRejected as error:  # the service refuses this very prompt
                 raise ProposalRejected(str(error), usage=talk.usage()) from None
             except JournalError:
                 raise
             except WorldError as error:
+                # What earlier replies cost is known and must not be lost with this one.
                 if not reason:
-                    raise
-                # What the first reply cost is known and must not be lost with the second.
+                    raise WorldError(str(error), usage=talk.usage()) from None
                 text = f"{reason} (and no better reply could be had: {error})"
                 raise ProposalRejected(text, usage=talk.usage()) from None
             try:
@@ -145,9 +162,19 @@ class LlmProposer:
                     finish_reason=reply.finish_reason,
                 )  # fmt: skip
             except ProposalRejected as error:
-                reason = str(error)
-            messages = [*talk.prompt.messages, *_again(reply, reason, talk.form)]
+                reason = NONE_LEFT if talk.wants(reply) else str(error)
+            known = [*known, *looked]
+            messages = [*known, *_again(reply, reason, talk.form)]
         raise ProposalRejected(reason, usage=talk.usage())
+
+    def _converse(self, messages: list[Message], talk: _Talk) -> tuple[Reply, list[Message]]:
+        """The first reply that asks for no look-up, and what was looked up before it."""
+        looked: list[Message] = []
+        while True:
+            reply = self._complete([*messages, *looked], talk)
+            if talk.lookups is None or not talk.lookups.open or not talk.wants(reply):
+                return reply, looked
+            looked += talk.lookups.answer(reply)
 
     def _complete(self, messages: list[Message], talk: _Talk) -> Reply:
         begin = time.perf_counter()
@@ -156,6 +183,7 @@ class LlmProposer:
             max_tokens=self._max_tokens,
             temperature=self._temperature,
             seed=talk.request.seed,
+            offer=talk.lookups.offer if talk.lookups is not None else None,
         )
         talk.spending.add(reply, time.perf_counter() - begin)
         return reply
@@ -170,10 +198,24 @@ class _Talk:
     form: Form
     space: TunableSpace | None
     spending: Spending
+    lookups: Lookups | None = None
+
+    def wants(self, reply: Reply) -> bool:
+        """Whether a reply asks for look-ups."""
+        return self.lookups is not None and bool(self.lookups.wanted(reply))
 
     def usage(self) -> dict[str, object]:
         """What was spent so far; nothing at all before the first reply."""
-        return self.spending.usage() if self.spending.replies else {}
+        if not self.spending.replies:
+            return {}
+        looked = self.lookups.usage() if self.lookups is not None else {}
+        return self.spending.usage() | looked
+
+
+def _spending(prompt: Prompt, lookups: Lookups | None) -> Spending:
+    """An empty account; a prompt that offers look-ups is another one than without."""
+    offered = f"+lookups/{VERSION}" if lookups is not None else ""
+    return Spending(prompt.id + offered, prompt.dropped)
 
 
 def _check(feedback: Feedback, prompt_tokens: int, reply_repairs: int, branches: int) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from mcts.domain import PLAN_COMMENT, LaunchPlan, Scalar, parse_launch_plan
+from mcts.domain import PLAN_COMMENT, LaunchPlan, Scalar, parse_host_plan, parse_launch_plan
 from mcts.errors import InputError
 
 _LEXEMES = re.compile(
@@ -81,11 +81,19 @@ def _plan_with(comment: str, tunables: tuple[tuple[str, Scalar], ...]) -> str:
         )
         literal = json.dumps(value, ensure_ascii=False)
         plan = entry.sub(lambda match, literal=literal: match[1] + literal, plan, count=1)  # type: ignore[misc]
+    return plan if _defaults_of(plan) == dict(tunables) else comment
+
+
+def _defaults_of(comment: str) -> dict[str, Scalar] | None:
+    """The defaults of a launch plan, or of a host candidate's; None where it is neither."""
     try:
-        taken = plan_of(plan).space.default() == dict(tunables)
+        return plan_of(comment).space.default()
     except InputError:
-        taken = False
-    return plan if taken else comment
+        pass
+    try:
+        return parse_host_plan(comment).space.default()
+    except InputError:
+        return None
 
 
 def _without_attributes(code: str) -> str:

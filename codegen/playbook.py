@@ -7,13 +7,13 @@ of methods by their id; this is what the ids mean.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 
 from pydantic import Field
 
-from mcts.domain import Axis, BoundClass, Noun, Profile, SassFacts
+from mcts.domain import Axis, BoundClass, Dialect, Noun, Profile, SassFacts
 from mcts.errors import InputError
 
 
@@ -96,6 +96,8 @@ class Method(Noun):
     `bounds` are the roofline classes it has affinity to; `tunables` are names under which kernels
     usually expose it. `signature` is None where machine code does not show the method.
     `gain` is a mean speedup factor, and only where `gain_source` says who measured it.
+    `dialects` and `capabilities` (compute capabilities, as ``9.0``) say where it can be written;
+    empty: anywhere. `pitfalls` is what goes wrong, `evidence` what a profile shows where it worked.
     """
 
     id: str
@@ -108,28 +110,76 @@ class Method(Noun):
     signature: Signature | None = None
     gain: float | None = Field(default=None, gt=1)
     gain_source: str = ""
+    dialects: tuple[Dialect, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    pitfalls: str = ""
+    evidence: str = ""
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it can be written in any dialect for any GPU."""
+        return not (self.dialects or self.capabilities)
+
+    @property
+    def advice(self) -> str:
+        """How it is done, what goes wrong and how one sees that it worked."""
+        texts = [self.description]
+        if self.pitfalls:
+            texts.append(f"Pitfalls: {self.pitfalls}")
+        if self.evidence:
+            texts.append(f"Expect: {self.evidence}")
+        return " ".join(texts)
+
+    def fits(self, dialect: Dialect, capability: str | None) -> bool:
+        """Whether it can be written in this dialect for a GPU of this compute capability; where the
+        GPU is not known, only methods for any GPU can.
+        """
+        return (not self.dialects or dialect in self.dialects) and (
+            not self.capabilities or capability in self.capabilities
+        )
 
 
 @lru_cache(maxsize=1)
-def playbook() -> dict[str, Method]:
-    """All methods by id, in the order of the catalogue."""
+def catalogue() -> dict[str, Method]:
+    """All methods by id, also those for one kind of GPU or code; for what is said of methods.
+
+    What is proposed comes from `playbook` or `playbook_for`.
+    """
     text = files("codegen").joinpath("playbook.toml").read_text(encoding="utf-8")
     methods = (Method.model_validate(entry) for entry in tomllib.loads(text)["method"])
     return {entry.id: entry for entry in methods}
 
 
+@lru_cache(maxsize=1)
+def playbook() -> dict[str, Method]:
+    """The methods that can be written in any dialect for any GPU, by id, in the catalogue's order.
+
+    With those for one kind of GPU or code: `playbook_for`.
+    """
+    return {entry.id: entry for entry in catalogue().values() if entry.is_general}
+
+
+def playbook_for(dialect: Dialect, capability: str | None) -> dict[str, Method]:
+    """The methods that can be written in this dialect for a GPU of this compute capability (as
+    ``9.0``; None: not known), by id, in the catalogue's order.
+    """
+    return {e.id: e for e in catalogue().values() if e.fits(dialect, capability)}
+
+
 def method(method_id: str) -> Method:
     """The method with this id; InputError naming the known ones otherwise."""
-    found = playbook().get(method_id)
+    found = catalogue().get(method_id)
     if found is None:
-        known = ", ".join(playbook())
+        known = ", ".join(catalogue())
         raise InputError(f"unknown optimization method {method_id!r}; known: {known}")
     return found
 
 
-def methods_for(bound: BoundClass) -> tuple[Method, ...]:
-    """Methods with affinity to a roofline class; all of them where the class is unknown."""
-    methods = tuple(playbook().values())
+def methods_for(bound: BoundClass, among: Mapping[str, Method] | None = None) -> tuple[Method, ...]:
+    """Methods with affinity to a roofline class, `among` those given, else of the `playbook`; all
+    of them where the class is unknown.
+    """
+    methods = tuple((playbook() if among is None else among).values())
     if bound == "unknown":
         return methods
     return tuple(entry for entry in methods if bound in entry.bounds)
@@ -142,7 +192,7 @@ def methods_on(axis: Axis) -> tuple[Method, ...]:
 
 def method_name(method_id: str) -> str:
     """The name for people; an id the playbook does not know stands for itself."""
-    found = playbook().get(method_id)
+    found = catalogue().get(method_id)
     return method_id if found is None else found.name
 
 
@@ -154,6 +204,6 @@ def signatures() -> dict[str, Callable[[Profile], bool | None]]:
     """
     return {
         entry.id: entry.signature.seen_in_profile
-        for entry in playbook().values()
+        for entry in catalogue().values()
         if entry.signature is not None and entry.signature.is_visible
     }

@@ -8,11 +8,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codegen.chat import ChatClient, Message, Reply
+from codegen.chat import ChatClient, Message, Offer, Reply
 from codegen.chat_request import ChatRequest, Route
 from mcts.errors import InputError, WorldError
 
@@ -77,7 +76,7 @@ class AnswerStore:
         row = (
             request.key,
             request.canonical(),
-            json.dumps(asdict(reply), ensure_ascii=False),
+            json.dumps(reply.as_dict(), ensure_ascii=False),
             run_id,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
@@ -118,14 +117,15 @@ class CachedClient:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
         request = self._route.request(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed
+            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
 
         def ask() -> Reply:
             return self._inner.complete(
-                messages, max_tokens=max_tokens, temperature=temperature, seed=seed
+                messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
             )
 
         key = request.key

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from codegen.playbook import playbook
+from codegen.playbook import catalogue
 from mcts.domain import Axis, Guidance, Lesson, StateSignature, Tunable
 from mcts.knowledge.base import ANY, ELSEWHERE, Experience
 from mcts.knowledge.belief import Belief
@@ -137,5 +137,5 @@ def _pulls(guidance: Guidance) -> dict[str, float]:
 
 
 def _slots(method: str, budget: Mapping[Axis, int]) -> int:
-    known = playbook().get(method)
+    known = catalogue().get(method)
     return budget.get(known.axis, 0) if known else 0

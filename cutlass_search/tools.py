@@ -6,17 +6,24 @@ answered is an InputError, whose one line says what to ask instead.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from cutlass_search.concepts import Concept, concepts, named, stems
 from cutlass_search.index import Index
 from cutlass_search.reading import Passage, inside, read_passage
-from cutlass_search.searching import Hit, find
+from cutlass_search.searching import LONGEST_QUERY, Hit, find
 from cutlass_search.symbols import Definition, Use, definitions, using
 from mcts.errors import InputError
 
 MOST_RESULTS = 10
+INCLUDED = ("include", "tools/util/include")
+"""Folders that a compiler is given for headers."""
+_EXPRESSION = re.compile(
+    r"\\[wWdDsSbB.()\[\]|?*+]|\.[*+]|\(\?[:=!<P]|\[\^|\[(?:a-z|A-Z|0-9)|[*+?]\)[*+{?]|\)[*+]\s*\$?\s*$"
+)
+"""What a regular expression has and a question has not."""
 T = TypeVar("T")
 
 
@@ -42,14 +49,30 @@ class Shown:
 def search(
     index: Index, query: str, kind: str | None = None, path: str | None = None
 ) -> Found[Hit]:
-    """Places that answer `query`, words or identifiers; only of `kind`, only under `path`."""
+    """Places that answer `query`, words or identifiers; only of `kind`, only under `path`.
+
+    InputError for a regular expression: it would be searched for by the words in it.
+    """
+    for asked in (query, path or ""):
+        if len(asked) <= LONGEST_QUERY and _EXPRESSION.search(asked):
+            raise InputError(
+                f"{asked[:60]!r} looks like a regular expression, and none is run here: ask in "
+                "words or identifiers"
+            )
     hits = find(index, query, kind=kind, path=path, most=MOST_RESULTS)
     return Found(asked=query, results=tuple(hits), total=len(hits))
 
 
 def read(index: Index, path: str, lines: str | None = None) -> Passage:
-    """Lines of a file of the tree, as ``120-180``; its start without."""
-    return read_passage(index.corpus.root, path, lines)
+    """Lines of a file of the tree, as ``120-180``; its start without.
+
+    `path` may also be what an ``#include`` or a compiler calls it, as ``cute/tensor.hpp``.
+    """
+    root = index.corpus.root
+    if not inside(root, path).is_file():
+        included = (f"{folder}/{path}" for folder in INCLUDED)
+        path = next((name for name in included if inside(root, name).is_file()), path)
+    return read_passage(root, path, lines)
 
 
 def definition(index: Index, symbol: str) -> Found[Definition]:

@@ -28,7 +28,9 @@ class Asking(Noun):
     `reply_tokens` the length of a reply. `cache` is the file that keeps the answers, in the run
     folder unless the path says otherwise, or "off". `feedback` is what prompts say of the profile,
     `prompt_tokens` their length, `reply_repairs` how often an unusable reply is asked for again;
-    of each proposal `branches` values of its tunables are timed. `record` is a file that every
+    of each proposal `branches` values of its tunables are timed. While it prepares one, a model may
+    look things up in the run's library `lookups` times, for `lookup_tokens` in all, by the
+    service's tool calling or in plain text. `record` is a file that every
     question and answer is added to; `replay` one that is played instead of asking anybody.
     """
 
@@ -42,6 +44,9 @@ class Asking(Noun):
     branches: int = Field(default=1, ge=1)
     prompt_tokens: int = Field(default=24_000, ge=1)
     reply_repairs: int = Field(default=1, ge=0)
+    lookups: int = Field(default=12, ge=1)
+    lookup_tokens: int = Field(default=24_000, ge=200)
+    lookup_protocol: Literal["auto", "calls", "text"] = "auto"
     cache: str = CACHE_FILE
     record: str | None = None
     replay: str | None = None
@@ -58,6 +63,9 @@ OPTION = {
     "branches": "--branches",
     "prompt_tokens": "--prompt-tokens",
     "reply_repairs": "--reply-repairs",
+    "lookups": "--lookups",
+    "lookup_tokens": "--lookup-tokens",
+    "lookup_protocol": "--lookup-protocol",
     "cache": "--llm-cache",
     "record": "--llm-record",
     "replay": "--llm-replay",
@@ -108,6 +116,22 @@ def check_asking(asking: Asking, *, model: str | None) -> None:
     for field in _ONLY_LIVE:
         if field in asking.model_fields_set and getattr(asking, field) != OFF:
             raise InputError(f"{OPTION[field]} does nothing with --llm-replay: nobody is asked")
+
+
+def with_protocol(asking: Asking, *, model: str | None, api_base: str | None) -> Asking:
+    """`asking` with the protocol of look-ups decided: tool calling where litellm knows of every
+    model that it can, else plain text. Decided once, so that a resumed run asks in the same way.
+    """
+    if asking.lookup_protocol != "auto" or model is None:
+        return asking
+    from codegen.litellm_client import LitellmClient
+
+    client = LitellmClient(model, fallbacks=asking.fallbacks, api_base=api_base)
+    try:
+        decided = "calls" if client.calls_tools() else "text"
+    finally:
+        client.close()
+    return asking.model_copy(update={"lookup_protocol": decided})
 
 
 def client_of(

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments import names
-from experiments.asking import Asking, check_address, repriced
+from experiments.asking import Asking, check_address, repriced, with_protocol
 from experiments.config import RecordingReference, RunConfig
+from experiments.libraries import read_library
 from experiments.machine import gpu_problem
 from experiments.misfits import (
     check_evaluator,
     check_gpu_cap,
+    check_library,
     check_model_options,
     check_paid_caps,
     check_proposer,
@@ -24,6 +26,7 @@ from experiments.parts import NO_MODEL
 from experiments.request import AUTO, OFF, Measuring, RunRequest
 from experiments.taskfiles import TaskSource
 from experiments.toolmemory import default_path
+from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 from mcts.objective import OBJECTIVES, Objective
 from mcts.searches import AnySettings
@@ -44,6 +47,7 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
     check_proposer(source.task, proposer)
     check_model_options(proposer, request.asking, model=request.model)
+    check_library(request.library, proposer, request.asking)
     check_address(request.api_base)
     evaluator = fitting_evaluator(
         source,
@@ -57,6 +61,10 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     names.load(names.EVALUATORS, base)
     if argument:  # a resumed run may be started from another folder
         evaluator = f"{base}:{Path(argument).absolute()}"
+    library = read_library(request.library) if request.library else None
+    asking = request.asking
+    if library is not None:
+        asking = with_protocol(asking, model=request.model, api_base=request.api_base)
     tape = resolve_recording(source, evaluator, request.recording)
     config = RunConfig(
         rooftree=rooftree_version(),
@@ -71,7 +79,8 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         max_cost_usd=request.max_cost_usd,
         max_tokens=request.max_tokens,
         max_gpu_minutes=request.max_gpu_minutes,
-        asking=None if proposer == SCRIPTED else request.asking,
+        asking=None if proposer == SCRIPTED else asking,
+        library=library,
         seed=request.seed,
         parallel=request.parallel,
         device=request.device,
@@ -87,6 +96,8 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         unsafe=request.measuring.unsafe,
         wait_minutes=request.wait_minutes,
         policy=request.measuring.policy,
+        dialect=request.measuring.dialect,
+        includes=tuple(str(path.absolute()) for path in request.measuring.includes),
     )
     resolve_settings(config.search, config.search_settings)
     _check_caps(config)
@@ -117,7 +128,7 @@ def resolve_evaluator(
 
     Raises InputError with what stands in the way of both.
     """
-    torch = source.task.dialect == "kernelbench"
+    torch = source.task.dialect in PYTORCH_DIALECTS
     if wanted == GPU and (problem := gpu_problem(device, torch=torch)):
         raise InputError(f"--evaluator gpu cannot be used here: {problem}")
     if wanted != AUTO:

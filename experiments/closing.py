@@ -11,6 +11,7 @@ from experiments.changes import changes
 from experiments.claims import standing_methods
 from experiments.energy_text import energy_text
 from experiments.spending_text import spending_text
+from experiments.stage_text import time_text
 from experiments.summary import Outputs, RunFacts, counted, refusals, timing_of, verdict_of
 from experiments.timing_text import resolution_words, shape_lines
 from mcts.domain import Timing, kernel_macros
@@ -80,6 +81,7 @@ def _account(facts: RunFacts, result: Result) -> list[str]:
     return [
         *([f"branches      {branches}"] if branches else []),
         *([f"spent         {spent}"] if spent else []),
+        *([f"time went to  {went}"] if (went := time_text(result.stages)) else []),
         *([f"methods       {worth}"] if worth else []),
     ]
 

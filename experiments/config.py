@@ -13,7 +13,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from experiments.asking import Asking
-from mcts.domain import Noun, Policy, first_problem
+from experiments.libraries import LibraryReference
+from experiments.meant import no_run
+from mcts.domain import Dialect, Noun, Policy, first_problem
 from mcts.errors import InputError
 from mcts.objective import Objective
 
@@ -55,8 +57,9 @@ class RunConfig(Noun):
     `objective` is what a better variant has less of; `finalists` are measured once more at the end.
     `max_cost_usd` and `max_tokens` bound what language models take in the whole run, failed trials
     included, `max_gpu_minutes` the time in which candidates are judged. `asking` is how a model is
-    asked, None where none is.
-    `compiled`, `ungated`, `unsafe` and `wait_minutes` are the evaluator's, as on the command line.
+    asked, None where none is, and `library` what it may look things up in.
+    `compiled`, `ungated`, `unsafe`, `includes` and `wait_minutes` are the evaluator's, as on the
+    command line; `dialect` is that of a problem file's candidates, None for PyTorch.
     """
 
     format: int = CONFIG_FORMAT
@@ -85,11 +88,14 @@ class RunConfig(Noun):
     unsafe: bool = False
     wait_minutes: float | None = Field(default=None, gt=0)
     policy: Policy = Policy()
+    dialect: Dialect | None = None
+    includes: tuple[str, ...] = ()
     asking: Asking | None = None
     search_settings: dict[str, int | float] = {}
     knowledge: str = ""
     tool_weights: dict[str, float] = {}
     recording: RecordingReference | None = None
+    library: LibraryReference | None = None
 
 
 def write_config(path: Path, config: RunConfig) -> None:
@@ -103,9 +109,8 @@ def read_config(path: Path) -> RunConfig:
     """Read a run's configuration. InputError names the field that is wrong."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        there = f"has no {path.name}" if path.parent.is_dir() else "does not exist"
-        raise InputError(f"{path.parent} is not a run folder: it {there}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise no_run(path.parent, path.name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:

@@ -14,17 +14,18 @@ import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
+from experiments.journal_file import connect, reading
+from experiments.meant import DATABASE, no_run
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 
+__all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "read_events"]
+
 SCHEMA_VERSION = 1
-DATABASE = "run.sqlite"
 _LOCK = "run.lock"
 _LOCK_WAITS_S = (0.02, 0.05)
 _CREATE = """
@@ -35,7 +36,8 @@ CREATE TABLE event (
     at TEXT NOT NULL
 ) STRICT
 """
-_FULL = ("disk is full", "disk I/O error", "unable to open database file", "readonly database")
+_FULL = ("disk is full", "disk I/O error")
+_REFUSED = ("unable to open database file", "readonly database")
 
 
 class SqliteJournal:
@@ -46,7 +48,7 @@ class SqliteJournal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._durable = path, True
         self._lock = _lock(path.parent)
         try:
             self._connection = _connect(path)
@@ -74,9 +76,22 @@ class SqliteJournal:
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
         """Write one event; returns once it is on disk. JournalError when that fails."""
+        return self._insert(kind, payload, durable=True)
+
+    def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Write an event that a power cut may take: nothing waits for the disk.
+
+        JournalError where it cannot be written.
+        """
+        self._insert(kind, payload, durable=False)
+
+    def _insert(self, kind: str, payload: Mapping[str, Any], *, durable: bool) -> Event:
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             cursor = self._connection.execute(
                 "INSERT INTO event (kind, payload, at) VALUES (?, ?, ?)", (kind, text, at)
             )
@@ -108,31 +123,26 @@ def read_events(run_dir: Path) -> tuple[Event, ...]:
     Raises InputError when `run_dir` is not a run folder.
     """
     path = database_of(run_dir)
-    with closing(_connect(path, mode="ro")) as connection:
-        _check_schema(connection, path)
-        return tuple(_select(connection, path))
+    try:
+        with reading(path) as connection:
+            _check_schema(connection, path)
+            return tuple(_select(connection, path))
+    except sqlite3.DatabaseError as error:
+        raise _translate(error, path) from None
 
 
 def database_of(run_dir: Path) -> Path:
     """The journal's file; InputError where the folder has none."""
     path = run_dir / DATABASE
     if not path.is_file():
-        there = "is a file" if run_dir.exists() else "does not exist"
-        what = f"has no {DATABASE}" if run_dir.is_dir() else there
-        raise InputError(f"{run_dir} is not a run folder: it {what}")
+        raise no_run(run_dir, DATABASE)
     return path
 
 
-def _connect(path: Path, *, mode: str = "rwc") -> sqlite3.Connection:
-    """A connection in autocommit mode: every append is a transaction of its own.
-
-    Threads may share it, because the loop serialises its appends.
-    """
-    address = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
+def _connect(path: Path) -> sqlite3.Connection:
+    """Every append is a transaction of its own; the loop serialises those of its threads."""
     try:
-        return sqlite3.connect(
-            address, uri=True, isolation_level=None, timeout=30.0, check_same_thread=False
-        )
+        return connect(path)
     except sqlite3.DatabaseError as error:
         raise _translate(error, path) from None
 
@@ -206,9 +216,11 @@ def _translate(error: Exception, path: Path) -> InputError | JournalError:
     text = str(error)
     if "not a database" in text:
         return InputError(f"{path.parent} is not a run folder: {path.name} is not a database")
-    if isinstance(error, OSError) or any(sign in text for sign in _FULL):
+    if isinstance(error, OSError) or any(sign in text for sign in (*_FULL, *_REFUSED)):
+        refused = any(sign in text for sign in _REFUSED)
+        mend = "make the folder writable" if refused else "make room"
         return JournalError(
-            f"cannot write the journal {path}: {text}; make room, then: "
+            f"cannot write the journal {path}: {text}; {mend}, then: "
             f"rooftree resume {shlex.quote(str(path.parent))}"
         )
     return _damaged(path, text.partition(" with text")[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 from experiments import names
 from experiments.asking import OPTION, Asking, check_asking
 from experiments.request import AUTO, Measuring
-from mcts.domain import KernelTask
+from mcts.domain import PYTORCH_DIALECTS, KernelTask, is_host_source
 from mcts.errors import InputError
 
 _WITHOUT_ARGUMENT = ("gpu", "replay")
@@ -16,7 +16,8 @@ _WRITES_NO_PYTORCH = ("scripted",)
 
 def check_proposer(task: KernelTask, proposer: str) -> None:
     """InputError where the proposer cannot write candidates of the task's dialect."""
-    if task.dialect == "kernelbench" and proposer in _WRITES_NO_PYTORCH:
+    begins_with_host = is_host_source(task.baseline.source)
+    if task.dialect in PYTORCH_DIALECTS and proposer in _WRITES_NO_PYTORCH and not begins_with_host:
         raise InputError(
             f"the {proposer} proposer writes no PyTorch candidates: give --model NAME, or judge "
             "them with rooftree evaluate"
@@ -31,6 +32,15 @@ def check_model_options(proposer: str, asking: Asking, *, model: str | None) -> 
     inert = next((OPTION[field] for field in OPTION if field in asking.model_fields_set), None)
     if inert:
         raise InputError(f"{inert} is for the llm proposer: give --model NAME with it")
+
+
+def check_library(library: str | None, proposer: str, asking: Asking) -> None:
+    """InputError for a library that nobody would look into, or options about one without it."""
+    if library is not None and proposer == "scripted":
+        raise InputError("--library is for the llm proposer: give --model NAME with it")
+    given = (f for f in OPTION if f.startswith("lookup") and f in asking.model_fields_set)
+    if library is None and (inert := next(given, None)):
+        raise InputError(f"{OPTION[inert]} does nothing without --library")
 
 
 def check_paid_caps(
@@ -66,8 +76,12 @@ def check_evaluator(
     base, argument = names.split(evaluator)
     if base in _WITHOUT_ARGUMENT and evaluator != base:
         raise InputError(f"evaluator {base} takes no argument: leave out {':' + argument!r}")
-    if measuring.compiled and task.dialect != "kernelbench":
+    if measuring.compiled and task.dialect not in PYTORCH_DIALECTS:
         raise InputError("--baseline compile is for KernelBench problems (.py) only")
+    if measuring.includes and task.dialect not in PYTORCH_DIALECTS:
+        raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
+    if measuring.includes and base not in ("gpu", AUTO):
+        raise InputError("--include is for --evaluator gpu: a worker is told its own folders")
     if base == "replay" and (inert := _live_only(measuring)):
         raise InputError(f"{inert} is for live measurements: a replay measures nothing")
     if recording is not None and base in ("gpu", "spool"):

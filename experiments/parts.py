@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.asking import Asking, client_of
-from mcts.domain import Hardware, KernelTask
+from mcts.domain import PYTORCH_DIALECTS, Hardware, KernelTask
 from mcts.errors import InputError
+from mcts.library import Library
 from mcts.ports import Evaluator, Proposer
 
 NO_MODEL = "the llm proposer needs --model NAME (any model name litellm knows)"
@@ -34,6 +35,7 @@ class EvaluatorRequest:
     compiled: bool = False
     ungated: bool = False
     unsafe: bool = False
+    includes: tuple[Path, ...] = ()
     argument: str = ""
     run_id: str = ""
     wait_minutes: float | None = None
@@ -45,8 +47,9 @@ class ProposerRequest:
     """What a proposer is built from.
 
     `tunables_only`: the evaluator cannot judge new source, only tunable values. `hardware` is
-    what will measure. `asking` says how a language model is asked, None by its defaults;
-    `run_dir` and `run_id` are the run's, `max_cost_usd` its cap.
+    what will measure. `asking` says how a language model is asked, None by its defaults, `library`
+    what it may look things up in, to be closed with the proposer; `run_dir` and `run_id` are the
+    run's, `max_cost_usd` its cap.
     """
 
     task: KernelTask
@@ -54,6 +57,7 @@ class ProposerRequest:
     model: str | None = None
     api_base: str | None = None
     asking: Asking | None = None
+    library: Library | None = None
     run_dir: Path | None = None
     run_id: str = ""
     max_cost_usd: float | None = None
@@ -66,7 +70,7 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
         raise InputError(
             f"task {request.task.name!r} is a recording without source: it can only be replayed"
         )
-    if request.task.dialect == "kernelbench":
+    if request.task.dialect in PYTORCH_DIALECTS:
         return _torch_evaluator(request)
     if request.compiled:
         raise InputError("torch.compile is a baseline for KernelBench problems only")
@@ -83,11 +87,14 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
 
 def _torch_evaluator(request: EvaluatorRequest) -> Evaluator:
     import codegen
-    from profilers.kernelbench.evaluator import KernelBenchEvaluator
+    from experiments.headers import include_folders
+    from profilers.host.evaluator import HostEvaluator
+    from profilers.host.settings import HostSettings
     from profilers.kernelbench.settings import KernelBenchSettings
 
-    return KernelBenchEvaluator(
+    return HostEvaluator(
         request.task,
+        host=HostSettings(includes=include_folders(request.includes)),
         device=request.device,
         settings=KernelBenchSettings(
             compiled=request.compiled,
@@ -121,7 +128,7 @@ def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
     """Answers from a recording."""
     if request.recording is None:
         none = f"task {request.task.name!r} has no recording to replay"
-        if request.task.dialect == "kernelbench":
+        if request.task.dialect in PYTORCH_DIALECTS:
             raise InputError(f"{none}: PyTorch candidates are measured with --evaluator gpu")
         raise InputError(
             f"{none}: record one on a GPU with rooftree record, or give --recording FILE"
@@ -144,6 +151,7 @@ def llm_proposer(request: ProposerRequest) -> Proposer:
     if request.model is None:
         raise InputError(NO_MODEL)
     from codegen.llm import LlmProposer
+    from codegen.lookups import LookupSettings
     from codegen.prices import parse_prices
 
     asking = request.asking or Asking()
@@ -156,6 +164,12 @@ def llm_proposer(request: ProposerRequest) -> Proposer:
         reply_repairs=asking.reply_repairs,
         branches=asking.branches,
         prices=parse_prices(asking.prices),
+        library=request.library,
+        lookups=LookupSettings(
+            calls=asking.lookups,
+            tokens=asking.lookup_tokens,
+            protocol="calls" if asking.lookup_protocol == "calls" else "text",
+        ),
         client=client_of(
             asking,
             model=request.model,

@@ -6,10 +6,23 @@ import ast
 import re
 from pathlib import Path
 
-from mcts.domain import Candidate, KernelTask, Policy, Tolerance, Workload
+from mcts.domain import (
+    Candidate,
+    Dialect,
+    KernelTask,
+    Policy,
+    Tolerance,
+    TunableSpace,
+    Workload,
+    is_host_source,
+    parse_host_plan,
+)
+from mcts.domain.expressions import names_in
 from mcts.errors import InputError
 
 PROBLEM_FILE = "problem.py"
+KERNEL_FILE = "kernel.cu"
+"""Beside the problem in a run folder: the host candidate that the run began with."""
 _WANTED = ("Model", "get_inputs", "get_init_inputs")
 _TOLERANCE = 1e-4
 """KernelBench's own for fp32; lower precisions are bounded by an honest run's error instead."""
@@ -39,8 +52,19 @@ def read_policy(pairs: list[str]) -> Policy:
         ) from None
 
 
-def problem_task(text: str, path: Path, policy: Policy) -> KernelTask:
-    """The task of a problem file. InputError where it is not one; nothing of it is executed."""
+def problem_task(
+    text: str,
+    path: Path,
+    policy: Policy,
+    dialect: Dialect = "kernelbench",
+    *,
+    kernel: str | None = None,
+) -> KernelTask:
+    """The task of a problem file. InputError where it is not one; nothing of it is executed.
+
+    `dialect` says what proposers write for it: PyTorch files, or `.cu` files with a launcher.
+    With `kernel`, such a file's text, that is what is improved upon, in place of the model.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
@@ -53,16 +77,33 @@ def problem_task(text: str, path: Path, policy: Policy) -> KernelTask:
             f"{path} is no KernelBench problem: it defines no {missing[0]} (a class Model, and "
             "functions get_inputs() and get_init_inputs())"
         )
+    baseline, space = Candidate(source=f"{text.rstrip()}\n\n\nModelNew = Model\n"), TunableSpace()
+    if kernel is not None:
+        dialect, space = "host", kernel_space(kernel)
+        baseline = Candidate(source=kernel, tunables=space.default())
     return KernelTask(
         name=_name(path),
-        dialect="kernelbench",
+        dialect=dialect,
         summary=_summary(tree),
-        baseline=Candidate(source=f"{text.rstrip()}\n\n\nModelNew = Model\n"),
+        baseline=baseline,
+        space=space,
         reference=text,
         workloads=(Workload(name="main", shape={}),),
         tolerance=Tolerance(relative=_TOLERANCE, absolute=_TOLERANCE),
         policy=policy,
     )
+
+
+def kernel_space(kernel: str) -> TunableSpace:
+    """The tunables of a host candidate, with what its plan says of them alone."""
+    if not is_host_source(kernel):
+        raise InputError(
+            "--kernel takes a .cu that begins with a host plan, a /* rooftree ... */ comment with "
+            "TOML: see docs/host.md"
+        )
+    space = parse_host_plan(kernel).space
+    where = tuple(text for text in space.where if names_in(text) <= space.tunables.keys())
+    return TunableSpace(tunables=space.tunables, where=where)
 
 
 def _name(path: Path) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+from experiments.whole_file import write_whole
 from mcts.errors import InputError, WorldError
 
 FORMATS = ("svg", "png", "pdf", "dot")
@@ -37,7 +38,7 @@ def render(source: str, path: Path) -> None:
     """
     form = check_format(path)
     if form == "dot":
-        path.write_text(source, encoding="utf-8")
+        write_whole(path, source)
         return
     program = find_dot()
     if program is None:
@@ -50,7 +51,7 @@ def render(source: str, path: Path) -> None:
             f"cannot draw {path.name}: a PDF needs Graphviz's own dot, which is not installed; "
             "install Graphviz, or write .svg"
         )
-    path.write_bytes(_run([program, f"-T{form}"], source))
+    write_whole(path, _run([program, f"-T{form}"], source))
 
 
 def _run(command: list[str], source: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.asking import Asking
-from mcts.domain import Policy
+from mcts.domain import Dialect, Policy
 from mcts.errors import InputError
 
 OFF = Path("off")
@@ -21,13 +21,17 @@ class Measuring:
 
     policy: what a KernelBench candidate may do. compiled: `torch.compile` is the baseline.
     ungated: a task that fails its gate is marked, not refused. unsafe: candidates run even where
-    nothing isolates them.
+    nothing isolates them. dialect: what is written for a problem file, None for PyTorch.
+    includes: folders of headers for `host` candidates. kernel: one of these to begin with.
     """
 
     policy: Policy = field(default_factory=Policy)
     compiled: bool = False
     ungated: bool = False
     unsafe: bool = False
+    dialect: Dialect | None = None
+    includes: tuple[Path, ...] = ()
+    kernel: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,7 @@ class RunRequest:
     recording: Path | None = None
     model: str | None = None
     api_base: str | None = None
+    library: str | None = None
     evaluations: int = 60
     minutes: float | None = None
     max_cost_usd: float | None = None

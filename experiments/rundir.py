@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.config import CONFIG_FILE, RunConfig, read_config, write_config
 from experiments.journal import DATABASE
-from experiments.problems import PROBLEM_FILE
+from experiments.problems import KERNEL_FILE, PROBLEM_FILE
 from experiments.snapshot import write_snapshot
 from experiments.taskfiles import (
     TASK_FILE,
@@ -48,8 +48,9 @@ class RunFolder:
         folder = self.path / _TASK
         if (folder / PROBLEM_FILE).is_file():
             return problem_source(
-                folder / PROBLEM_FILE, config.task, config.policy, config.task_name
-            )
+                folder / PROBLEM_FILE, config.task, config.policy, config.task_name,
+                dialect=config.dialect, kernel=_kernel(folder),
+            )  # fmt: skip
         if not folder.is_dir():
             if recording is None:
                 raise InputError(f"{self.path} is damaged: it has neither a task nor a recording")
@@ -60,6 +61,11 @@ class RunFolder:
             folder=folder,
             recordings=(recording,) if recording else (),
         )
+
+
+def _kernel(folder: Path) -> Path | None:
+    kernel = folder / KERNEL_FILE
+    return kernel if kernel.is_file() else None
 
 
 def create(
@@ -78,6 +84,8 @@ def create(
         if source.problem is not None:
             (folder.path / _TASK).mkdir()
             shutil.copyfile(source.problem, folder.path / _TASK / PROBLEM_FILE)
+        if source.kernel is not None:
+            shutil.copyfile(source.kernel, folder.path / _TASK / KERNEL_FILE)
         known = write_snapshot(folder.path, knowledge or Knowledge())
         folder.write_config(config.model_copy(update={"knowledge": known}))
     except OSError:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from experiments import worth_text
@@ -16,8 +17,10 @@ from experiments.problems import PROBLEM_FILE
 from experiments.render import render
 from experiments.reporting.page import report_html
 from experiments.spending_text import spending_json, spending_text
+from experiments.stage_text import stages_json
 from experiments.timing_text import shapes_json
 from experiments.treeview import tree_source
+from experiments.whole_file import write_whole
 from mcts.domain import Evaluation, Timing, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
 from mcts.ports import Event
@@ -95,10 +98,13 @@ def _facts_from(payload: Mapping[str, Any]) -> RunFacts:
 
 def result_of(events: Iterable[Event]) -> Result:
     """The run's tree. InputError when not even its baseline was measured."""
+    events = tuple(events)
     try:
         return read_result(events)
     except JournalError as error:
-        raise InputError(str(error)) from None
+        told = any(event.kind == "told" for event in events)
+        hint = "" if told else "; rooftree watch says whether it goes on, rooftree resume goes on"
+        raise InputError(f"{error}{hint}") from None
 
 
 def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
 
     The speedup is the confirmed one where `confirmed` is true; `searched_speedup` is what the
     search saw of the same kernel. Of what was spent null is unknown, and `gpu_s` is null for a
-    replay.
+    replay. `stages_s` are the seconds of all trials by what was done in them.
     """
     verdict, timing = verdict_of(result.best), timing_of(result.best)
     energy = verdict.energy
@@ -145,6 +151,7 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
         ],
         "stop_reason": result.stop_reason,
         "seconds": round(result.seconds, 3),
+        "stages_s": stages_json(result.stages),
         "run_dir": str(run_dir),
         "tree_digest": result.tree_digest,
     }
@@ -180,20 +187,32 @@ def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
     tree, problem = _draw(graph.source, run_dir)
     svg = tree.read_bytes() if tree.suffix == ".svg" else None
     report = run_dir / "report.html"
-    page = report_html(
-        facts=_rows(facts, result),
-        result=result,
-        svg=svg,
-        branches=facts.branches,
-        run_dir=run_dir,
-    )
-    report.write_text(page, encoding="utf-8")
+    write_whole(report, _page(facts, result, svg, run_dir))
     return Outputs(
         best_source=best_source,
         best_candidate=best_candidate,
         tree=tree,
         tree_problem=problem,
         report=report,
+    )
+
+
+def write_page(out: Path, run_dir: Path, facts: RunFacts, result: Result) -> None:
+    """Write the report alone, into the file `out`; the run folder is only read."""
+    graph = tree_source(result, title=f"{facts.task} on {facts.hardware}", pruned=facts.pruned)
+    with TemporaryDirectory(prefix="rooftree-") as folder:
+        tree, _ = _draw(graph.source, Path(folder))
+        svg = tree.read_bytes() if tree.suffix == ".svg" else None
+    write_whole(out, _page(facts, result, svg, run_dir))
+
+
+def _page(facts: RunFacts, result: Result, svg: bytes | None, run_dir: Path) -> str:
+    return report_html(
+        facts=_rows(facts, result),
+        result=result,
+        svg=svg,
+        branches=facts.branches,
+        run_dir=run_dir,
     )
 
 
@@ -253,10 +272,10 @@ def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
     }
     if best.confirmed is not None:
         payload["confirmed"] = best.confirmed.model_dump(mode="json")
-    record.write_text(json.dumps(payload, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(record, json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
     if not best.candidate.source:
         return None, record
     is_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
     source = folder / ("kernel.py" if is_torch else "kernel.cu")
-    source.write_text(best.candidate.source, encoding="utf-8")
+    write_whole(source, best.candidate.source)
     return source, record

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from experiments.problems import is_problem, problem_task
+from experiments.problems import is_problem, kernel_space, problem_task
 from experiments.taskchecks import check_baseline, check_reference, check_sizes, naming
 from mcts.domain import (
     Buffer,
     Candidate,
     Cost,
+    Dialect,
     KernelTask,
     LaunchPlan,
     Noun,
@@ -54,13 +55,15 @@ class TaskFile(Noun):
 class TaskSource:
     """A task and where it came from: `folder` for source, `recordings` to replay, newest name last.
 
-    A task that is nothing but a T4 file has no folder; a KernelBench problem is a single file.
+    A task that is nothing but a T4 file has no folder; a KernelBench problem is a single file, or
+    two with the `kernel` to begin with.
     """
 
     task: KernelTask
     given: str
     folder: Path | None = None
     problem: Path | None = None
+    kernel: Path | None = None
     recordings: tuple[Path, ...] = ()
 
 
@@ -111,14 +114,23 @@ def bundled() -> dict[str, Path]:
     return {folder.name: folder for folder in folders if (folder / TASK_FILE).is_file()}
 
 
-def find_task(given: str, policy: Policy | None = None) -> TaskSource:
+def find_task(
+    given: str,
+    policy: Policy | None = None,
+    dialect: Dialect | None = None,
+    kernel: Path | None = None,
+) -> TaskSource:
     """Resolve a bundled task's name, a task folder, a KernelBench problem file or a T4 file.
 
-    `policy` is for problem files only. Raises InputError, with the closest known names, when it is
-    none of them.
+    `policy`, `dialect` and `kernel` are for problem files only. Raises InputError, with the closest
+    known names, when it is none of them.
     """
     if policy is not None and policy != Policy() and not is_problem(Path(given)):
         raise InputError("--policy is for KernelBench problem files (.py)")
+    if dialect is not None and not is_problem(Path(given)):
+        raise InputError("--dialect is for KernelBench problem files (.py)")
+    if kernel is not None and not is_problem(Path(given)):
+        raise InputError("--kernel is for KernelBench problem files (.py)")
     if not given:
         raise InputError(_unknown(given))
     path = Path(given)
@@ -135,7 +147,7 @@ def find_task(given: str, policy: Policy | None = None) -> TaskSource:
         return _folder_source(path, given)
     if path.is_file():
         if is_problem(path):
-            return problem_source(path, given, policy or Policy())
+            return problem_source(path, given, policy or Policy(), dialect=dialect, kernel=kernel)
         if not path.name.endswith(RECORDING_SUFFIXES):
             raise InputError(
                 f"{path} is neither a task folder, a KernelBench problem (.py) nor a recording "
@@ -145,12 +157,28 @@ def find_task(given: str, policy: Policy | None = None) -> TaskSource:
     raise InputError(_unknown(given))
 
 
-def problem_source(path: Path, given: str, policy: Policy, name: str | None = None) -> TaskSource:
-    """A KernelBench problem file as a task, under another name where one is given."""
-    task = problem_task(read_text(path), path, policy)
+def problem_source(
+    path: Path,
+    given: str,
+    policy: Policy,
+    name: str | None = None,
+    *,
+    dialect: Dialect | None = None,
+    kernel: Path | None = None,
+) -> TaskSource:
+    """A KernelBench problem file as a task, under another name where one is given.
+
+    `kernel` is a host candidate to begin with, in place of the problem's model.
+    """
+    source = None
+    if kernel is not None:
+        source = read_text(kernel)
+        with naming(kernel):
+            kernel_space(source)
+    task = problem_task(read_text(path), path, policy, dialect or "kernelbench", kernel=source)
     if name is not None:
         task = task.model_copy(update={"name": name})
-    return TaskSource(task=task, given=given, problem=path)
+    return TaskSource(task=task, given=given, problem=path, kernel=kernel)
 
 
 def recording_source(path: Path, given: str) -> TaskSource:

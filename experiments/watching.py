@@ -134,6 +134,7 @@ def _as_lines(watcher: Watcher, first: Progress, stream: TextIO, wait: Wait) -> 
         wait(POLL_S)
         for progress in watcher.news():
             lines(progress)
+        lines.under_way(watcher.board.flights)
         over = watcher.ended()
 
 

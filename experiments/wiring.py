@@ -28,6 +28,7 @@ from experiments.choosing import (
     widened,
 )
 from experiments.config import RunConfig
+from experiments.libraries import open_library
 from experiments.parts import EvaluatorRequest, ProposerRequest
 from experiments.remembering import learn, proposer_label, remember
 from experiments.request import Measuring
@@ -101,6 +102,7 @@ def choose_evaluator(
         compiled=measuring.compiled,
         ungated=measuring.ungated,
         unsafe=measuring.unsafe,
+        includes=measuring.includes,
         argument=names.split(name)[1],
         on_progress=on_progress,
     )
@@ -123,6 +125,7 @@ def build_proposer(
         model=config.model,
         api_base=config.api_base,
         asking=config.asking,
+        library=open_library(config.library) if config.library else None,
         run_dir=run_dir,
         run_id=config.run_id,
         max_cost_usd=config.max_cost_usd,
@@ -150,6 +153,7 @@ def evaluator_of(
         compiled=config.compiled,
         ungated=config.ungated,
         unsafe=config.unsafe,
+        includes=tuple(map(Path, config.includes)),
         argument=names.split(config.evaluator)[1],
         run_id=config.run_id,
         wait_minutes=config.wait_minutes,

@@ -17,7 +17,7 @@ from mcts.domain import (
     Scalar,
     TunableSpace,
     Worth,
-    parse_launch_plan,
+    declared_space,
 )
 from mcts.errors import InputError
 
@@ -67,10 +67,8 @@ def without_by_tunable(
 
 
 def _space_of(task: KernelTask, candidate: Candidate) -> TunableSpace:
-    if task.dialect != "cuda":
-        return task.space
     try:
-        return parse_launch_plan(candidate.source).space
+        return declared_space(task, candidate.source)
     except InputError:
         return TunableSpace()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -127,7 +128,9 @@ class Attributor:
             if self.remover is None:
                 raise NoMoves("no tunable switches it off alone, and nobody here rewrites code")
             self._log.write("removing", {"key": key})
+            begin = time.monotonic()
             said = {"key": key, **_removal(self.remover, self._request(node, method), method)}
+            said["seconds"] = round(time.monotonic() - begin, 3)
             self._log.write("removed", said)
             spent = spent_on_reply(said["usage"])
             self._spent += spent

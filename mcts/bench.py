@@ -12,8 +12,9 @@ from concurrent.futures import Future
 from mcts.domain import Candidate, Evaluation, Profile
 from mcts.errors import JournalError, WorldError
 from mcts.objective import Ranking
-from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
+from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices, StageTeller
 from mcts.runlog import RunLog
+from mcts.stages import StageBook, with_stages
 from mcts.stopwatch import SharedStopwatch
 
 
@@ -30,6 +31,9 @@ class Bench:
         self._judged: dict[str, Future[Evaluation]] = {}
         devices = evaluator.devices if isinstance(evaluator, ManyDevices) else 1
         self._stopwatch = SharedStopwatch(devices)
+        self._stages = StageBook(log)
+        if isinstance(evaluator, StageTeller):
+            evaluator.tell_stages(self._stages.enter)
 
     def evaluate(
         self, trial: int | None, candidate: Candidate, best_speedup: float = 0.0
@@ -60,7 +64,7 @@ class Bench:
             return Evaluation.model_validate(found["evaluation"])
         place = {"trial": trial, "candidate_id": candidate.id}
         self._log.write("measuring", place)
-        with self._stopwatch.running() as seconds:
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
             try:
                 evaluation = self.evaluator.evaluate(candidate)
                 evaluation = self._with_energy(candidate, evaluation, best_speedup)
@@ -68,10 +72,12 @@ class Bench:
                 raise
             except WorldError:
                 if trial is not None:
-                    self._log.write("broken", {**place, "seconds": round(seconds(), 3)})
+                    broken = {**place, "seconds": round(seconds(), 3)}
+                    self._log.write("broken", with_stages(broken, stages))
                 raise
             took = round(seconds(), 3)
-        payload = {**place, "evaluation": evaluation.model_dump(mode="json"), "seconds": took}
+            payload = {**place, "evaluation": evaluation.model_dump(mode="json"), "seconds": took}
+            payload = with_stages(payload, stages)
         self._log.write("measured", payload)
         return evaluation
 
@@ -98,15 +104,17 @@ class Bench:
         if (known := self.confirmation(candidate.id)) is not None:
             return known
         assert isinstance(self.evaluator, Confirmer), "ask `confirms` first"
-        self._log.write("confirming", {"candidate_id": candidate.id})
-        with self._stopwatch.running() as seconds:
+        place = {"candidate_id": candidate.id}
+        self._log.write("confirming", place)
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
             confirmed = self.evaluator.confirm(candidate, evaluation)
             confirmed = self._with_energy(candidate, confirmed, 0.0)
             took = round(seconds(), 3)
+            timed = with_stages({"seconds": took}, stages)
         payload = {
-            "candidate_id": candidate.id,
+            **place,
             "evaluation": confirmed.model_dump(mode="json"),
-            "seconds": took,
+            **timed,
             "elapsed_s": round(self._log.elapsed_s, 3),
         }
         self._log.write("confirmed", payload)
@@ -116,8 +124,9 @@ class Bench:
         """What the hardware did for a measured candidate; a broken world is named in `missing`."""
         if found := self._log.find("profiled", candidate.id):
             return Profile.model_validate(found["profile"])
-        self._log.write("profiling", {"candidate_id": candidate.id})
-        with self._stopwatch.running() as seconds:
+        place = {"candidate_id": candidate.id}
+        self._log.write("profiling", place)
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
             try:
                 profile = self.evaluator.profile(candidate, evaluation)
             except JournalError:
@@ -125,10 +134,6 @@ class Bench:
             except WorldError as error:
                 profile = Profile(missing={"profile": str(error)})
             took = round(seconds(), 3)
-        payload = {
-            "candidate_id": candidate.id,
-            "profile": profile.model_dump(mode="json"),
-            "seconds": took,
-        }
-        self._log.write("profiled", payload)
+            timed = with_stages({"seconds": took}, stages)
+        self._log.write("profiled", {**place, "profile": profile.model_dump(mode="json"), **timed})
         return profile

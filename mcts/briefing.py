@@ -59,6 +59,7 @@ class Briefing:
                 seed=seed_from(trial.seed, "exemplars"), besides=[parent.id, *seen]
             ),
             profile=ledger.profiles.get(trial.parent),
+            history=tuple(ledger.history.values()),
             tried=frozenset(ledger.tried),
             seed=trial.seed,
         )

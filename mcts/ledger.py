@@ -19,7 +19,8 @@ class Ledger:
 
     `measured` holds the evaluations that are results, `best_speedup` is the greatest of theirs.
     `confirmed` is what finalists came to when they were measured again, by candidate. `nodes` says
-    which node first held a candidate, `children` what was tried below a node, oldest first.
+    which node first held a candidate, `children` what was tried below a node, oldest first,
+    `history` what came of each candidate, in the order they were judged.
     """
 
     def __init__(self, ranking: Ranking) -> None:
@@ -34,6 +35,7 @@ class Ledger:
         self.children: dict[int, list[Attempt]] = {}
         self.exemplars = Exemplars()
         self.nodes: dict[str, int] = {}
+        self.history: dict[str, Attempt] = {}
         self.tried: set[str] = set()
         self.failed = 0
         self.restarts = 0
@@ -78,6 +80,8 @@ class Ledger:
         reason = str(answer.error or (evaluation.message if evaluation else ""))
         attempt = Attempt(candidate=candidate, evaluation=evaluation, reason=reason)
         self.exemplars.add(attempt)
+        if candidate is not None and evaluation is not None:
+            self.history.setdefault(candidate.id, attempt)
         if parent is not None:
             self.children.setdefault(parent, []).append(attempt)
         return {

@@ -78,7 +78,10 @@ class Optimizer:
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
-        self.settings: AnySettings = search_settings or SearchSettings()
+        settings = search_settings or SearchSettings()
+        if isinstance(settings, SearchSettings):
+            settings = settings.meant_for(budget.evaluations)
+        self.settings: AnySettings = settings
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
         self.bench = Bench(evaluator, log=self.log, ranking=ranking)
@@ -151,7 +154,14 @@ class Optimizer:
         )
         guidance = self.briefing.advise(0, proposal.candidate, evaluation)
         floor_us = guidance.roofline.speed_of_light_us if guidance.roofline else None
-        self.scale = RewardScale.calibrate(evaluation, floor_us, objective=self.objective)
+        reward = self.settings if isinstance(self.settings, SearchSettings) else SearchSettings()
+        self.scale = RewardScale.calibrate(
+            evaluation,
+            floor_us,
+            objective=self.objective,
+            calibrated=reward.calibrated_reward,
+            stepped=reward.stepped_reward,
+        )
         self.purse.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
         outcome = self._outcome(answer)
@@ -237,6 +247,8 @@ class Optimizer:
         payload: dict[str, Any] = {"trial": trial.id, "reason": str(error)}
         if error.usage:
             payload["usage"] = dict(error.usage)
+        if answer.seconds:
+            payload["seconds"] = answer.seconds
         known = self.log.confirm("abandoned", payload)
         self.search.abandon(trial.id)
         self._world_errors += not known

@@ -5,9 +5,9 @@ Every implementation of a port must pass its contract suite in `tests/contracts`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from mcts.domain import Candidate, Evaluation, Guidance, Hardware, KernelTask, Lesson, Profile
 from mcts.knowledge.base import Experience
@@ -33,7 +33,8 @@ class ProposalRequest:
     `lessons` are of this run; `experience` is what other runs make one expect in the parent's
     state. `siblings` are the parent's earlier children, oldest first. `exemplars` are measured
     variants from elsewhere in the tree, of different speeds, to contrast with the parent. `profile`
-    is what the hardware did for the parent, where that was measured.
+    is what the hardware did for the parent, where that was measured. `history` holds what was
+    judged in this run, the baseline first, each candidate once.
 
     `tried` holds the ids of every candidate proposed so far in this run; proposing one of them
     again is allowed and costs nothing, but brings nothing either. `seed` is fresh per trial and
@@ -50,6 +51,7 @@ class ProposalRequest:
     siblings: tuple[Attempt, ...] = ()
     exemplars: tuple[Attempt, ...] = ()
     profile: Profile | None = None
+    history: tuple[Attempt, ...] = ()
     tried: frozenset[str] = frozenset()
     seed: int = 0
 
@@ -181,6 +183,26 @@ class EnergyMeter(Protocol):
         ...
 
 
+Stage = Literal["waiting", "compiling", "verifying", "timing", "metering", "profiling"]
+"""What is done to a candidate. `waiting` is for a device that others use, `metering` of energy."""
+
+StageObserver = Callable[[str, Stage], None]
+"""Called with a candidate's id and what is done to it from now on; raises nothing."""
+
+
+@runtime_checkable
+class StageTeller(Protocol):
+    """What an evaluator may do besides: tell what it is at with each candidate."""
+
+    def tell_stages(self, observer: StageObserver) -> None:
+        """Call `observer` whenever a candidate enters a stage, in place of an earlier observer.
+
+        It is called by the thread that judges. Telling a stage twice changes nothing, and a stage
+        may come back: a suspect timing is verified and timed anew.
+        """
+        ...
+
+
 @runtime_checkable
 class ManyDevices(Protocol):
     """What an evaluator may say besides: how many devices it measures on at once, else one."""
@@ -216,3 +238,12 @@ class Journal(Protocol):
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event: ...
 
     def events(self) -> Iterator[Event]: ...
+
+
+@runtime_checkable
+class Jotter(Protocol):
+    """What a journal may do besides: note what only whoever watches the run wants to know."""
+
+    def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Like `append`, at next to no cost: a power cut may take the event."""
+        ...

@@ -16,7 +16,7 @@ def is_closed(node: Node, settings: SearchSettings, *, patience: int) -> bool:
         return True
     if node.state == "failed":
         return bool(node.children) or failures(node) > settings.max_repairs
-    return fruitless(node) >= patience
+    return fruitless(node, enough=patience) >= patience
 
 
 def failures(node: Node) -> int:
@@ -29,16 +29,18 @@ def failures(node: Node) -> int:
     return count
 
 
-def fruitless(node: Node) -> int:
-    """How many of the latest settled children in a row stayed at or below their parent.
+def fruitless(node: Node, *, enough: int | None = None) -> int:
+    """How many of the latest settled children in a row stayed at or below their parent, counted up
+    to `enough`.
 
     Rewards are flat inside the noise, so a plain comparison is a comparison beyond noise.
     """
-    count = 0
+    count, reward = 0, node.reward
     for child in reversed(node.children):
-        if child.best > node.reward:
+        if child.best > reward or count == enough:
             break
-        count += child.state != "pending"
+        if child.state != "pending":
+            count += 1
     return count
 
 
@@ -59,9 +61,9 @@ def refresh_dead(node: Node, settings: SearchSettings, *, patience: int) -> None
     for ancestor in node.lineage():
         dead = (
             ancestor.state != "pending"
-            and all(child.dead for child in ancestor.children)
+            and not ancestor.live
             and is_closed(ancestor, settings, patience=patience)
         )
         if dead == ancestor.dead and ancestor is not node:
             return
-        ancestor.dead = dead
+        ancestor.bury(dead)

@@ -10,12 +10,15 @@ from mcts.domain import Attribution, Candidate, Evaluation, Guidance, Profile
 from mcts.objective import OBJECTIVES, Objective
 from mcts.ports import Event
 from mcts.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
+from mcts.stages import CONFIRMING, PROPOSING, stages_of
 
 RUNNING = "running or crashed"
 
 
 class EventReader:
-    """Collects what the events say. `spent` is by trial, None for what belongs to no trial."""
+    """Collects what the events say. `spent` is by trial, None for what belongs to no trial;
+    `stages` has the seconds of all trials together by what was done in them.
+    """
 
     def __init__(self) -> None:
         self._proposed: dict[int, dict[str, Candidate]] = defaultdict(dict)
@@ -31,6 +34,7 @@ class EventReader:
         self.attributions: dict[int, list[Attribution]] = defaultdict(list)
         self.spent: dict[int | None, Spending] = defaultdict(lambda: NOTHING)
         self.profile_s: dict[str, float] = {}
+        self.stages: dict[str, float] = defaultdict(float)
         self.objective: Objective = "time"
         self.stop_reason = RUNNING
         self.seconds = 0.0
@@ -71,6 +75,8 @@ class EventReader:
             return
         usage = payload.get("usage", {})
         self.spent[trial] += spent_on_reply(usage)
+        if (took := seconds_of(payload)) > 0:
+            self.stages[PROPOSING] += took
         if kind in ("proposed", "rejected", "no_moves") and trial is not None:
             self.usage[trial] = usage
         if kind == "proposed":
@@ -80,6 +86,8 @@ class EventReader:
                 self._first.setdefault(candidate.id, candidate)
 
     def _take_judging(self, kind: str, payload: Mapping[str, Any]) -> None:
+        for stage, seconds in stages_of(payload).items():
+            self.stages[CONFIRMING if kind == "confirmed" else stage] += seconds
         if kind == "profiled":
             candidate_id = payload["candidate_id"]
             self.profiles[candidate_id] = Profile.model_validate(payload["profile"])

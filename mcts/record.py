@@ -78,7 +78,8 @@ class Result:
     over all sessions. confirmed: by candidate, what the finalists came to when they were measured
     again.
     spending: all that the journal knows of, abandoned and unfinished trials, finalists and
-    attributions included.
+    attributions included. stages: seconds by what was done in them (`mcts.stages`), of all trials
+    together: several at a time have more than the wall clock.
     """
 
     nodes: tuple[NodeRecord, ...]
@@ -91,6 +92,7 @@ class Result:
     objective: Objective = "time"
     confirmed: Mapping[str, Evaluation] = field(default_factory=dict)
     spending: Spending = NOTHING
+    stages: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def baseline(self) -> NodeRecord:
@@ -145,6 +147,7 @@ def read_result(events: Iterable[Event]) -> Result:
         objective=reader.objective,
         confirmed=reader.confirmed,
         spending=reader.spending,
+        stages=dict(reader.stages),
     )
 
 

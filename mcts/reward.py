@@ -29,12 +29,17 @@ class RewardScale:
 
     objective: under `energy`, what energy was saved adds less than one step of speed; under `edp`
     the gain is that of energy times time, which no roofline bounds.
+
+    calibrated, stepped: switches for studies. Not calibrated, the reward is 1 - 1/speedup though
+    the speed of light be known; not stepped, the smallest gain earns something.
     """
 
     speed_of_light_speedup: float | None = None
     noise: float = MIN_NOISE
     objective: Objective = "time"
     energy_noise: float = MIN_NOISE
+    calibrated: bool = True
+    stepped: bool = True
 
     @classmethod
     def calibrate(
@@ -43,6 +48,8 @@ class RewardScale:
         speed_of_light_us: float | None,
         *,
         objective: Objective = "time",
+        calibrated: bool = True,
+        stepped: bool = True,
     ) -> RewardScale:
         """Scale for a run: noise from the baseline's own intervals, ceiling from the roofline.
 
@@ -59,6 +66,8 @@ class RewardScale:
             noise=time_noise(baseline),
             objective=objective,
             energy_noise=energy_noise(baseline.energy),
+            calibrated=calibrated,
+            stepped=stepped,
         )
 
     def reward(self, evaluation: Evaluation) -> float:
@@ -74,18 +83,18 @@ class RewardScale:
 
     def of_speedup(self, speedup: float) -> float:
         """Reward of a speedup (baseline time over candidate time, > 0)."""
-        return self._of_steps(_steps(speedup, self.noise))
+        return self._of_steps(self._steps(speedup, self.noise))
 
     def of_speedup_then_energy(self, speedup: float, saved: float | None) -> float:
         """Reward of a speedup, ties broken by `saved`, the baseline's energy over the candidate's.
 
         Unknown energy earns nothing on top.
         """
-        steps = _steps(speedup, self.noise)
+        steps = self._steps(speedup, self.noise)
         here = self._of_steps(steps)
         if saved is None:
             return here
-        energy = _steps(saved, self.energy_noise) * math.log1p(self.energy_noise)
+        energy = self._steps(saved, self.energy_noise) * math.log1p(self.energy_noise)
         share = 1 / (1 + math.exp(-energy))
         return here + (self._of_steps(steps + 1) - here) * _TIE_BREAK * share
 
@@ -96,10 +105,16 @@ class RewardScale:
         """
         gain = min(speedup, 1.0) if saved is None else speedup * saved
         noise = self.noise + self.energy_noise
-        return _working(_steps(gain, noise) * math.log1p(noise), ceiling=None)
+        return _working(self._steps(gain, noise) * math.log1p(noise), ceiling=None)
 
-    def _of_steps(self, steps: int) -> float:
-        return _working(steps * math.log1p(self.noise), ceiling=self.speed_of_light_speedup)
+    def _of_steps(self, steps: float) -> float:
+        ceiling = self.speed_of_light_speedup if self.calibrated else None
+        return _working(steps * math.log1p(self.noise), ceiling=ceiling)
+
+    def _steps(self, gain: float, noise: float) -> float:
+        """The log of a gain in steps of the noise: whole ones, where rewards are `stepped`."""
+        steps = math.log(gain) / math.log1p(noise)
+        return round(steps) if self.stepped else steps
 
     def near_peak(self, evaluation: Evaluation) -> bool:
         """Whether the time is within 5 % of the speed of light, and time is all that counts."""
@@ -107,11 +122,6 @@ class RewardScale:
             return False
         near = evaluation.speedup * NEAR_PEAK_FACTOR >= self.speed_of_light_speedup
         return near and self.objective == "time"
-
-
-def _steps(gain: float, noise: float) -> int:
-    """The log of a gain in whole steps of the noise."""
-    return round(math.log(gain) / math.log1p(noise))
 
 
 def _working(log_gain: float, *, ceiling: float | None) -> float:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from mcts.errors import JournalError
-from mcts.ports import Event, Journal
+from mcts.ports import Event, Jotter, Journal
 
 FORMAT = 1
 _KEYS: Mapping[str, str] = {
@@ -131,6 +132,15 @@ class RunLog:
             )
         self.write(kind, payload)
         return before is not None
+
+    def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Note what nothing depends on, where the journal takes such notes.
+
+        One that cannot be written is no error: the next event that counts meets the same.
+        """
+        if isinstance(self._journal, Jotter):
+            with self._lock, suppress(JournalError):
+                self._journal.jot(kind, payload)
 
     def stop(self, reason: str) -> None:
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,11 @@ class SearchSettings:
     patience: a node whose last `patience` children all brought nothing is a dead end.
     stop_near_peak: whether a node within 5 % of the speed of light is a dead end. Off: the last
         percent are found there.
+    calibrated_reward: whether a reward is the log of a speedup in units of what the speed of light
+        allows, where that is known; otherwise the share of the baseline's time that was saved.
+    stepped_reward: whether rewards are flat inside the measurement's noise.
+    endgame: the last share of the trials in which exploration and widening fall to nothing; 0 is
+        off. horizon: how many trials the run is meant to have; 0 takes the run's budget.
     """
 
     far_proposals: int = 4
@@ -43,6 +48,10 @@ class SearchSettings:
     stagnation: int = 4
     patience: int = 12
     stop_near_peak: bool = False
+    calibrated_reward: bool = True
+    stepped_reward: bool = True
+    endgame: float = 0.0
+    horizon: int = 0
 
     def __post_init__(self) -> None:
         if self.exploration < 0 or not 0 <= self.best_weight <= 1:
@@ -53,7 +62,21 @@ class SearchSettings:
             raise ValueError("widening factors must be positive")
         if not 0 < self.widening_exponent <= 1:
             raise ValueError("widening_exponent lies in (0, 1]")
-        if min(self.max_repairs, self.far_proposals, self.mean_after) < 0:
-            raise ValueError("max_repairs, far_proposals and mean_after must not be negative")
+        if min(self.max_repairs, self.far_proposals, self.mean_after, self.horizon) < 0:
+            raise ValueError(
+                "max_repairs, far_proposals, mean_after and horizon must not be negative"
+            )
+        if not 0 <= self.endgame <= 1:
+            raise ValueError("endgame lies in [0, 1]")
         if min(self.patience, self.stagnation) < 1:
             raise ValueError("patience and stagnation are at least 1")
+
+    def meant_for(self, trials: int) -> SearchSettings:
+        """These settings for a run of so many trials, where they depend on it and do not say."""
+        return replace(self, horizon=trials) if self.endgame and not self.horizon else self
+
+    def pace(self, asked: int) -> float:
+        """What is left of exploration and widening after so many trials, from 1 down to 0."""
+        if not self.endgame or not self.horizon:
+            return 1.0
+        return min(1.0, max(0.0, 1.0 - asked / self.horizon) / self.endgame)

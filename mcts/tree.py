@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 
@@ -15,12 +16,15 @@ class Node:
     """One variant. `visits`, `value_sum` and `best` cover the whole subtree, itself included.
 
     `pending` counts trials in flight in the subtree (the virtual loss). `dead` means that nothing
-    below can be tried any more.
+    below can be tried any more; `live` counts the children that are not dead.
+
+    `ceiling` and `share` are selection's: its score of this node, in two parts, is at most these.
+    Whatever may raise a score sets `ceiling` to infinity (see `mcts.selection.Scorer`).
     """
 
     __slots__ = (
-        "best", "children", "dead", "exhausted", "id", "near_peak", "parent", "pending",
-        "prior", "reward", "state", "value_sum", "visits",
+        "best", "ceiling", "children", "dead", "exhausted", "id", "live", "near_peak", "parent",
+        "pending", "prior", "reward", "share", "state", "value_sum", "visits",
     )  # fmt: skip
 
     def __init__(self, id: int, parent: Node | None) -> None:
@@ -37,6 +41,9 @@ class Node:
         self.exhausted = False
         self.near_peak = False
         self.dead = False
+        self.live = 0
+        self.ceiling = math.inf
+        self.share = 0.0
 
     def lineage(self) -> Iterator[Node]:
         """This node, its parent, and so on to the root."""
@@ -44,6 +51,14 @@ class Node:
         while node is not None:
             yield node
             node = node.parent
+
+    def bury(self, dead: bool) -> None:
+        """Set `dead`, and what the parent and selection make of it."""
+        if dead != self.dead:
+            self.dead = dead
+            self.ceiling = math.inf
+            if self.parent is not None:
+                self.parent.live += -1 if dead else 1
 
 
 class Tree:
@@ -61,14 +76,18 @@ class Tree:
         node = Node(id, self.nodes[parent])
         siblings = self.nodes[parent].children
         siblings.append(node)
+        self.nodes[parent].live += 1
         if len(siblings) > 1 and siblings[-2].id > id:
             siblings.sort(key=lambda sibling: sibling.id)
         self.nodes[id] = node
         return node
 
-    def detach(self, node: Node) -> None:
-        """Take a pending leaf out again, as if it had never been asked for."""
-        if node.parent is None or node.state != "pending":
+    def detach(self, node: Node) -> Node:
+        """Take a pending leaf out again, as if it had never been asked for; returns its parent."""
+        parent = node.parent
+        if parent is None or node.state != "pending":
             raise ValueError(f"node {node.id} is no pending child")
-        node.parent.children.remove(node)
+        parent.children.remove(node)
+        parent.live -= 1
         del self.nodes[node.id]
+        return parent

@@ -6,6 +6,7 @@ before the question and the answer after it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,8 @@ class Answer:
     """What came of a trial: a proposal with its evaluation, or the error that ended it.
 
     Of several branches the proposal's `candidate` is the one that became the node; `losers` are
-    the others that were measured, `judged` the ids of all that were evaluated.
+    the others that were measured, `judged` the ids of all that were evaluated. `seconds` is what
+    asking for a proposal took that the world failed just now.
     """
 
     proposal: Proposal | None = None
@@ -32,6 +34,7 @@ class Answer:
     error: NoMoves | ProposalRejected | NotRecorded | WorldError | None = None
     losers: tuple[Branch, ...] = ()
     judged: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 class World:
@@ -51,33 +54,33 @@ class World:
             return told_before
         if not self.proposer.inline:
             self._log.write("proposing", {"trial": trial})
+        begin = time.monotonic()
         try:
             proposal = self.proposer.propose(request)
         except NoMoves as error:
-            self._log.write("no_moves", {"trial": trial, "usage": dict(error.usage)})
+            said = {"trial": trial, "usage": dict(error.usage)}
+            self._log.write("no_moves", self._timed(said, begin))
             return Answer(error=error)
         except ProposalRejected as error:
-            usage = dict(error.usage)
-            self._log.write("rejected", {"trial": trial, "reason": str(error), "usage": usage})
+            said = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
+            self._log.write("rejected", self._timed(said, begin))
             return Answer(error=error)
         except JournalError:
             raise  # nothing can be kept any more, so the run must stop here
         except WorldError as error:
-            return Answer(error=error)
-        self.adopt(trial, proposal)
+            return Answer(error=error, seconds=round(time.monotonic() - begin, 3))
+        self._log.write("proposed", self._timed(_told(trial, proposal), begin))
         return Answer(proposal=proposal)
+
+    def _timed(self, payload: Mapping[str, Any], begin: float) -> dict[str, Any]:
+        """With the seconds that asking took, but of a proposer that answers at once."""
+        if self.proposer.inline:
+            return dict(payload)
+        return {**payload, "seconds": round(time.monotonic() - begin, 3)}
 
     def adopt(self, trial: int, proposal: Proposal) -> None:
         """Journal a proposal as the content of a trial."""
-        payload: dict[str, Any] = {
-            "trial": trial,
-            "candidate": proposal.candidate.model_dump(mode="json"),
-            "prior": proposal.prior,
-            "usage": dict(proposal.usage),
-        }
-        if proposal.branches:
-            payload["branches"] = [branch.model_dump(mode="json") for branch in proposal.branches]
-        self._log.write("proposed", payload)
+        self._log.write("proposed", _told(trial, proposal))
 
     def _proposal_in_journal(self, trial: int) -> Answer | None:
         proposal = None
@@ -158,6 +161,19 @@ class World:
         guidance = self.advisor.advise(self.task, evaluation)
         self._log.write("advised", {"node": node, "guidance": guidance.model_dump(mode="json")})
         return guidance
+
+
+def _told(trial: int, proposal: Proposal) -> dict[str, Any]:
+    """What the journal says of a proposal; `proposal_of` reads it."""
+    payload: dict[str, Any] = {
+        "trial": trial,
+        "candidate": proposal.candidate.model_dump(mode="json"),
+        "prior": proposal.prior,
+        "usage": dict(proposal.usage),
+    }
+    if proposal.branches:
+        payload["branches"] = [branch.model_dump(mode="json") for branch in proposal.branches]
+    return payload
 
 
 def proposal_of(payload: Mapping[str, Any]) -> Proposal:

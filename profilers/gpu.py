@@ -21,6 +21,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.errors import InputError, WorldError
+from mcts.ports import Stage, StageObserver
 from profilers import verdict
 from profilers.bench import Bench, Rejected
 from profilers.building import Built, Failed, build
@@ -82,6 +83,7 @@ class GpuEvaluator:
         self.gpu = find_gpu(device)
         self._cache_dir = cache_dir
         self._say: Progress = on_progress or (lambda _text: None)
+        self._observer: StageObserver = lambda _candidate_id, _stage: None
         self._gpu_lock = threading.Lock()
         self._closers: list[Callable[[], None]] = []
         try:
@@ -98,6 +100,13 @@ class GpuEvaluator:
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Compile, verify and time `candidate` against the baseline."""
         return self._evaluate(candidate, self._judge_once)
+
+    def tell_stages(self, observer: StageObserver) -> None:
+        """Tell `observer` what is done to each candidate."""
+        self._observer = observer
+
+    def _tell(self, candidate_id: str, stage: Stage) -> None:
+        self._observer(candidate_id, stage)
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """Judge a finalist again: in a fresh worker, on cases nobody has seen, over more blocks.
@@ -136,7 +145,7 @@ class GpuEvaluator:
             built = build(self.task, self._compiler, candidate)
         except Failed as failed:
             raise InputError(f"nothing to run: {failed}") from None
-        with self._gpu_lock:
+        with self._gpu_for(candidate.id, "metering"):
             try:
                 self._bench.ready()
                 load(self._bench, "candidate", built, self.settings)
@@ -206,13 +215,17 @@ class GpuEvaluator:
             workload.name: verdict.floor_us(self.task, self.rates, l2_bytes, workload)
             for workload in self.task.timed_workloads
         }
-        self._judge = Judge(self.task, self._bench, self.settings, floors_us=floors_us)
+        self._judge = Judge(
+            self.task, self._bench, self.settings, floors_us=floors_us, on_stage=self._tell
+        )
         self._check_baseline()
 
     def _evaluate(self, candidate: Candidate, judge: Callable[[Built], Evaluation]) -> Evaluation:
         isolation = None
+        self._tell(candidate.id, "compiling")
         try:
             built = build(self.task, self._compiler, candidate)
+            self._tell(candidate.id, "verifying")
             isolation = self._isolation
             found = judge(built)
             isolation = self._isolation
@@ -232,7 +245,7 @@ class GpuEvaluator:
     def _judge_once(self, built: Built) -> Evaluation:
         fresh = self._fresh_cases()
         try:
-            with self._gpu_lock:
+            with self._gpu_for(built.candidate.id, "verifying"):
                 return self._judged(built, fresh)
         finally:
             self._store.discard([case for _, case in fresh])
@@ -241,7 +254,7 @@ class GpuEvaluator:
         fresh = self._fresh_cases()
         cases = self._timed_cases()
         try:
-            with self._gpu_lock:
+            with self._gpu_for(built.candidate.id, "verifying"):
                 usual, self._cases = self._cases, cases
                 self._bench.replace()
                 try:
@@ -251,6 +264,18 @@ class GpuEvaluator:
                     self._bench.replace()
         finally:
             self._store.discard([case for _, case in (*cases, *fresh)])
+
+    @contextlib.contextmanager
+    def _gpu_for(self, candidate_id: str, stage: Stage) -> Iterator[None]:
+        """The GPU, for what `stage` says; where others use it, the candidate waits meanwhile."""
+        if not self._gpu_lock.acquire(blocking=False):
+            self._tell(candidate_id, "waiting")
+            self._gpu_lock.acquire()
+        try:
+            self._tell(candidate_id, stage)
+            yield
+        finally:
+            self._gpu_lock.release()
 
     def _judged(
         self, built: Built, fresh: list[FreshCase], settings: GpuSettings | None = None
@@ -313,6 +338,7 @@ class GpuEvaluator:
         data, work = data_of(self.task.buffers, timed.shape), Work.of(self.task)
         requests: list[ProfilingRequest | str] = []
         for candidate, time_us in zip(candidates, times_us, strict=True):
+            self._tell(candidate.id, "compiling")
             try:
                 built = build(self.task, self._compiler, candidate)
             except Failed as failed:
@@ -330,7 +356,7 @@ class GpuEvaluator:
                 )
             )
         support = self._support()
-        with self._gpu_lock:
+        with self._gpu_for(candidates[0].id if candidates else "", "profiling"):
             profiled = profile_all(
                 requests,
                 hardware=self.hardware,

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcts.domain import Build, Evaluation, KernelTask, Refusal, Timing, Verification, Workload
 from mcts.errors import WorldError
+from mcts.ports import StageObserver
 from profilers import shapes, verdict
 from profilers.bench import Bench, Rejected
 from profilers.blame import fault_text, may_be_the_worlds, needs_a_probe
@@ -49,6 +50,7 @@ class Judge:
     """Judges built candidates on a bench. Not thread-safe: one candidate at a time.
 
     `floors_us` has the least time that can be believed by workload; without one any can.
+    `on_stage` hears what is done to a candidate.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class Judge:
         settings: GpuSettings,
         *,
         floors_us: Mapping[str, float],
+        on_stage: StageObserver = lambda _candidate_id, _stage: None,
     ) -> None:
         self._task = task
+        self._on_stage = on_stage
         self._timed = task.timed_workloads
         self._bench = bench
         self._settings = settings
@@ -95,6 +99,7 @@ class Judge:
     def _attempt(
         self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
     ) -> Evaluation:
+        self._on_stage(built.candidate.id, "verifying")
         self._bench.ready()
         findings = Findings(build=built.build())
         try:
@@ -103,6 +108,7 @@ class Judge:
             self._verify_fresh(fresh, findings, settings)
             self._verify_residents(findings, settings)
             self._check_precision(findings)
+            self._on_stage(built.candidate.id, "timing")
             measured = self._measure(findings, settings)
         except (ChildGone, Rejected) as failure:
             raise self._blamed(failure, findings) from None

@@ -17,6 +17,7 @@ from codegen.prompting.history import (
     exemplars_section,
     lessons_section,
     methods_section,
+    offered,
 )
 from codegen.prompting.roles import Form, Role, prompt_id, role_of, template_name
 from codegen.prompting.task import space_section, task_section
@@ -28,6 +29,7 @@ from mcts.ports import ProposalRequest
 _BLOCK = {
     "cuda": {"language": "cuda", "first": "the launch plan's comment"},
     "kernelbench": {"language": "python", "first": "imports"},
+    "host": {"language": "cuda", "first": "the plan's comment"},
 }
 
 
@@ -53,15 +55,11 @@ class Prompt:
 
 
 def reply_form(request: ProposalRequest, *, tunables_only: bool = False) -> Form:
-    """What a reply to the request holds: a whole file, or values alone. InputError for a dialect
-    that no prompt exists for.
-    """
+    """What a reply to the request holds: a whole file, or values alone."""
     dialect = request.task.dialect
     if dialect == "space" or (tunables_only and dialect == "cuda"):
         return "values"
-    if dialect == "cuda" or dialect == "kernelbench":
-        return dialect
-    raise InputError(f"the llm proposer writes cuda, kernelbench and space, not {dialect}")
+    return dialect
 
 
 def build_prompt(
@@ -72,16 +70,17 @@ def build_prompt(
     settings: PromptSettings | None = None,
     space: TunableSpace | None = None,
     without: str | None = None,
+    lookups: str = "",
 ) -> Prompt:
     """The prompt for a request; `space` are the tunables where only values are asked for, `without`
-    a method that is to be taken out of the parent.
+    a method that is to be taken out of the parent, `lookups` what it says of looking things up.
 
     What does not fit is left out, least valuable first, and the prompt says so. Where what must
     stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
     """
     settings = settings or PromptSettings()
     role = role_of(request, without=without)
-    system = _system(form, settings)
+    system = _system(form, settings, lookups)
     far = request.move.far and role == "optimize"
     order = _order_section(role, form, without, far=far)
     before, after = _sections(request, hardware, role, form, space)
@@ -90,7 +89,7 @@ def build_prompt(
     tokens = fitted.tokens + reserved
     if tokens > settings.tokens:
         _too_long(request, tokens, settings)
-    feedback = feedback_section(request, settings.feedback)
+    feedback = feedback_section(request, settings.feedback, offered(form, hardware))
     return Prompt(
         messages=[
             {"role": "system", "content": system},
@@ -116,7 +115,7 @@ def _sections(
     before = [
         task_section(request.task),
         hardware_section(hardware),
-        methods_section(form),
+        methods_section(form, hardware),
         space_section(space) if space is not None else None,
         variant_section(request, role),
         result_section(request, role),
@@ -138,8 +137,10 @@ def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system(form: Form, settings: PromptSettings) -> str:
+def _system(form: Form, settings: PromptSettings, lookups: str) -> str:
     parts = [_template("system.md"), _template(f"contract_{form}.md")]
+    if lookups:
+        parts.append(lookups)
     if form == "values":
         parts.append(_template("reply_values.md"))
         return "\n\n".join(parts)

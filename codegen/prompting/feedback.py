@@ -7,10 +7,10 @@ else a prompt holds does not depend on it: that is what makes the three comparab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
-from codegen.playbook import Method, methods_for, playbook
+from codegen.playbook import Method, methods_for
 from codegen.prompting.budget import Part, Section, estimate_tokens
 from codegen.prompting.untrusted import clean, fence, inline, shortened
 from mcts.domain import Guidance, KernelProfile, Profile, SassFacts, TimelineFacts
@@ -26,13 +26,15 @@ _MAX_NOTES = 1000
 _NO_NAME = re.compile(r"[^\w:<>,*&.() -]")
 
 
-def feedback_section(request: ProposalRequest, feedback: Feedback) -> Section | None:
-    """The section for a measured parent, within its own budget."""
+def feedback_section(
+    request: ProposalRequest, feedback: Feedback, known: Mapping[str, Method]
+) -> Section | None:
+    """The section for a measured parent, within its own budget; `known` methods are explained."""
     if feedback == "none" or not request.evaluation.measured:
         return None
     if feedback == "counters":
         return Section(title="Counters of the profile", parts=_fitting(_counters(request.profile)))
-    advice = _advice(request.guidance, request.parent.source)
+    advice = _advice(request.guidance, request.parent.source, known)
     return Section(title="Advice from the profile", parts=_fitting(advice), joint="\n\n")
 
 
@@ -51,7 +53,7 @@ def _fitting(texts: Sequence[str]) -> tuple[Part, ...]:
     return tuple(map(Part, kept))
 
 
-def _advice(guidance: Guidance, source: str) -> list[str]:
+def _advice(guidance: Guidance, source: str, known: Mapping[str, Method]) -> list[str]:
     """Class, axis budget and ranked findings; then how to do what they point to."""
     findings = tuple(
         finding.model_copy(update={"kernel": _NO_NAME.sub("", finding.kernel)[:80]})
@@ -61,7 +63,7 @@ def _advice(guidance: Guidance, source: str) -> list[str]:
     texts = [clean(told.render())]
     if lines := _lines_meant(guidance, source):
         texts.append(f"The lines meant:\n\n{fence(lines)}")
-    methods = _pointed_to(guidance)
+    methods = _pointed_to(guidance, known)
     if methods:
         texts.append("How the methods that apply here are done:")
         texts += [_how_to(method) for method in methods]
@@ -79,18 +81,18 @@ def _lines_meant(guidance: Guidance, source: str) -> str:
     return "\n".join(f"{line:>4} | {code[line - 1].rstrip()[:160]}" for line in found)
 
 
-def _pointed_to(guidance: Guidance) -> list[Method]:
+def _pointed_to(guidance: Guidance, known: Mapping[str, Method]) -> list[Method]:
     """What the findings name, then what suits the bound on axes that have a slot."""
-    named = [m for finding in guidance.findings for m in finding.methods if m in playbook()]
+    named = [m for finding in guidance.findings for m in finding.methods if m in known]
     roofline = guidance.roofline
     if not named and roofline is not None:
         slots = roofline.method_budget
-        named = [m.id for m in methods_for(roofline.bound) if slots.get(m.axis)]
-    return [playbook()[name] for name in dict.fromkeys(named)][:_MAX_METHODS]
+        named = [m.id for m in methods_for(roofline.bound, known) if slots.get(m.axis)]
+    return [known[name] for name in dict.fromkeys(named)][:_MAX_METHODS]
 
 
 def _how_to(method: Method) -> str:
-    text = f"- `{method.id}`: {method.description}"
+    text = f"- `{method.id}`: {method.advice}"
     if method.signature is not None:
         seen = [*method.signature.opcodes, method.signature.facts]
         text += f" In machine code it shows as: {'; '.join(filter(None, seen))}."

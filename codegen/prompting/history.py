@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from statistics import geometric_mean
 
-from codegen.playbook import playbook
+from codegen.playbook import Method, playbook, playbook_for
 from codegen.prompting.budget import Part, Section
 from codegen.prompting.diagnostics import condensed_log
 from codegen.prompting.roles import Form, Role
 from codegen.prompting.untrusted import clean_log, fence, inline
 from codegen.prompting.variant import shown_source
-from mcts.domain import Candidate, Dialect, Evaluation, Lesson
+from mcts.domain import Candidate, Dialect, Evaluation, Hardware, Lesson
 from mcts.ports import Attempt, ProposalRequest
 
 MAX_LESSONS = 10
@@ -171,13 +171,22 @@ def _values(candidate: Candidate) -> str:
     return ", ".join(f"{name} = {value}" for name, value in candidate.tunables.items())
 
 
-def methods_section(form: Form) -> Section | None:
-    """The playbook, a line for each method; the same whatever the profile says."""
+def offered(form: Form, hardware: Hardware | None) -> dict[str, Method]:
+    """The methods that a prompt may name, by id."""
+    if form == "host":
+        return playbook_for("host", hardware.compute_capability if hardware else None)
+    return playbook()
+
+
+def methods_section(form: Form, hardware: Hardware | None) -> Section | None:
+    """The playbook, a line for each method; the same whatever the profile says. In host code there
+    are methods besides that only some GPUs have.
+    """
     if form == "values":
         return None
     parts = tuple(
         Part(f"- `{method.id}` ({method.axis}): {method.name}. {method.applies_when}", "method", at)
-        for at, method in enumerate(playbook().values())
+        for at, method in enumerate(offered(form, hardware).values())
     )
     return Section(
         title="Methods to choose from",

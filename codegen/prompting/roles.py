@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mcts.domain import PYTORCH_DIALECTS, is_host_source
 from mcts.ports import ProposalRequest
 
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
-Form = Literal["cuda", "kernelbench", "values"]
+Form = Literal["cuda", "kernelbench", "host", "values"]
 
 VERSIONS: dict[Role, int] = {
     "implement": 1,
@@ -30,13 +31,18 @@ def role_of(request: ProposalRequest, *, without: str | None = None) -> Role:
         return "repair"
     if request.move.kind == "diversify":
         return "diversify"
-    first = request.parent.id == request.task.baseline.id
-    return "implement" if first and request.task.dialect == "kernelbench" else "optimize"
+    problem_alone = (
+        request.parent.id == request.task.baseline.id
+        and request.task.dialect in PYTORCH_DIALECTS
+        and not is_host_source(request.parent.source)
+    )
+    return "implement" if problem_alone else "optimize"
 
 
 def template_name(role: Role, form: Form) -> str:
     """The file that holds the role's order."""
-    return f"{role}_values.md" if form == "values" else f"{role}.md"
+    own = form == "values" or (form == "host" and role == "implement")
+    return f"{role}_{form}.md" if own else f"{role}.md"
 
 
 def prompt_id(role: Role, form: Form) -> str:

@@ -8,13 +8,21 @@ from codegen.prompting.diagnostics import LONGEST_LOG, condensed_log
 from codegen.prompting.roles import Role
 from codegen.prompting.rules import RULES
 from codegen.prompting.untrusted import clean_log, fence, inline, shortened
-from mcts.domain import Candidate, Dialect, Evaluation, Roofline, Verification
+from mcts.domain import (
+    PYTORCH_DIALECTS,
+    Candidate,
+    Dialect,
+    Evaluation,
+    Roofline,
+    Verification,
+    is_host_source,
+)
 from mcts.ports import ProposalRequest
 
 
 def shown_source(candidate: Candidate, dialect: Dialect) -> str:
     """The code as a model sees it, with the candidate's values as its plan's defaults."""
-    if dialect == "cuda":
+    if dialect in ("cuda", "host"):
         return with_defaults(candidate.source, candidate.tunables)
     return candidate.source
 
@@ -42,7 +50,8 @@ def result_section(request: ProposalRequest, role: Role) -> Section:
     """What the parent came to: its time under the floor, or how it failed."""
     evaluation = request.evaluation
     if not evaluation.measured:
-        text = failure_text(evaluation, request.parent.source)
+        by_nvcc = request.task.dialect in PYTORCH_DIALECTS
+        text = failure_text(evaluation, request.parent.source, by_nvcc=by_nvcc)
         return Section(title="How it failed", parts=(Part(text),))
     lines = [_timing_text(evaluation), *_shape_lines(evaluation)]
     if evaluation.verification is not None:
@@ -114,15 +123,24 @@ def _floor_lines(evaluation: Evaluation, roofline: Roofline) -> list[str]:
     return [line + (f" ({' and '.join(rates)} of that least work)." if rates else ".")]
 
 
-def failure_text(evaluation: Evaluation, source: str) -> str:
-    """How a variant failed, with the evidence that a repair needs, fenced."""
+def failure_text(evaluation: Evaluation, source: str, *, by_nvcc: bool = False) -> str:
+    """How a variant failed, with the evidence that a repair needs, fenced.
+
+    `by_nvcc`: a source with a plan was compiled by nvcc, whose log is condensed already, along the
+    instantiations of templates.
+    """
     lead, evidence = _FAILURES[evaluation.status](evaluation, source)
+    if by_nvcc and evaluation.status == "compile_failed" and is_host_source(source):
+        evidence = shortened(clean_log(_log_of(evaluation)).strip(), longest=LONGEST_LOG)
     return f"{lead}\n\n{fence(evidence)}" if evidence else lead
 
 
 def _compile_failed(evaluation: Evaluation, source: str) -> tuple[str, str]:
-    log = evaluation.build.log if evaluation.build else ""
-    return "It failed: it does not compile.", condensed_log(log or evaluation.message, source)
+    return "It failed: it does not compile.", condensed_log(_log_of(evaluation), source)
+
+
+def _log_of(evaluation: Evaluation) -> str:
+    return (evaluation.build.log if evaluation.build else "") or evaluation.message
 
 
 def _wrong_result(evaluation: Evaluation, source: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codegen.playbook import playbook
+from codegen.playbook import catalogue
 from codegen.replies.text import ReplyText
 
 MAX_METHODS = 6
@@ -26,7 +26,7 @@ def claims_of(reply: ReplyText) -> tuple[tuple[str, ...], str]:
 def _methods(prose: str) -> tuple[str, ...]:
     """Method ids in the order they are mentioned, those of the playbook first."""
     mentioned = list(dict.fromkeys(_METHOD.findall(prose)))
-    known = [name for name in mentioned if name in playbook()]
+    known = [name for name in mentioned if name in catalogue()]
     return tuple([*known, *(name for name in mentioned if name not in known)][:MAX_METHODS])
 
 

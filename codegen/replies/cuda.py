@@ -60,7 +60,7 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
     planned = [text for text in texts if PLAN_COMMENT.search(text)]
     both = [text for text in planned if "__global__" in text]
     if both and not (has_patch(reply) and "<<<<<" in both[-1]):
-        return _from_plan(both[-1])
+        return from_plan(both[-1])
     if has_patch(reply):
         parent = request.parent
         return patched(reply, with_defaults(parent.source, parent.tunables))
@@ -69,12 +69,12 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
         raise ProposalRejected("the reply holds no CUDA code: no block with a __global__ function")
     code = max(coded, key=len)
     if planned:
-        return _from_plan(planned[-1]).strip() + "\n" + code
+        return from_plan(planned[-1]).strip() + "\n" + code
     return _with_parents_plan(code, request)
 
 
-def _from_plan(text: str) -> str:
-    """Cut what stands before the plan when it is talk and not code."""
+def from_plan(text: str) -> str:
+    """A file from its plan on: cut what stands before the plan when it is talk and not code."""
     found = PLAN_COMMENT.search(text)
     before = text[: found.start()] if found else ""
     code = any(mark in before for mark in ("#", "__global__", "//", "/*", "template", "extern"))

@@ -8,6 +8,7 @@ from codegen.prompting.roles import Form
 from codegen.replies.branches import declared_branches
 from codegen.replies.claims import claims_of
 from codegen.replies.cuda import cuda_candidate
+from codegen.replies.host import host_candidate
 from codegen.replies.python import python_candidate
 from codegen.replies.text import split_reply
 from codegen.replies.values import values_candidate
@@ -41,6 +42,8 @@ def read_reply(
         candidate = values_candidate(reply, request, space or request.task.space)
     elif form == "kernelbench":
         candidate = python_candidate(reply, request)
+    elif form == "host":
+        candidate = host_candidate(reply, request)
     else:
         candidate = cuda_candidate(reply, request)
     if candidate.id == request.parent.id:

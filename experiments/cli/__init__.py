@@ -73,6 +73,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         app()
+    except KeyboardInterrupt:  # before any command began
+        os._exit(INTERRUPTED)
     except SystemExit as done:
         if done.code == INTERRUPTED:
             sys.stdout.flush()

@@ -11,6 +11,7 @@ from experiments.cli.options import (
     Baseline,
     Device,
     EvaluatorOption,
+    Include,
     Json,
     Policy,
     RecordingOption,
@@ -31,7 +32,10 @@ def evaluate(
     task: Task,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Candidates: .cu with a launch plan, or .py with a ModelNew."),
+        typer.Argument(
+            help="Candidates: .cu with a launch plan, or, for a KernelBench problem, .py with a "
+            "ModelNew and .cu with a launcher."
+        ),
     ] = None,
     set: Annotated[
         list[str] | None,
@@ -44,6 +48,7 @@ def evaluate(
     energy: Annotated[
         bool, typer.Option("--energy", help="Measure the energy of a call too; takes seconds.")
     ] = False,
+    include: Include = None,
     policy: Policy = None,
     baseline: Baseline = "eager",
     ungated: Ungated = False,
@@ -62,7 +67,9 @@ def evaluate(
         device=device,
         seed=seed,
         energy=energy,
-        measuring=measuring_of(policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe),
+        measuring=measuring_of(
+            policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe, include=include
+        ),
         as_json=json,
     )
     raise typer.Exit(0 if measured else 1)

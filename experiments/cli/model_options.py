@@ -88,6 +88,29 @@ Branches = Annotated[
         help="Values of its tunables to time of each proposal, the best is kept; default: 1.",
     ),
 ]
+Library = Annotated[
+    str | None,
+    typer.Option(
+        help="What the model may look things up in while it writes: cutlass, the installed one, or "
+        "cutlass=PATH.",
+        metavar="cutlass[=PATH]",
+    ),
+]
+Lookups = Annotated[
+    int | None,
+    typer.Option(min=1, max=200, help="How many look-ups of one proposal; default: 12."),
+]
+LookupTokens = Annotated[
+    int | None,
+    typer.Option(min=200, help="Tokens that they may take, by estimate; default: 24000."),
+]
+LookupProtocol = Annotated[
+    str | None,
+    typer.Option(
+        help="How look-ups are asked for: calls (the service's tool calling), text (for every "
+        "model) or auto; default: auto."
+    ),
+]
 PromptTokens = Annotated[
     int | None, typer.Option(min=2000, help="The longest prompt, in tokens; default: 24000.")
 ]

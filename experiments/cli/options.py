@@ -57,15 +57,51 @@ Unsafe = Annotated[
     ),
 ]
 
+Include = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--include",
+        help="A folder of headers for .cu candidates with a launcher, such as a CUTLASS tree; "
+        "repeatable. Default: that of the installed wheel nvidia-cutlass.",
+    ),
+]
+KernelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kernel",
+        help="Begin a KernelBench problem with this .cu with a launcher instead of its model: "
+        "speedups are over it, and its tunables can be searched without a model.",
+    ),
+]
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="What is written for a KernelBench problem: kernelbench (PyTorch, the default) or "
+        "host (a .cu with a launcher).",
+    ),
+]
+
 
 def measuring_of(
-    *, policy: list[str] | None, baseline: str, ungated: bool, unsafe: bool
+    *,
+    policy: list[str] | None,
+    baseline: str,
+    ungated: bool,
+    unsafe: bool,
+    dialect: str | None = None,
+    include: list[Path] | None = None,
+    kernel: Path | None = None,
 ) -> Measuring:
     """The options of a live evaluator as one value. InputError for a bad one."""
     from experiments.problems import read_policy
     from experiments.request import Measuring
+    from mcts.domain import PYTORCH_DIALECTS
     from mcts.errors import InputError
 
+    known = next((name for name in PYTORCH_DIALECTS if name == dialect), None)
+    if dialect is not None and known is None:
+        raise InputError(f"--dialect {dialect!r}: kernelbench or host")
     if baseline not in ("eager", "compile"):
         raise InputError(f"--baseline {baseline!r}: eager or compile")
     return Measuring(
@@ -73,4 +109,7 @@ def measuring_of(
         compiled=baseline == "compile",
         ungated=ungated,
         unsafe=unsafe,
+        dialect=known,
+        includes=tuple(include or ()),
+        kernel=kernel,
     )

@@ -48,11 +48,16 @@ def tree(
     draw(run, out=out, max_nodes=max_nodes)
 
 
-def report(run: Run) -> None:
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write the report alone to FILE.html.")
+    ] = None,
+) -> None:
     """Write a run's report and best kernel, also while it runs."""
     from experiments.commands.show import report as write
 
-    write(run)
+    write(run, out=out)
 
 
 def tasks(json: Json = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from experiments.studies.curves import charts
 from experiments.studies.folder import StudyFolder
 from experiments.studies.page import explanation, page
 from experiments.studies.tables import as_csv, contest_tables, standing_table
+from experiments.whole_file import write_whole
 from mcts.errors import InputError
 
 PAGE = "compare.html"
@@ -32,7 +34,9 @@ def compare(
     Raises InputError where a folder holds neither, or the two are mixed.
     """
     folders = [Path(item) for item in given]
-    if len(folders) == 1 and (is_study(folders[0]) or _is_no_run(folders[0])):
+    if len(folders) == 1 and not is_study(folders[0]) and _is_no_run(folders[0]):
+        raise InputError(_neither(folders[0]))
+    if len(folders) == 1 and is_study(folders[0]):
         if out is not None:
             raise InputError("-o is for runs: a study's files are written into its own folder")
         _compare_study(folders[0], reference=reference, as_json=as_json)
@@ -41,23 +45,39 @@ def compare(
 
 
 def _is_no_run(folder: Path) -> bool:
-    """A folder that is not a run's either: the study's reader says what is missing."""
+    """A folder that is not a run's either."""
     return folder.is_dir() and not (folder / DATABASE).is_file()
 
 
+def _neither(folder: Path) -> str:
+    words = (
+        f"{folder} is not a study's folder (it has no study.json), nor a run's (it has no "
+        f"{DATABASE})"
+    )
+    if any(folder.glob(f"*/{DATABASE}")):
+        words += f"; to compare the runs in it: rooftree compare {shlex.quote(str(folder))}/*"
+    return words
+
+
 def _compare_runs(given: Sequence[str], *, reference: str | None, out: Path, as_json: bool) -> None:
-    """Print the tables and write the page."""
+    """Print the tables and write the page; where it cannot be written, the tables stand."""
     found = compare_runs(read_runs(given), reference=reference)
-    drawn = run_curves.charts(found)
-    out.write_text(run_page.page(found, drawn), encoding="utf-8")
+    page_text = run_page.page(found, run_curves.charts(found))
     if as_json:
         print(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
-        return
-    for table in rows.run_tables(found, width=width()):
-        print_table(table)
-    print(rows.explanation(found))
-    _warn(found.warnings)
-    print(f"written: {out}")
+    else:
+        for table in rows.run_tables(found, width=width()):
+            print_table(table)
+        print(rows.explanation(found))
+        _warn(found.warnings)
+    try:
+        write_whole(out, page_text)
+    except OSError as error:
+        raise InputError(
+            f"the page {out} cannot be written: {error.strerror}; name another: -o FILE.html"
+        ) from error
+    if not as_json:
+        print(f"written: {out}")
 
 
 def _compare_study(path: Path, *, reference: str | None, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.deliverables.best import read_delivery
 from experiments.deliverables.explaining import explanation
+from experiments.whole_file import write_whole
 
 
 def explain(run_dir: Path, *, out: Path | None) -> None:
@@ -15,5 +16,5 @@ def explain(run_dir: Path, *, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(text)
         return
-    out.write_text(text, encoding="utf-8")
+    write_whole(out, text)
     print(out)

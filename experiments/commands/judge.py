@@ -17,7 +17,16 @@ from experiments.request import Measuring
 from experiments.taskchecks import naming
 from experiments.taskfiles import find_task, read_text
 from experiments.timing_text import shapes_json
-from mcts.domain import Candidate, Evaluation, KernelTask, TunableSpace, parse_launch_plan
+from mcts.domain import (
+    PYTORCH_DIALECTS,
+    Candidate,
+    Evaluation,
+    KernelTask,
+    TunableSpace,
+    is_host_source,
+    parse_host_plan,
+    parse_launch_plan,
+)
 from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError, NotRecorded
@@ -92,7 +101,8 @@ def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool)
 
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
     """What is to be judged, by name. InputError for what cannot be a candidate of the task."""
-    if values and task.dialect == "kernelbench":
+    problem = task.dialect in PYTORCH_DIALECTS
+    if values and problem and not all(file.suffix == ".cu" for file in files or [Path()]):
         raise InputError("--set is for tunables of .cu candidates")
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
@@ -102,14 +112,28 @@ def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[
         raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
     for file in files:
         _check_kind(task, file)
-    if task.dialect == "kernelbench":
-        return [(str(file), Candidate(source=read_text(file))) for file in files]
+    if problem:
+        return [(str(file), _answer(file, values)) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
 
 
+def _answer(path: Path, values: list[str]) -> Candidate:
+    """A candidate of a problem: PyTorch, or a `.cu` with a launcher."""
+    source = read_text(path)
+    if path.suffix != ".cu":
+        return Candidate(source=source)
+    with naming(path):
+        if not is_host_source(source):
+            raise InputError(
+                "a .cu for a KernelBench problem begins with a host plan, a /* rooftree ... */ "
+                "comment with TOML: see docs/host.md"
+            )
+        plan = parse_host_plan(source)
+        tunables = plan.values(_with_values(plan.space, plan.space.default(), values))
+    return Candidate(source=source, tunables=tunables)
+
+
 def _check_kind(task: KernelTask, file: Path) -> None:
-    if task.dialect == "kernelbench" and file.suffix == ".cu":
-        raise InputError(f"{file}: candidates of a KernelBench problem are .py with a ModelNew")
     if task.dialect == "cuda" and file.suffix == ".py":
         raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
 

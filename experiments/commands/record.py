@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from experiments import wiring
 from experiments.partial_recording import PartialRecording
 from experiments.taskfiles import find_task
+from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def record(
     from profilers.t4 import write_recording
 
     source = find_task(task)
-    if source.task.dialect == "kernelbench":
+    if source.task.dialect in PYTORCH_DIALECTS:
         raise InputError("recordings are of tunables; a PyTorch candidate has none")
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():

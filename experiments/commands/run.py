@@ -34,7 +34,12 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
     Nor is a run folder left of a run that could not take its first step. With `attribute` the
     methods on the path to the best are weighed at the end.
     """
-    source = find_task(request.task, request.measuring.policy)
+    source = find_task(
+        request.task,
+        request.measuring.policy,
+        request.measuring.dialect,
+        request.measuring.kernel,
+    )
     config = wiring.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
@@ -103,7 +108,9 @@ def _run(
         if display != "quiet":
             say(
                 f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
-                f"{f' ({config.model})' if config.model else ''}, hardware {evaluator.hardware}, "
+                f"{f' ({config.model})' if config.model else ''}"
+                f"{f', library {config.library.title}' if config.library else ''}"
+                f", hardware {evaluator.hardware}, "
                 f"run folder {folder.path}"
             )
         with progress_display(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from experiments import summary
 from experiments.ceilings import DeviceCeilings, device_ceilings
 from experiments.closing import closing_words
+from experiments.commands.interrupting import command_line
 from experiments.commands.tables import print_table, width
 from experiments.doctor import Check, as_json, examine
 from experiments.given_up import given_up
@@ -18,6 +19,7 @@ from experiments.machine import gpu_names
 from experiments.render import check_format, render
 from experiments.taskfiles import TaskSource, bundled, find_task
 from experiments.treeview import tree_source
+from mcts.errors import InputError
 
 if TYPE_CHECKING:
     from profilers.recording import Recording
@@ -41,11 +43,22 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
     print(f"{target}: {len(result.nodes)} nodes{gain}")
 
 
-def report(run_dir: Path) -> None:
-    """Write a run's report and best kernel, also while it runs."""
+def report(run_dir: Path, *, out: Path | None = None) -> None:
+    """Write a run's report and best kernel, also while it runs; with `out` the report alone."""
     events = read_events(run_dir)
     facts, result = summary.facts_of(events), summary.result_of(events)
-    outputs = summary.write_outputs(run_dir, facts, result)
+    if out is not None:
+        summary.write_page(out, run_dir, facts, result)
+        print(out)
+        return
+    try:
+        outputs = summary.write_outputs(run_dir, facts, result)
+    except OSError as error:
+        again = command_line("report", run_dir)
+        raise InputError(
+            f"{error.filename or run_dir} cannot be written: {error.strerror or error}; "
+            f"elsewhere it can: {again} -o report.html"
+        ) from error
     print("\n".join(closing_words(facts, result, outputs, run_dir)))
 
 

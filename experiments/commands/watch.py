@@ -10,6 +10,7 @@ from types import FrameType
 from experiments.commands.interrupting import command_line
 from experiments.live.board import Board
 from experiments.nodewords import fit
+from experiments.stage_text import time_text
 from experiments.watching import watch as follow
 
 _REASON = 300
@@ -50,8 +51,10 @@ def ending_words(board: Board, run_dir: Path) -> list[str]:
     found = (
         "the baseline is the best so far" if best == 0 else f"{verdict.speedup:.2f}x, node {best}"
     )
+    went = time_text(board.reader.stages)
     return [
         *words,
+        *([f"time went to: {went}"] if went else []),
         f"best: {found}; {board.told} trials, {failed} failed; to see it: {report}",
     ]
 

@@ -13,7 +13,7 @@ from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
 from experiments.machine import gpu_problem
 from experiments.parts import EvaluatorRequest
-from mcts.domain import KernelTask
+from mcts.domain import PYTORCH_DIALECTS, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Evaluator
 
@@ -27,11 +27,13 @@ def worker(
     recording: Path | None = None,
     seed: int = 0,
     unsafe: bool = False,
+    includes: tuple[Path, ...] = (),
 ) -> int:
     """Take jobs from `folder` until told to stop; the exit code: 0, or 2 where the GPU broke.
 
     With `recording` they are answered from it instead of a GPU, with draws of `seed`. `unsafe`
-    works where nothing isolates candidates, and for a folder that everybody can write to.
+    works where nothing isolates candidates, and for a folder that everybody can write to;
+    `includes` are folders of headers for `host` candidates.
     A task that this machine cannot judge is left to other workers. InputError where there is no
     GPU, the recording cannot be read, or the folder is not to be used.
     """
@@ -48,6 +50,7 @@ def worker(
             compiled=terms.compiled,
             ungated=terms.ungated,
             unsafe=unsafe,
+            includes=includes,
             on_progress=on_progress,
         )
         try:
@@ -88,7 +91,7 @@ def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | Non
     """
     if task.dialect == "space":
         return "it is a recording without source, which needs a worker with --recording"
-    torch = task.dialect == "kernelbench"
+    torch = task.dialect in PYTORCH_DIALECTS
     if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
         return problem
     from profilers.sandbox.probe import probe

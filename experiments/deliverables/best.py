@@ -12,7 +12,16 @@ from experiments.config import RunConfig
 from experiments.journal import read_events
 from experiments.rundir import RunFolder
 from experiments.taskfiles import TaskSource
-from mcts.domain import Candidate, KernelTask, LaunchPlan, Scalar, Timing
+from mcts.domain import (
+    PYTORCH_DIALECTS,
+    Candidate,
+    KernelTask,
+    LaunchPlan,
+    Scalar,
+    Timing,
+    is_host_source,
+    parse_host_plan,
+)
 from mcts.errors import InputError
 from mcts.ports import Event
 from mcts.record import NodeRecord, Result
@@ -46,6 +55,15 @@ class Delivery:
     def timing(self) -> Timing:
         return summary.timing_of(self.best)
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the best kernel is a Python module, as PyTorch candidates without a plan are."""
+        return self.task.dialect in PYTORCH_DIALECTS and not self._is_host
+
+    @property
+    def _is_host(self) -> bool:
+        return self.task.dialect == "host" and is_host_source(self.candidate.source)
+
     @cached_property
     def plan(self) -> LaunchPlan:
         """The best kernel's launch plan. InputError where it has none, as PyTorch code has not."""
@@ -54,19 +72,24 @@ class Delivery:
     @cached_property
     def tunables(self) -> dict[str, Scalar]:
         """The value of every tunable of the plan."""
-        return {**self.plan.space.default(), **self.candidate.tunables}
+        return {**self._defaults(self.candidate.source), **self.candidate.tunables}
+
+    def _defaults(self, source: str) -> dict[str, Scalar]:
+        space = parse_host_plan(source).space if self._is_host else plan_of(source).space
+        return space.default()
 
     @cached_property
     def kernel(self) -> str:
         """The best kernel's source; its plan's defaults are the best values, where that can be."""
-        if self.task.dialect != "cuda":
+        if self.task.dialect != "cuda" and not self._is_host:
             return self.candidate.source
         return with_defaults(self.candidate.source, self.tunables)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
         """``NAME=VALUE`` of all tunables where the plan's defaults could not be edited."""
-        if self.task.dialect == "cuda" and plan_of(self.kernel).space.default() == self.tunables:
+        edited = self.task.dialect == "cuda" or self._is_host
+        if edited and self._defaults(self.kernel) == self.tunables:
             return ()
         return tuple(f"{name}={value}" for name, value in self.candidate.tunables.items())
 
@@ -84,7 +107,7 @@ class Delivery:
 def read_delivery(run_dir: Path) -> Delivery:
     """Read a run, also one that is going on or crashed.
 
-    InputError where the folder is no run, or nothing of it was measured yet.
+    InputError where the folder is no run or not whole, or nothing of it was measured yet.
     """
     events = read_events(run_dir)
     folder = RunFolder(run_dir)
@@ -96,10 +119,13 @@ def read_delivery(run_dir: Path) -> Delivery:
     verdict = result.best.verdict
     if result.best.candidate is None or verdict is None or verdict.timing is None:
         raise InputError(f"{run_dir}: its baseline was not measured: there is nothing to hand over")
+    source = _source(folder, config)
+    if result.best.candidate.source and source.task.dialect == "space":
+        raise InputError(f"{run_dir} is not whole: its folder task is missing")
     return Delivery(
         run_dir=run_dir,
         config=config,
-        source=_source(folder, config),
+        source=source,
         events=events,
         facts=facts,
         result=result,

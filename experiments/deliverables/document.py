@@ -2,10 +2,14 @@
 
 The nouns here are the schema: `schema()` is made from them, and a document is one of them. Times
 are in microseconds, energy in millijoules per call, money in US dollars; null is what is not known.
+
+Version 2 holds every source once, in `sources`: most variants differ in their tunables alone.
+Version 1 repeated it in every candidate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +18,7 @@ from pydantic import Field
 from experiments.config import RunConfig
 from experiments.deliverables.best import Delivery
 from experiments.spending_text import spending_json
+from experiments.stage_text import stages_json
 from mcts.domain import (
     Attribution,
     Candidate,
@@ -21,6 +26,8 @@ from mcts.domain import (
     Guidance,
     KernelTask,
     Noun,
+    Scalar,
+    tagged_hash,
 )
 from mcts.objective import Objective
 from mcts.record import NodeKind, NodeRecord
@@ -44,10 +51,38 @@ class SpentDocument(Noun):
         return cls(**spending_json(spending, replayed=replayed))
 
 
+class CandidateDocument(Noun):
+    """A candidate: `source` names its text in the document's `sources`, null where it has none.
+
+    The `id` covers what runs (source and tunables), not what its author claims of it.
+    """
+
+    id: str
+    source: str | None
+    tunables: dict[str, Scalar]
+    methods: tuple[str, ...]
+    rationale: str
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> CandidateDocument:
+        return cls(
+            id=candidate.id,
+            source=source_name(candidate.source),
+            tunables=candidate.tunables,
+            methods=candidate.methods,
+            rationale=candidate.rationale,
+        )
+
+
+def source_name(source: str) -> str | None:
+    """What a source is called in `sources`: the same text, the same name."""
+    return tagged_hash("source", source) if source else None
+
+
 class BranchDocument(Noun):
     """A candidate of the same proposal that lost to the node, with its evaluation if it had one."""
 
-    candidate: Candidate
+    candidate: CandidateDocument
     evaluation: Evaluation | None
 
 
@@ -66,7 +101,7 @@ class NodeDocument(Noun):
     parent: int | None
     kind: NodeKind
     on_best_path: bool
-    candidate: Candidate | None
+    candidate: CandidateDocument | None
     evaluation: Evaluation | None
     confirmed: Evaluation | None
     guidance: Guidance | None
@@ -85,13 +120,15 @@ class NodeDocument(Noun):
 
 class TotalsDocument(Noun):
     """The run's sums. `evaluations` are trials told, `unique` distinct candidates evaluated,
-    `failed` trials without a result, `seconds` of wall clock over all sessions.
+    `failed` trials without a result, `seconds` of wall clock over all sessions. `stages_s` are
+    seconds by what was done in them, of all trials together, which may be several at a time.
     """
 
     evaluations: int
     unique: int
     failed: int
     seconds: float
+    stages_s: dict[str, float]
     stop_reason: str
     tree_digest: str
     spent: SpentDocument
@@ -101,11 +138,12 @@ class RunDocument(Noun):
     """A whole run: what was asked, by whom it was answered, and every node of the tree.
 
     best: the node to hand back. hardware: what measured the run; it says so where that was a
-    recording. config: without what names a place on the machine of the run.
+    recording. config: without what names a place on the machine of the run. sources: by the names
+    that candidates use.
     """
 
     format: Literal["rooftree.run"] = "rooftree.run"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     task: KernelTask
     hardware: str
     evaluator: str
@@ -115,6 +153,7 @@ class RunDocument(Noun):
     config: RunConfig
     totals: TotalsDocument
     best: int
+    sources: dict[str, str]
     nodes: tuple[NodeDocument, ...]
 
 
@@ -136,13 +175,29 @@ def run_document(delivery: Delivery) -> RunDocument:
             unique=result.unique,
             failed=result.failed,
             seconds=result.seconds,
+            stages_s=stages_json(result.stages),
             stop_reason=result.stop_reason,
             tree_digest=result.tree_digest,
             spent=spent,
         ),
         best=result.best.id,
+        sources=_sources(delivery),
         nodes=tuple(_node(delivery, node, node.id in path) for node in result.nodes),
     )
+
+
+def _sources(delivery: Delivery) -> dict[str, str]:
+    """Every source of the run by its name."""
+    sources = (candidate.source for candidate in _candidates(delivery))
+    return {name: source for source in sources if (name := source_name(source)) is not None}
+
+
+def _candidates(delivery: Delivery) -> Iterator[Candidate]:
+    for node in delivery.result.nodes:
+        if node.candidate is not None:
+            yield node.candidate
+        for branch in delivery.facts.branches.get(node.id, ()):
+            yield branch.candidate
 
 
 def _without_places(config: RunConfig) -> RunConfig:
@@ -167,13 +222,14 @@ def _node(delivery: Delivery, node: NodeRecord, on_best_path: bool) -> NodeDocum
         parent=node.parent,
         kind=node.kind,
         on_best_path=on_best_path,
-        candidate=node.candidate,
+        candidate=CandidateDocument.of(node.candidate) if node.candidate else None,
         evaluation=node.evaluation,
         confirmed=node.confirmed,
         guidance=node.guidance,
         attributions=node.attributions,
         branches=tuple(
-            BranchDocument(candidate=one.candidate, evaluation=one.evaluation) for one in tried
+            BranchDocument(candidate=CandidateDocument.of(one.candidate), evaluation=one.evaluation)
+            for one in tried
         ),
         reward=node.reward,
         prior=node.prior,
@@ -192,6 +248,6 @@ def schema() -> dict[str, Any]:
     found = RunDocument.model_json_schema(mode="serialization")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "urn:rooftree.run:1",
+        "$id": "urn:rooftree.run:2",
         **found,
     }

@@ -18,6 +18,7 @@ from experiments.deliverables.limits import limited_by, limits_text, profile_of
 from experiments.deliverables.markdown import code, codes, folded, line, plain, table
 from experiments.deliverables.methods import methods_text
 from experiments.energy_text import energy_text
+from experiments.lookup_text import library_of, lookups_of, lookups_text
 from experiments.spending_text import spending_text
 from experiments.summary import refusals, verdict_of
 from mcts.domain import Evaluation
@@ -39,6 +40,7 @@ def explanation(delivery: Delivery) -> str:
         ("Energy", _energy(delivery)),
         ("What is left", limits_text(delivery.best)),
         ("What it took to find", _cost(delivery)),
+        ("What was looked up for it", _looked_up(delivery)),
         ("What is not known", "\n".join(f"- {gap}" for gap in _gaps(delivery))),
         ("Evidence", _evidence(delivery)),
     ]
@@ -199,6 +201,24 @@ def _cost(delivery: Delivery) -> str:
         listed = ", ".join(f"{count} {kind}" for kind, count in refused.items())
         lines.append(f"Refused because they did not do the task's work: {plain(listed)}.")
     return " ".join(lines)
+
+
+def _looked_up(delivery: Delivery) -> str:
+    """What the model asked a library for on the path to the best, and in the whole run."""
+    nodes = delivery.result.nodes
+    library = library_of(nodes)
+    if not library:
+        return ""
+    every = [one for node in nodes for one in lookups_of(node.usage)]
+    text = f"In {plain(library)}, by the model while it wrote: {lookups_text(every)} in all."
+    rows = [
+        (str(node.id), plain(one.question), plain(one.found))
+        for node in delivery.result.path_to(delivery.best)
+        for one in lookups_of(node.usage)
+    ]
+    found = folded(table(("node", "asked", "what came back"), rows, right=("node",)), len(rows),
+                   "look-up")  # fmt: skip
+    return f"{text}\n\n{found}" if rows else text
 
 
 def _gaps(delivery: Delivery) -> Iterator[str]:

@@ -24,6 +24,8 @@ def model_new(delivery: Delivery) -> str:
     """The module's text. InputError where the kernel cannot be written as one, saying why."""
     if delivery.task.dialect == "kernelbench":
         return self_contained(delivery.candidate.source)
+    if delivery.task.dialect == "host" and not delivery.is_python:
+        raise InputError("host code is compiled by nvcc: hand over kernel.cu")
     if delivery.task.dialect != "cuda":
         raise InputError(f"a task of dialect {delivery.task.dialect} has no source")
     return self_contained(_Module(delivery).text())

@@ -16,6 +16,7 @@ from experiments.deliverables.model_new import model_new
 from experiments.deliverables.naming import identifiers
 from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
+from experiments.whole_file import write_whole
 from mcts.errors import InputError
 
 README = "README.md"
@@ -67,16 +68,14 @@ def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
     for name, text in written.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-        if name == SCRIPT:
-            path.chmod(0o755)
+        write_whole(path, text, executable=name == SCRIPT)
         paths.append(path)
     return paths
 
 
 def kernel_file(delivery: Delivery) -> str:
     """What the best kernel's own file is called."""
-    return "kernel.py" if delivery.task.dialect == "kernelbench" else "kernel.cu"
+    return "kernel.py" if delivery.is_python else "kernel.cu"
 
 
 def _stem(delivery: Delivery) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from experiments.live.board import Board
 from experiments.live.panel import Panel
-from experiments.live.plain import PlainLines
+from experiments.live.plain import PlainLines, spoken
 from experiments.live.screen import can_draw, drawn
 from experiments.live.tail import JournalTail
 from mcts.errors import InputError, JournalError
@@ -46,12 +46,14 @@ def progress_display(
     if display == "quiet":
         yield lambda _progress: None
         return
-    if display == "plain" or not can_draw(target):
-        yield PlainLines(target)
-        return
     board = Board()
-    panel = Panel(title=title, minutes=minutes, replayed=replayed, board=board)
     follow = _follower(board, run_dir)
+    if display == "plain" or not can_draw(target):
+        lines = PlainLines(target)
+        with spoken(lines, board, follow):
+            yield lines
+        return
+    panel = Panel(title=title, minutes=minutes, replayed=replayed, board=board)
 
     def render(width: int, height: int) -> RenderableType:
         follow()

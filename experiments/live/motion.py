@@ -30,16 +30,18 @@ class Row:
     words: str
 
 
-def rows(board: Board, most: int, *, line: int = 4) -> list[Row]:
+def rows(board: Board, most: int, *, line: int = 4, over: bool = False) -> list[Row]:
     """At most `most` rows; none before the baseline is measured.
 
     `line` nodes of the best path are shown first of all: the deeper, the further to the right.
+    Nothing is under way any more in a run that is `over`.
     """
     best = board.best
     if best is None or most < 1:
         return []
     path = board.path_to(best)
-    flying = [flight for flight in board.flights if flight.parent in board.spots][: most // 4]
+    flights = [] if over else board.flights
+    flying = [flight for flight in flights if flight.parent in board.spots][: most // 4]
     wanted = _wanted(board, path, line, [flight.parent or 0 for flight in flying])
     return _Excerpt(board, path, set(_first(wanted, most - len(flying))), flying).rows()
 
@@ -107,7 +109,7 @@ class _Excerpt:
             left -= 1
             corner = "├╴" if left else "└╴"
             head = f"#{flight.trial}"
-            yield Row(branches=prefix + corner, style="flight", head=head, words="under way")
+            yield Row(branches=prefix + corner, style="flight", head=head, words=flight.doing)
 
     def _row(self, id: int) -> Row:
         spot, verdict = self._board.spots[id], self._board.verdict(id)

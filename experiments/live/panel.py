@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from experiments.durations import clock
 from experiments.live import motion
 from experiments.live.board import Board
-from experiments.live.words import clock, sparkline
+from experiments.live.flights import counted, flight_words
+from experiments.live.words import sparkline
 from experiments.nodewords import fit
 from experiments.spending_text import caps_text, spending_text
+from experiments.stage_text import shares_text
 from mcts.progress import Progress
 
 if TYPE_CHECKING:
@@ -114,7 +117,7 @@ class Panel:
 
     def _lines(self, now: Progress, width: int, room: int | None) -> list[_Line]:
         """The rows that fit, in the order in which they are shown."""
-        lines = [*self._figures(now, width), *self._under_way()]
+        lines = [*self._figures(now, width), *self._under_way(room)]
         last = _Line(4, "latest", _text(now.last))
         said = [_Line(1, "said", _text(self._said, "yellow"))] if self._said else []
         fixed = [*lines, last, *said]
@@ -142,6 +145,8 @@ class Panel:
             _Line(1, "" if now.budget else "trials", _text(self._counts(now))),
             _Line(2, "time", _text(f"{clock(elapsed_s)} gone{f', {left}' if left else ''}")),
         ]
+        if self.board is not None and (went := shares_text(self.board.reader.stages)):
+            lines.append(_Line(7, "", _text(went)))
         if self.board is not None and self.board.failures:
             words = ", ".join(f"{n} {kind}" for kind, n in self.board.failures.most_common())
             lines.append(_Line(6, "failed", _text(words)))
@@ -160,20 +165,19 @@ class Panel:
             f"tree of {now.nodes}"
         )
 
-    def _under_way(self) -> list[_Line]:
-        """What each trial in flight is doing, the longest first; many of them as a sum."""
+    def _under_way(self, room: int | None) -> list[_Line]:
+        """What each trial in flight is doing, first asked first; of many the sum, and some."""
         if self.board is None or self._over:
             return []
-        flights = self.board.flights
-        lines: list[_Line] = []
-        for flight in flights[:_FLIGHTS]:
-            words = f"{flight.doing}, {clock(self._now_s() - flight.since)}"
-            if flight.trial is not None:
-                words = f"#{flight.trial} {words} (from #{flight.parent})"
-            lines.append(_Line(3, "" if lines else "now", _text(words, "cyan")))
-        if (more := len(flights) - _FLIGHTS) > 0:
-            lines.append(_Line(7, "", _text(f"and {more} more", "cyan")))
-        return lines
+        flights, now_s = self.board.flights, self._now_s()
+        rows = _FLIGHTS if room is None or room < _TALL else 2 * _FLIGHTS
+        words = [flight_words(flight, now_s) for flight in flights[:rows]]
+        if len(flights) > rows:
+            words = [counted(flights), *words[:-1], f"and {len(flights) - rows + 1} more"]
+        return [
+            _Line(3 if at < rows else 7, "" if at else "now", _text(line, "cyan"))
+            for at, line in enumerate(words)
+        ]
 
     def _tree(self, most: int, width: int) -> list[_Line]:
         from rich.text import Text
@@ -181,7 +185,8 @@ class Panel:
         if self.board is None or most < 3:
             return []
         lines: list[_Line] = []
-        for row in motion.rows(self.board, min(most, 2 * _TREE_ROWS), line=max(1, width // 20)):
+        most, line = min(most, 2 * _TREE_ROWS), max(1, width // 20)
+        for row in motion.rows(self.board, most, line=line, over=bool(self._over)):
             shown = Text(no_wrap=True, overflow="ellipsis")
             shown.append(row.branches, "dim")
             shown.append(row.head, _STYLES[row.style])
@@ -206,8 +211,8 @@ class Panel:
         return f"about {clock(min(bounds))} left" if bounds else "time left not known yet"
 
 
-_FLIGHTS = 4
-"""Trials in flight that get a row of their own."""
+_FLIGHTS, _TALL = 4, 32
+"""Trials in flight that get a row of their own; twice as many where there are so many rows."""
 
 
 def _grid(lines: list[_Line]) -> RenderableType:

@@ -8,12 +8,11 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote
 
 from experiments.journal import SCHEMA_VERSION, database_of
+from experiments.journal_file import reading
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 
@@ -32,11 +31,8 @@ class JournalTail:
     """
 
     def __init__(self, run_dir: Path) -> None:
-        path = database_of(run_dir)
-        self._folder, self._seq = run_dir, 0
+        self._folder, self._path, self._seq = run_dir, database_of(run_dir), 0
         self._unread: deque[tuple[Event, float]] = deque()
-        self._address = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
-        self._log = path.with_name(f"{path.name}-wal")
 
     def until(self, kinds: frozenset[str]) -> Iterator[tuple[Event, float]]:
         """New events, with the time of each in seconds since the epoch: all that one look finds,
@@ -62,7 +58,7 @@ class JournalTail:
     def _look(self) -> list[tuple[Event, float]]:
         """What the journal holds beyond what was seen; nothing while the writer creates it."""
         try:
-            with closing(self._connect()) as connection:
+            with reading(self._path, timeout_s=_BUSY_S) as connection:
                 version: int = connection.execute("PRAGMA user_version").fetchone()[0]
                 if version > SCHEMA_VERSION:
                     raise InputError(
@@ -79,15 +75,6 @@ class JournalTail:
         if found:
             self._seq = found[-1][0].seq
         return found
-
-    def _connect(self) -> sqlite3.Connection:
-        """Without a write-ahead log all is in the file itself: it is read as it stands, which
-        leaves no files behind and needs no right to write in the folder.
-        """
-        address = self._address if self._log.exists() else f"{self._address}&immutable=1"
-        return sqlite3.connect(
-            address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-        )
 
     def _dated(self, seq: int, kind: str, payload: str, at: str) -> tuple[Event, float]:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from experiments.lookup_text import lookups_of, lookups_text
 from experiments.reporting.text import line
 from experiments.spending_text import cost_text, money_text, tokens_text
 from mcts.record import NodeRecord, Result
@@ -65,6 +66,12 @@ def usage_rows(node: NodeRecord) -> list[tuple[str, str]]:
         ("from the cache", "yes" if usage.get("cached") else ""),
         ("left out of the prompt", _left_out(usage.get("dropped"))),
         ("failed requests", _listed(usage.get("faults"))),
+        ("looked into", text_of(usage.get("library"))),
+        ("looked up", lookups_text(looked := lookups_of(usage))),
+        *(
+            (f"look-up {number}", line(f"{one.question} → {one.found}", 400))
+            for number, one in enumerate(looked, start=1)
+        ),
     ]
     return [(name, text) for name, text in rows if text]
 

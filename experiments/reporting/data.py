@@ -14,7 +14,7 @@ from experiments.energy_text import energy_text
 from experiments.given_up import given_up
 from experiments.journal import DATABASE, read_events
 from experiments.problems import PROBLEM_FILE
-from experiments.reporting import account, methods, outcomes, roofs, talks, tools
+from experiments.reporting import account, methods, outcomes, roofs, talks, times, tools
 from experiments.reporting.columns import columns
 from experiments.reporting.course import Point, course_of, course_without_journal
 from experiments.reporting.details import detail
@@ -79,6 +79,7 @@ def page_data(
         "tools": tools.tool_rows(result),
         "failures": outcomes.failure_rows(result.nodes),
         "account": account.account_rows(result),
+        "times": times.time_rows(result),
         "blocks": packer.starts,
     }
     return PageData(table, packer.blocks)

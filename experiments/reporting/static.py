@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.reporting.text import SOURCE_LIMIT, line, shown
+from experiments.reporting.times import time_bar
 from mcts.record import RUNNING, NodeRecord, Result
 
 ROWS = 100
@@ -33,7 +34,8 @@ def header(facts: Mapping[str, str], result: Result) -> str:
 
 def overview(table: Mapping[str, Any], best: NodeRecord) -> str:
     """The best kernel beside the facts of the run."""
-    return f'<div class="overview">{_best(table, best)}{_facts(table["facts"])}</div>'
+    run = _facts(table["facts"], table["times"])
+    return f'<div class="overview">{_best(table, best)}{run}</div>'
 
 
 def _best(table: Mapping[str, Any], best: NodeRecord) -> str:
@@ -68,9 +70,9 @@ def _bar(name: str, time_us: float, timing: Any) -> str:
     )
 
 
-def _facts(facts: Iterable[Sequence[str]]) -> str:
+def _facts(facts: Iterable[Sequence[str]], times: Sequence[Mapping[str, Any]]) -> str:
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
-    return section("facts", "The run", f'<dl class="facts">{rows}</dl>')
+    return section("facts", "The run", f'<dl class="facts">{rows}</dl>{time_bar(times)}')
 
 
 def best_source(best: NodeRecord) -> str:

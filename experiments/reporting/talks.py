@@ -61,7 +61,7 @@ def read_talks(run_dir: Path, events: Iterable[Event]) -> Talks:
         trial = trials.get(seed) if seed is not None else None
         if trial is not None and talk is not None:
             found.setdefault(trial, {})[talk] = None
-    return {trial: tuple(talks) for trial, talks in found.items()}
+    return {trial: _longest(talks) for trial, talks in found.items()}
 
 
 def _config(run_dir: Path) -> RunConfig | None:
@@ -123,9 +123,23 @@ def _talk(request: Any, reply: Any) -> Talk | None:
     messages = request.get("messages") if isinstance(request, dict) else None
     if not isinstance(messages, list) or not isinstance(reply, dict):
         return None
-    said = [
-        Said(str(each.get("role", "")), str(each.get("content", "")))
-        for each in messages
-        if isinstance(each, dict)
-    ]
-    return Talk((*said, Said("assistant", str(reply.get("text", "")))))
+    said = [_said(each) for each in messages if isinstance(each, dict)]
+    answer = {"role": "assistant", "content": reply.get("text", "")}
+    return Talk((*said, _said({**answer, "tool_calls": reply.get("tool_calls")})))
+
+
+def _said(message: dict[str, Any]) -> Said:
+    """A message with the look-ups that it calls for behind its text."""
+    lines = [str(message.get("content", ""))]
+    for call in message.get("tool_calls") or ():
+        if isinstance(call, dict):
+            named = call.get("function", call)
+            lines.append(f"{named.get('name', '')} {named.get('arguments', '')}")
+    return Said(str(message.get("role", "")), "\n".join(filter(None, lines)))
+
+
+def _longest(talks: Iterable[Talk]) -> tuple[Talk, ...]:
+    """The talks without those that a later one goes on from, as it does after look-ups."""
+    every = tuple(talks)
+    begun = {each.said[:end] for each in every for end in range(1, len(each.said))}
+    return tuple(each for each in every if each.said not in begun)

@@ -11,6 +11,7 @@ from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.searches import AnySettings
+from mcts.settings import SearchSettings
 
 
 class Blinkered:
@@ -19,8 +20,11 @@ class Blinkered:
     What the search itself makes of the advice (the scale of its rewards) stays as it is.
     """
 
-    def __init__(self, proposer: Proposer, *, guidance: GuidanceMode, lessons: bool) -> None:
-        self._proposer, self._guidance, self._lessons = proposer, guidance, lessons
+    def __init__(
+        self, proposer: Proposer, *, guidance: GuidanceMode, lessons: bool, history: bool
+    ) -> None:
+        self._proposer, self._guidance = proposer, guidance
+        self._lessons, self._history = lessons, history
 
     @property
     def name(self) -> str:
@@ -36,6 +40,8 @@ class Blinkered:
     def _seen(self, request: ProposalRequest) -> ProposalRequest:
         if not self._lessons:
             request = replace(request, lessons=())
+        if not self._history:
+            request = replace(request, history=())
         if self._guidance == "roofline":
             request = replace(request, guidance=Guidance(roofline=request.guidance.roofline))
         if self._guidance in ("counters", "none"):
@@ -45,9 +51,13 @@ class Blinkered:
         return request
 
 
-def settings_of(arm: Arm) -> AnySettings:
-    """The constants of the arm's search. InputError for a search or a setting nobody knows."""
-    return wiring.resolve_settings(arm.search, arm.settings)
+def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
+    """The constants of the arm's search, for runs of `length` unique evaluations.
+
+    InputError for a search or a setting nobody knows.
+    """
+    settings = wiring.resolve_settings(arm.search, arm.settings)
+    return settings.meant_for(length) if isinstance(settings, SearchSettings) else settings
 
 
 def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
@@ -58,9 +68,9 @@ def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
         )
     request = ProposerRequest(task=task, tunables_only=True, hardware=hardware)
     proposer: Proposer = names.load(names.PROPOSERS, arm.proposer)(request)
-    if arm.guidance == "tools" and arm.lessons:
+    if arm.guidance == "tools" and arm.lessons and arm.history:
         return proposer
-    return Blinkered(proposer, guidance=arm.guidance, lessons=arm.lessons)
+    return Blinkered(proposer, guidance=arm.guidance, lessons=arm.lessons, history=arm.history)
 
 
 def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:

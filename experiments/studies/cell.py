@@ -101,7 +101,7 @@ def run_cell(cell: Cell) -> Line:
         advisor=RooflineAdvisor(),
         journal=_Memory(),
         budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
-        search_settings=settings_of(cell.spec),
+        search_settings=settings_of(cell.spec, length=cell.facts.length),
         seed=cell.seed,
         parallel=cell.spec.parallel,
         finalists=0,

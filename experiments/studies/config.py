@@ -22,7 +22,8 @@ that without the tools' findings. counters: the bare profile. none: nothing."""
 
 class Arm(Noun):
     """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
-    told what methods came to earlier in the same run. `memory` is what it knows of other runs:
+    told what methods came to earlier in the same run, `history` whether it is told what came of
+    each candidate. `memory` is what it knows of other runs:
     nothing (`cold`), or what a memory or an export holds of other tasks than the one at hand.
     """
 
@@ -31,6 +32,7 @@ class Arm(Noun):
     settings: dict[str, int | float] = {}
     guidance: GuidanceMode = "tools"
     lessons: bool = True
+    history: bool = True
     memory: str = COLD
     memory_sha256: str = ""
     parallel: int = Field(default=1, ge=1, le=64)

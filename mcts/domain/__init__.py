@@ -3,6 +3,7 @@
 from mcts.domain.attribution import Attribution, Worth
 from mcts.domain.base import Noun
 from mcts.domain.candidate import Candidate
+from mcts.domain.declared import declared_space
 from mcts.domain.evaluation import (
     FAILED,
     Build,
@@ -19,6 +20,17 @@ from mcts.domain.evaluation import (
 from mcts.domain.expressions import Scalar, evaluate, evaluate_int
 from mcts.domain.guidance import Evidence, Finding, Guidance, Level
 from mcts.domain.hardware import Ceilings, Hardware
+from mcts.domain.host_plan import (
+    HOST_ITEM_BYTES,
+    STREAM,
+    HostInput,
+    HostOutput,
+    HostPlan,
+    HostWeight,
+    HostWorkspace,
+    is_host_source,
+    parse_host_plan,
+)
 from mcts.domain.identity import canonical_json, tagged_hash
 from mcts.domain.isolation import Isolation, IsolationLevel
 from mcts.domain.kernel_sheet import KernelSheet, parse_kernel_sheet
@@ -50,6 +62,7 @@ from mcts.domain.profile import (
     TimelineFacts,
 )
 from mcts.domain.task import (
+    PYTORCH_DIALECTS,
     Buffer,
     Cost,
     Dialect,
@@ -66,8 +79,11 @@ from mcts.domain.work import Work
 __all__ = [
     "DURATION",
     "FAILED",
+    "HOST_ITEM_BYTES",
     "ITEM_BYTES",
     "PLAN_COMMENT",
+    "PYTORCH_DIALECTS",
+    "STREAM",
     "Attribution",
     "Axis",
     "AxisGap",
@@ -86,6 +102,11 @@ __all__ = [
     "Finding",
     "Guidance",
     "Hardware",
+    "HostInput",
+    "HostOutput",
+    "HostPlan",
+    "HostWeight",
+    "HostWorkspace",
     "InstructionKind",
     "Isolation",
     "IsolationLevel",
@@ -125,10 +146,13 @@ __all__ = [
     "Worth",
     "canonical_json",
     "configuration_key",
+    "declared_space",
     "evaluate",
     "evaluate_int",
     "first_problem",
+    "is_host_source",
     "kernel_macros",
+    "parse_host_plan",
     "parse_kernel_sheet",
     "parse_launch_plan",
     "tagged_hash",

@@ -152,7 +152,7 @@ def plan_text(source: str) -> tuple[str, int]:
     return found.group(1), source[: found.start(1)].count("\n")
 
 
-PlanT = TypeVar("PlanT", bound=LaunchPlan)
+PlanT = TypeVar("PlanT", bound=Noun)
 
 
 def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:

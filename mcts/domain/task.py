@@ -19,6 +19,8 @@ from mcts.errors import InputError
 
 Dialect = Literal["cuda", "kernelbench", "host", "space"]
 """`space` is a recorded space without source: the configurations themselves are the task."""
+PYTORCH_DIALECTS: frozenset[Dialect] = frozenset({"kernelbench", "host"})
+"""Those whose task is a KernelBench problem: candidates are judged in PyTorch."""
 MathUnit = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "int32"]
 Regressions = Literal["refused", "allowed"]
 
@@ -96,8 +98,9 @@ class KernelTask(Noun):
     """A task: what is computed, and the baseline that speedups are measured against.
 
     `reference` is Python source: for `cuda` it defines ``reference(**inputs)`` over float64 numpy
-    arrays, for `kernelbench` it is the problem file itself, whose ``Model`` and ``get_inputs`` say
-    all there is to know of buffers. A `space` task has neither source nor reference.
+    arrays, for `kernelbench` and `host` it is the problem file itself, whose ``Model`` and
+    ``get_inputs`` say all there is to know of buffers. A `space` task has neither source nor
+    reference.
 
     regressions: whether a candidate may be handed back that makes one of several timed workloads
     slower than the baseline; `refused` ones may still be built upon.
@@ -124,7 +127,7 @@ class KernelTask(Noun):
             if self.reference is None:
                 raise ValueError("a task with source needs a reference")
             roles = {buffer.role for buffer in self.buffers}
-            if "output" not in roles and self.dialect != "kernelbench":
+            if "output" not in roles and self.dialect not in PYTORCH_DIALECTS:
                 raise ValueError("no buffer has the role output")
         if len({workload.name for workload in self.workloads}) < len(self.workloads):
             raise ValueError("two workloads share a name")

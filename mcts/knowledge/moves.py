@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
-from mcts.domain import Candidate, KernelTask, TunableSpace, parse_launch_plan
+from mcts.domain import Candidate, KernelTask, TunableSpace, declared_space
 from mcts.errors import InputError
 
 
@@ -17,11 +16,12 @@ class Act(NamedTuple):
 
 
 def acts_of(parent: Candidate, child: Candidate, task: KernelTask) -> tuple[Act, ...]:
-    """The acts by which `child` differs from `parent`, among the methods that it claims.
+    """The acts by which `child` differs from `parent`.
 
-    Where only tunables differ, a step away from a tunable's default applies its methods and a step
-    towards it takes them back: a default is what a kernel does without them. A method that is
-    applied in one tunable and taken back in another is neither. New source applies what it claims.
+    Where only tunables differ, a step away from a tunable's default applies those of its methods
+    that `child` claims, and a step towards it takes its methods back, claimed or not: a default is
+    what a kernel does without them. A method that is applied in one tunable and taken back in
+    another is neither. New source applies what it claims.
     """
     space = _space_of(task, child) if parent.source == child.source else None
     directions: dict[str, set[bool]] = {}
@@ -33,8 +33,9 @@ def acts_of(parent: Candidate, child: Candidate, task: KernelTask) -> tuple[Act,
         undone = is_undone(*map(tunable.values.index, (before, after, tunable.default)))
         for method in tunable.methods:
             directions.setdefault(method, set()).add(undone)
+    back = [method for method, found in directions.items() if found == {True}]
     acts = []
-    for method in child.methods:
+    for method in dict.fromkeys((*child.methods, *back)):
         found = directions.get(method, {False})
         if len(found) == 1:
             acts.append(Act(method, *found))
@@ -47,14 +48,7 @@ def is_undone(before: int, after: int, default: int) -> bool:
 
 
 def _space_of(task: KernelTask, candidate: Candidate) -> TunableSpace | None:
-    if task.dialect != "cuda":
-        return task.space
-    return _declared(candidate.source)
-
-
-@lru_cache(maxsize=256)
-def _declared(source: str) -> TunableSpace | None:
     try:
-        return parse_launch_plan(source).space
+        return declared_space(task, candidate.source)
     except InputError:
         return None

@@ -1,18 +1,18 @@
-"""The bookkeeping that all searches but the tree search share; each adds how it picks a parent."""
+"""What all searches but the tree search share: repairs, and that each picks its own parents."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 
-from mcts.backup import arrive, depart, recall, settle
+from mcts.bookkeeping import TrialBook
 from mcts.pruning import failures
 from mcts.seeding import seed_from
-from mcts.tree import Node, Tree
-from mcts.trial import Move, Outcome, Trial
+from mcts.tree import Node
+from mcts.trial import Move, Outcome
 
 
-class ParentSearch(ABC):
+class ParentSearch(TrialBook):
     """Trials with a parent each; what came of them is kept as a tree.
 
     A child that failed may be repaired: its line gets up to `repairs` further tries, each on what
@@ -22,94 +22,27 @@ class ParentSearch(ABC):
     """
 
     def __init__(self, root: Outcome, *, repairs: int, seed: int) -> None:
-        self.seed = seed
-        self.tree = Tree()
-        settle(self.tree.root, root)
+        super().__init__(root, seed=seed)
         self._repairs = repairs
-        self._asked = 0
-        self._in_flight: dict[int, Trial] = {}
-        self._told: dict[int, Outcome] = {0: root}
         self._broken: list[Node] = []
 
-    @property
-    def in_flight(self) -> int:
-        return len(self._in_flight)
-
-    @property
-    def asked(self) -> int:
-        """How many trials were asked for or planted so far; it is the id of the latest."""
-        return self._asked
-
-    def ask(self) -> Trial | None:
-        """The next trial, or None when there is nothing to try now; see `AskTell.ask`."""
+    def _next_parent(self) -> Node | None:
         node = self._repairable() or self._parent()
-        if node is None and not self._in_flight:
+        if node is None and not self.in_flight:
             node = self._best_open(self.tree.nodes.values())
-        if node is None:
-            return None
-        self._asked += 1
-        trial = Trial(
-            id=self._asked,
-            parent=node.id,
-            move=Move("repair" if node.state == "failed" else "improve", len(node.children)),
-            seed=seed_from(self.seed, "trial", self._asked),
-        )
-        depart(self.tree.attach(trial.id, node.id))
-        self._in_flight[trial.id] = trial
-        self._on_ask(trial)
-        return trial
+        return node
 
-    def tell(self, trial_id: int, outcome: Outcome) -> None:
-        """Settle a trial; the same outcome told again changes nothing. See `AskTell.tell`."""
-        if trial_id in self._told:
-            if self._told[trial_id] != outcome:
-                raise ValueError(f"trial {trial_id} was already told another outcome")
-            return
-        self._leave_flight(trial_id)
-        node = self.tree.nodes[trial_id]
-        self._told[trial_id] = outcome
-        arrive(node, outcome)
-        self._settled(node)
-
-    def plant(self, parent: int, outcome: Outcome) -> int:
-        """Add a child that was judged before, outside of any trial; returns its id."""
-        self._asked += 1
-        node = self.tree.attach(self._asked, parent)
-        self._told[node.id] = outcome
-        settle(node, outcome)
-        self._settled(node)
-        return node.id
-
-    def abandon(self, trial_id: int) -> None:
-        """The world failed the trial: it leaves no trace."""
-        self._leave_flight(trial_id)
-        node = self.tree.nodes[trial_id]
-        recall(node)
-        self.tree.detach(node)
-        parent = node.parent
-        if parent is not None and parent.state == "failed" and not parent.exhausted:
-            self._broken.append(parent)
-        self._on_abandon(node)
-
-    def exhaust(self, trial_id: int) -> None:
-        """Nothing is left to propose below the trial's parent: abandon it and close the parent."""
-        parent = self.tree.nodes[trial_id].parent
-        if parent is None:
-            raise ValueError("the root is no trial")
-        parent.exhausted = True
-        self.abandon(trial_id)
+    def _move(self, parent: Node) -> Move:
+        return Move("repair" if parent.state == "failed" else "improve", len(parent.children))
 
     @abstractmethod
     def _parent(self) -> Node | None:
         """The measured, open node to propose from next; None to wait for a trial in flight."""
 
-    def _on_ask(self, trial: Trial) -> None:  # noqa: B027
-        """A trial left."""
-
-    def _on_abandon(self, node: Node) -> None:  # noqa: B027
+    def _on_abandon(self, node: Node) -> None:
         """A trial came back without an answer; its node is out of the tree."""
 
-    def _on_tell(self, node: Node) -> None:  # noqa: B027
+    def _on_tell(self, node: Node) -> None:
         """A node was settled."""
 
     # What the searches need.
@@ -135,6 +68,11 @@ class ParentSearch(ABC):
             self._broken.append(node)
         self._on_tell(node)
 
+    def _freed(self, node: Node, parent: Node) -> None:
+        if parent.state == "failed" and not parent.exhausted:
+            self._broken.append(parent)
+        self._on_abandon(node)
+
     def _repairable(self) -> Node | None:
         """The oldest broken line with a repair left; one repair of a line is out at a time."""
         while self._broken:
@@ -142,10 +80,6 @@ class ParentSearch(ABC):
             if not node.exhausted and not node.children and failures(node) <= self._repairs:
                 return node
         return None
-
-    def _leave_flight(self, trial_id: int) -> None:
-        if self._in_flight.pop(trial_id, None) is None:
-            raise ValueError(f"trial {trial_id} is not in flight")
 
 
 def is_open(node: Node) -> bool:

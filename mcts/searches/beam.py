@@ -47,7 +47,7 @@ class Beam(ParentSearch):
 
     def _parent(self) -> Node | None:
         node = self._next_member()
-        if node is None and not self._in_flight:
+        if node is None and not self.in_flight:
             self._select()
             node = self._next_member()
         return node

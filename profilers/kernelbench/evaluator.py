@@ -15,14 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcts.domain import (
+    PYTORCH_DIALECTS,
     Candidate,
     Evaluation,
     Hardware,
     Isolation,
     KernelTask,
     Profile,
+    is_host_source,
 )
 from mcts.errors import InputError, WorldError
+from mcts.ports import StageObserver
 from mcts.seeding import seed_from
 from profilers.building import Failed
 from profilers.device import Gpu, find_gpu
@@ -81,7 +84,7 @@ class KernelBenchEvaluator:
         on_progress: Progress | None = None,
         processes: Processes = _TORCH,
     ) -> None:
-        if task.dialect != "kernelbench":
+        if task.dialect not in PYTORCH_DIALECTS:
             raise InputError(
                 f"this evaluator runs tasks of dialect kernelbench, not {task.dialect}"
             )
@@ -90,6 +93,7 @@ class KernelBenchEvaluator:
         self._device = device
         self._processes = processes
         self._say: Progress = on_progress or (lambda _text: None)
+        self._tell: StageObserver = lambda _candidate_id, _stage: None
         self._lock = threading.RLock()
         self._closers: list[Callable[[], None]] = []
         self._gpu: Gpu | None = None
@@ -114,14 +118,18 @@ class KernelBenchEvaluator:
         """What holds candidates on this machine."""
         return self._isolation
 
+    def tell_stages(self, observer: StageObserver) -> None:
+        """Tell `observer` what is done to each candidate."""
+        self._tell = observer
+
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Build, verify and time `candidate` in a fresh process, against the problem's model."""
-        with self._lock:
+        with self._turn(candidate):
             return self._evaluate(candidate, self.settings)
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """Measure once more on fresh seeds: several times, each in a fresh pair of processes."""
-        with self._lock:
+        with self._turn(candidate):
             return self._evaluate(
                 candidate, self.settings.confirming(), pairs=self.settings.confirm_processes
             )
@@ -139,14 +147,26 @@ class KernelBenchEvaluator:
     @contextmanager
     def _runners(self, candidate: Candidate) -> Iterator[Runners]:
         """Baseline and candidate, ready to run; WorldError where running fails."""
-        with self._lock:
+        with self._turn(candidate):
             try:
                 with self._trial(candidate, self.settings) as trial:
                     self._load(trial, candidate)
+                    self._tell(candidate.id, "metering")
                     with trial.prepared() as runners:
                         yield runners
             except (Refused, ChildGone, Unfaithful, Failed) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
+
+    @contextmanager
+    def _turn(self, candidate: Candidate) -> Iterator[None]:
+        """All of this evaluator; the candidate waits while another has it."""
+        if not self._lock.acquire(blocking=False):
+            self._tell(candidate.id, "waiting")
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """End all child processes, remove the files and give the GPU back; idempotent."""
@@ -180,9 +200,7 @@ class KernelBenchEvaluator:
         self._say("starting PyTorch in the reference's process and in the candidates'")
         self._nursery = Nursery(self._processes.nursery, cwd=self._folder)
         self._closers.append(self._nursery.close)
-        self._builder = Builder(
-            self._nursery, folder=self._folder / "builds", gpu=self._gpu, settings=self.settings
-        )
+        self._builder = self._make_builder()
         self._problem = OpenProblem(
             task=self.task,
             path=problem,
@@ -199,6 +217,11 @@ class KernelBenchEvaluator:
         self._problem.try_variations()
         self._problem.measure_floor(self.hardware.l2_bytes or 0)
         self._check_baseline()
+
+    def _make_builder(self) -> Builder:
+        return Builder(
+            self._nursery, folder=self._folder / "builds", gpu=self._gpu, settings=self.settings
+        )
 
     def _check_baseline(self) -> None:
         """Judge the problem's own model like any candidate: everything is measured against it."""
@@ -276,9 +299,11 @@ class KernelBenchEvaluator:
                 verifier.verify(self._rounds())
                 if number == 0 and self._must_be_own(candidate):
                     trial.trace()
+                self._tell(candidate.id, "timing")
                 each.append(Timer(trial, verifier).time())
         times = Times.pooled(each) if pairs else each[0]
-        baseline = "torch.compile" if self.settings.compiled else "eager PyTorch"
+        own = "baseline" if is_host_source(self.task.baseline.source) else "eager PyTorch"
+        baseline = "torch.compile" if self.settings.compiled else own
         return judged(
             candidate, trial, times, baseline=baseline, floor_us=self._problem.floor_us,
             usual_us=self._usual_us,
@@ -288,7 +313,9 @@ class KernelBenchEvaluator:
     def _trial(self, candidate: Candidate, settings: KernelBenchSettings) -> Iterator[Trial]:
         """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
         oracle = self._problem.oracle
+        self._tell(candidate.id, "compiling")
         built = self._builder.build(candidate)
+        self._tell(candidate.id, "verifying")
         with ExitStack() as held:
             worker = held.enter_context(self._worker(built, settings))
             own = self._builder.build(self.task.baseline)

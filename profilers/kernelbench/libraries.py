@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcts.domain import Refusal
+from mcts.domain import Refusal, is_host_source
 
 ALLOWED_SHARE = 0.25
 _LIBRARY = re.compile(
@@ -21,18 +21,29 @@ _LIBRARY = re.compile(
     r"|ampere_|volta_|turing_|hopper_",
     re.IGNORECASE,
 )
+# What a `host` candidate instantiates of CUTLASS or CUB it has compiled itself.
+_LIBRARY_BESIDE_HOST = re.compile(
+    r"at::native|at_cuda_detail|cublas|cudnn|xmma|nvjet|cufft|cusparse|cusolver|magma"
+    r"|cutlass_\d+_|implicit_convolve|pytorch_flash|ampere_|volta_|turing_|hopper_",
+    re.IGNORECASE,
+)
 _OWN = re.compile(r"compile_cuda|load_inline|cpp_extension|triton\.jit|__global__|RawKernel")
 
 
-def is_library(kernel: str) -> bool:
-    """Whether a kernel's name is that of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB and their like."""
-    return _LIBRARY.search(kernel) is not None
+def is_library(kernel: str, *, host: bool = False) -> bool:
+    """Whether a kernel's name is that of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB and their like.
+
+    `host`: in a call of a `host` candidate, which compiles what it takes of CUTLASS itself.
+    """
+    return (_LIBRARY_BESIDE_HOST if host else _LIBRARY).search(kernel) is not None
 
 
-def library_share(kernels: Sequence[Mapping[str, Any]]) -> float:
+def library_share(kernels: Sequence[Mapping[str, Any]], *, host: bool = False) -> float:
     """The part of the kernels' time that libraries took; 0 where nothing ran."""
     total = sum(float(kernel["us"]) for kernel in kernels)
-    taken = sum(float(kernel["us"]) for kernel in kernels if is_library(str(kernel["name"])))
+    taken = sum(
+        float(kernel["us"]) for kernel in kernels if is_library(str(kernel["name"]), host=host)
+    )
     return taken / total if total > 0 else 0.0
 
 
@@ -40,14 +51,15 @@ def forbidden_library(source: str, kernels: Sequence[Mapping[str, Any]]) -> Refu
     """The refusal of a candidate that leaves the work to libraries, or None where it does not."""
     if not kernels:
         return Refusal(cheat="fallback", evidence="no kernel ran at all during a traced call")
-    share = library_share(kernels)
+    host = is_host_source(source)
+    share = library_share(kernels, host=host)
     if share <= ALLOWED_SHARE:
         return None
     longest = max(
-        (kernel for kernel in kernels if is_library(str(kernel["name"]))),
+        (kernel for kernel in kernels if is_library(str(kernel["name"]), host=host)),
         key=lambda kernel: float(kernel["us"]),
     )
-    own_ran = any(not is_library(str(kernel["name"])) for kernel in kernels)
+    own_ran = any(not is_library(str(kernel["name"]), host=host) for kernel in kernels)
     has_own = _OWN.search(source) is not None
     return Refusal(
         cheat="fallback" if has_own and not own_ran else "wraps_reference",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.chat import Message, Reply
+from codegen.chat import Message, Offer, Reply
 from codegen.llm import LlmProposer
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
@@ -58,6 +58,7 @@ class Script:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
         answer = self._answers[min(len(self.seen), len(self._answers) - 1)]
         self.seen.append(list(messages))

@@ -199,12 +199,6 @@ def test_the_policy_is_told_in_words(policy: dict[str, object], said: str) -> No
     assert said in user(built(full_request(task, task.baseline, Move("improve", 0))))
 
 
-def test_a_dialect_without_prompts_is_the_users_to_mend() -> None:
-    task = problem_task().model_copy(update={"dialect": "host"})
-    with pytest.raises(InputError, match="not host"):
-        reply_form(full_request(task, task.baseline, Move("improve", 0)))
-
-
 def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:
     scale = scale_task()
     found = timed(OTHER, 40.0)

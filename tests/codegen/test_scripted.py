@@ -18,9 +18,9 @@ from mcts.domain import (
     StateSignature,
 )
 from mcts.errors import NoMoves
-from mcts.ports import ProposalRequest, Proposer
+from mcts.ports import Attempt, ProposalRequest, Proposer
 from mcts.trial import Move
-from tests.codegen.cases import DEFAULTS, SCALE, ask, scale_task, space_task
+from tests.codegen.cases import DEFAULTS, SCALE, ask, measured, scale_task, space_task
 from tests.contracts.proposer_contract import ProposerContract
 
 
@@ -149,6 +149,59 @@ def test_a_lesson_of_taking_a_method_back_says_nothing_of_applying_it() -> None:
     applied = undone.model_copy(update={"undone": False})
     plain, back, there = (_moved(ask(lessons=told)) for told in ((), (undone,) * 4, (applied,) * 4))
     assert back["HINT"] == plain["HINT"] > 1.5 * there["HINT"]
+
+
+def test_values_that_were_fast_in_this_run_are_drawn_more_often() -> None:
+    def attempt(hint: int, items: int) -> Attempt:
+        candidate = Candidate(source=SCALE, tunables={**DEFAULTS, "HINT": hint, "ITEMS": items})
+        timing = measured(candidate).timing
+        assert timing is not None
+        if not hint:
+            timing = timing.model_copy(update={"speedup": 1.0})
+        update = {"timing": timing}
+        return Attempt(
+            candidate=candidate, evaluation=measured(candidate).model_copy(update=update)
+        )
+
+    fast_when_hinted = tuple(attempt(hint, items) for hint in (0, 1) for items in (1, 4, 8))
+    plain, told = (
+        Counter(
+            ScriptedProposer().propose(ask(history=history, seed=seed))
+            .candidate.tunables["HINT"]
+            for seed in range(300)
+        )
+        for history in ((), fast_when_hinted)
+    )  # fmt: skip
+    assert told[1] > 1.5 * plain[1] > 0
+
+
+def test_without_any_advice_the_first_proposals_are_far_ones() -> None:
+    def changed(**told: object) -> float:
+        proposals = [
+            ScriptedProposer().propose(ask(seed=seed, **told)).candidate.tunables
+            for seed in range(200)
+        ]
+        return sum(values[name] != DEFAULTS[name] for values in proposals for name in DEFAULTS)
+
+    baseline = scale_task().baseline
+    begun = (Attempt(candidate=baseline, evaluation=measured(baseline)),)
+    assert changed(history=begun) > 1.3 * changed()
+    assert changed(history=begun, guidance=_advice()) < 1.3 * changed()
+    assert changed(history=begun * 20) < 1.3 * changed()
+
+
+def test_a_step_back_claims_no_method_and_says_what_it_takes_back() -> None:
+    far = Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": 8})
+    words: dict[object, str] = {}
+    for seed in range(200):
+        candidate = ScriptedProposer().propose(ask(parent=far, seed=seed)).candidate
+        moved = [name for name in DEFAULTS if candidate.tunables[name] != far.tunables[name]]
+        if moved == ["ITEMS"]:
+            after = candidate.tunables["ITEMS"]
+            words[after] = candidate.rationale
+            assert not candidate.methods
+    assert words[1] == "ITEMS 8 -> 1: without work per thread"
+    assert words[4] == "ITEMS 8 -> 4: less work per thread"
 
 
 def test_later_siblings_turn_to_tunables_that_earlier_ones_left_alone() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import pytest
 
 from mcts.domain import Candidate, Evaluation, Profile
-from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
+from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices, Stage, StageTeller
 
 
 class EvaluatorContract:
@@ -84,6 +85,19 @@ class EvaluatorContract:
         assert confirmed.candidate_id == working.id
         assert confirmed.measured or confirmed.message, "measured, or a failure that says why"
         assert Evaluation.model_validate_json(confirmed.model_dump_json()) == confirmed
+
+    def test_a_stage_teller_tells_known_stages_of_the_candidate_that_it_judges(
+        self, evaluator: Evaluator, working: Candidate
+    ) -> None:
+        if not isinstance(evaluator, StageTeller):
+            pytest.skip("this evaluator does not tell its stages")
+        told: list[tuple[str, str]] = []
+        evaluator.tell_stages(lambda candidate_id, stage: told.append((candidate_id, stage)))
+        evaluator.profile(working, evaluator.evaluate(working))
+        assert {candidate_id for candidate_id, _ in told} == {working.id}
+        stages = [stage for _, stage in told]
+        assert set(stages) <= set(get_args(Stage))
+        assert stages.index("verifying") < stages.index("timing")
 
     def test_an_energy_meter_adds_energy_or_says_why_not(
         self, evaluator: Evaluator, working: Candidate

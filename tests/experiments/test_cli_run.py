@@ -29,7 +29,7 @@ KEYS = {
     "run_dir", "tree_digest", "confirmed", "searched_speedup", "detectable", "objective",
     "shapes", "regressions", "energy_mj", "energy_low_mj", "energy_high_mj", "baseline_energy_mj",
     "isolation", "notes", "refused", "over", "restarts", "cost_usd", "tokens", "gpu_s", "replies",
-    "unpriced", "uncounted", "attributions",
+    "unpriced", "uncounted", "attributions", "stages_s",
 }  # fmt: skip
 
 

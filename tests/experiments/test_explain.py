@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from experiments.claims import standing_methods
 from experiments.cli import app
 from experiments.deliverables import markdown
 from experiments.deliverables.best import Delivery, read_delivery
@@ -104,7 +105,7 @@ def test_methods_are_claimed_until_they_are_weighed(delivery: Delivery) -> None:
     text = section(explanation(delivery), title)
     assert "Claimed along the way" in text and "is not known" in text
     assert "effective" not in text
-    claimed, other = delivery.candidate.methods[0], "own.reordering"
+    claimed, other = standing_methods(delivery.result.path_to(delivery.best))[0], "own.reordering"
     found = (
         Attribution(
             candidate_id=delivery.candidate.id, method=claimed, worth="effective", gain=0.25,

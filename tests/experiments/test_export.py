@@ -185,7 +185,7 @@ def test_run_json_is_what_its_schema_says(exported: Path, run_dir: Path) -> None
     assert written == schema()
     jsonschema.Draft202012Validator.check_schema(written)
     jsonschema.Draft202012Validator(written).validate(document)
-    assert (document["format"], document["version"]) == ("rooftree.run", 1)
+    assert (document["format"], document["version"]) == ("rooftree.run", 2)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(written).validate({**document, "more": 1})
     delivery = read_delivery(run_dir)
@@ -194,8 +194,28 @@ def test_run_json_is_what_its_schema_says(exported: Path, run_dir: Path) -> None
     assert document["best"] == delivery.best.id and len(nodes) == len(delivery.result.nodes)
     best = nodes[document["best"]]
     assert best["confirmed"]["timing"]["speedup"] == delivery.timing.speedup
+    assert delivery.best.candidate is not None
+    source = document["sources"][best["candidate"]["source"]]
+    assert source == delivery.best.candidate.source
     path = [node["id"] for node in document["nodes"] if node["on_best_path"]]
     assert path == sorted(node.id for node in delivery.result.path_to(delivery.best))
+
+
+def test_run_json_holds_every_source_once_and_loses_none(exported: Path, run_dir: Path) -> None:
+    text = (exported / "run.json").read_text()
+    document, delivery = json.loads(text), read_delivery(run_dir)
+    named = {
+        (node["id"], node["candidate"]["id"]): document["sources"][node["candidate"]["source"]]
+        for node in document["nodes"]
+    }
+    assert named == {
+        (node.id, node.candidate.id): node.candidate.source
+        for node in delivery.result.nodes
+        if node.candidate
+    }
+    assert len(set(document["sources"].values())) == len(document["sources"])
+    baseline = json.dumps(delivery.task.baseline.source, ensure_ascii=False)
+    assert text.count(baseline) == 2, "in `sources`, and in the task"
 
 
 def test_run_json_says_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ import pytest
 from experiments.journal import read_events
 from experiments.treeview import tree_source
 from mcts.record import Result, read_result
-from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say
+from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
+from tests.support.shelf import blocks, calls
 
 ROOT = Path(__file__).resolve().parents[2]
+LIKE = ROOT / "tests" / "data" / "cutlass_like"
 TRIALS = 7
 HAS_LITELLM = importlib.util.find_spec("litellm") is not None
 pytestmark = pytest.mark.skipif(
@@ -294,3 +296,59 @@ def test_with_calls_side_by_side_each_question_is_bought_once(
         assert set(asked) == set(whole.asked)
         assert sum((asked - whole.asked).values()) <= 3, "what the three others had in flight"
     assert_same(run, whole)
+
+
+LOOKS = (
+    [("search", {"query": "load a tile"}), ("definition", {"symbol": "SM90_TMA_LOAD"})],
+    [("uses", {"symbol": "SM90_TMA_LOAD"}), ("read", {"path": "../outside"})],
+)
+
+
+def looks_first(protocol: str) -> Step:
+    """A model that looks things up twice before each answer."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        said = sum(message["role"] == "assistant" for message in body["messages"])
+        final = by_prompt(body)
+        assert isinstance(final, Say)
+        if said >= len(LOOKS):
+            return final
+        if protocol == "calls":
+            return replace(final, text="", calls=calls(*LOOKS[said]))
+        return replace(final, text=blocks(*LOOKS[said]))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("protocol", "places"),
+    [("calls", [("kept", 1), ("kept", 5)]), ("text", [("proposed", 3)])],
+)
+def test_a_run_that_was_killed_between_lookups_asks_nothing_twice(
+    nursery: Nursery, tmp_path: Path, protocol: str, places: list[tuple[str, int]]
+) -> None:
+    """`kept` counts replies: three of each proposal, so that it dies in the middle of one."""
+    more = ("--library", f"cutlass={LIKE}", "--lookup-protocol", protocol, "--evaluations", 3)
+    with OpenAiServer([looks_first(protocol)]) as server:
+        assert nursery.run(*start(server, tmp_path / "whole", *more)) == 0, nursery.said
+        asked = questions(server)
+    result, files = outcome(tmp_path / "whole")
+    whole = Whole(asked=asked, result=result, files=files)
+    looked = [_looked(node.usage) for node in result.nodes]
+    assert sum(map(len, looked)) == 12 and asked.total() == 9
+    for at, place in enumerate(places):
+        run = tmp_path / str(at)
+        with OpenAiServer([looks_first(protocol)]) as server:
+            assert nursery.run(*start(server, run, *more), place=place) == -9, nursery.said
+            assert nursery.run("resume", run) == 0, nursery.said
+            assert questions(server) == whole.asked
+        assert_same(run, whole)
+        assert [_looked(node.usage) for node in outcome(run)[0].nodes] == looked
+
+
+def _looked(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was looked up, without the seconds that it took."""
+    return [
+        {name: value for name, value in one.items() if name != "seconds"}
+        for one in usage.get("lookups", ())
+    ]

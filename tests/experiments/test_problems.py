@@ -142,7 +142,7 @@ def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
     ("words", "said"),
     [
         (("record", "PROBLEM"), "recordings are of tunables; a PyTorch candidate has none"),
-        (("evaluate", "PROBLEM", "mine.cu"), ".py with a ModelNew"),
+        (("evaluate", "PROBLEM", "mine.cu"), "mine.cu does not exist"),
         (("evaluate", "PROBLEM", "--set", "A=1"), "--set is for tunables of .cu candidates"),
         (("evaluate", "PROBLEM", "mine.py", "--set", "A=1"), "--set is for tunables of .cu"),
         (("evaluate", "PROBLEM", "--evaluator", "replay"), "measured with --evaluator gpu"),

@@ -28,7 +28,7 @@ from experiments.studies.config import read_study
 from experiments.studies.folder import RESULTS_FILE, STUDY_FILE, Plan, StudyFolder
 from experiments.studies.running import cells_of, plan_of
 from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Attempt, Proposal, ProposalRequest
 from mcts.trial import Move
 from tests.support.toy import ToyEvaluator, toy_task
 
@@ -378,15 +378,18 @@ class Listener:
 
 
 @pytest.mark.parametrize(
-    ("guidance", "lessons", "told"),
+    ("guidance", "lessons", "history", "told"),
     [
-        ("tools", False, {"notes", "roofline", "profile"}),
-        ("roofline", True, {"roofline", "profile", "lessons"}),
-        ("counters", True, {"profile", "lessons"}),
-        ("none", False, set()),
+        ("tools", False, True, {"notes", "roofline", "profile", "history"}),
+        ("tools", True, False, {"notes", "roofline", "profile", "lessons"}),
+        ("roofline", True, True, {"roofline", "profile", "lessons", "history"}),
+        ("counters", True, True, {"profile", "lessons", "history"}),
+        ("none", False, False, set()),
     ],
 )
-def test_an_ablation_takes_away_what_it_says(guidance: Any, lessons: bool, told: set[str]) -> None:
+def test_an_ablation_takes_away_what_it_says(
+    guidance: Any, lessons: bool, history: bool, told: set[str]
+) -> None:
     task = toy_task()
     request = ProposalRequest(
         task=task,
@@ -396,9 +399,10 @@ def test_an_ablation_takes_away_what_it_says(guidance: Any, lessons: bool, told:
         lessons=(Lesson(state=StateSignature(), method="m", outcome="improved", gain=2.0),),
         move=Move("improve", 0),
         profile=Profile(missing={"ncu": "none"}),
+        history=(Attempt(candidate=task.baseline),),
     )
     listener = Listener()
-    Blinkered(listener, guidance=guidance, lessons=lessons).propose(request)
+    Blinkered(listener, guidance=guidance, lessons=lessons, history=history).propose(request)
     heard = listener.heard
     assert heard is not None
     assert told == {
@@ -406,8 +410,14 @@ def test_an_ablation_takes_away_what_it_says(guidance: Any, lessons: bool, told:
         *(["roofline"] if heard.guidance.roofline else []),
         *(["profile"] if heard.profile else []),
         *(["lessons"] if heard.lessons else []),
+        *(["history"] if heard.history else []),
     }
-    kept = {"guidance": request.guidance, "lessons": request.lessons, "profile": request.profile}
+    kept = {
+        "guidance": request.guidance,
+        "lessons": request.lessons,
+        "profile": request.profile,
+        "history": request.history,
+    }
     assert dataclasses.replace(heard, **kept) == request
 
 

@@ -14,10 +14,17 @@ scales = st.builds(
     RewardScale,
     speed_of_light_speedup=st.none() | st.floats(1.06, 1e4),
     noise=st.floats(0.001, 0.2),
+    calibrated=st.booleans(),
+)
+unstepped = st.builds(
+    RewardScale,
+    speed_of_light_speedup=st.none() | st.floats(1.06, 1e4),
+    noise=st.floats(0.001, 0.2),
+    stepped=st.just(False),
 )
 
 
-@given(scale=scales, one=speedups, other=speedups)
+@given(scale=scales | unstepped, one=speedups, other=speedups)
 def test_a_shorter_time_never_earns_less(scale: RewardScale, one: float, other: float) -> None:
     slow, fast = sorted((one, other))
     assert 0.0 < scale.of_speedup(slow) <= scale.of_speedup(fast) <= 1.0
@@ -38,6 +45,18 @@ def test_the_speed_of_light_earns_all() -> None:
     assert scale.of_speedup(8.0) == pytest.approx(1.0, abs=0.01)
     assert scale.of_speedup(80.0) == 1.0
     assert scale.of_speedup(8.0**0.5) == pytest.approx(0.55, abs=0.01)
+
+
+def test_without_steps_the_smallest_gain_earns_something() -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01, stepped=False)
+    assert scale.of_speedup(1.001) > scale.of_speedup(1.0)
+    assert scale.of_speedup(8.0**0.5) == pytest.approx(0.55)
+
+
+def test_without_calibration_the_speed_of_light_is_not_the_measure() -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01, calibrated=False)
+    assert scale.of_speedup(4.0) == RewardScale(noise=0.01).of_speedup(4.0)
+    assert scale.of_speedup(4.0) == pytest.approx(0.1 + 0.9 * 3 / 4, abs=0.01)
 
 
 def test_a_failure_earns_nothing() -> None:

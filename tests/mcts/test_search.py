@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -338,3 +339,57 @@ def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> 
         search.tell(asked(search).id, peak)
         assert search.tree.nodes[1].dead is stop
         assert asked(search).parent == (0 if stop else 1)
+
+
+def test_towards_the_end_exploration_and_widening_fall_to_nothing() -> None:
+    constants = SearchSettings(endgame=0.5).meant_for(40)
+    assert constants.horizon == 40
+    assert [constants.pace(asked) for asked in (0, 20, 30, 40, 50)] == [1, 1, 0.5, 0, 0]
+    search = grown(20)
+    assert widening_bound(search.tree.root, constants, pace=0.0) == constants.far_proposals
+    inner = next(node for node in search.tree.nodes.values() if node.parent and node.children)
+    assert widening_bound(inner, constants, pace=0.0) == 1
+    assert SearchSettings(endgame=0.5, horizon=7).meant_for(40).horizon == 7
+
+
+def test_without_an_endgame_the_budget_changes_nothing() -> None:
+    assert SearchSettings().meant_for(40) == SearchSettings()
+    assert SearchSettings().pace(39) == 1.0
+
+
+def test_only_the_end_of_a_run_differs_by_its_endgame() -> None:
+    def parents(constants: SearchSettings) -> list[int]:
+        search, found = Search(ROOT, settings=constants, seed=5), []
+        for _ in range(60):
+            trial = search.ask()
+            assert trial is not None
+            search.tell(trial.id, outcome_for(trial))
+            found.append(trial.parent)
+        return found
+
+    plain, ending = parents(SearchSettings()), parents(SearchSettings(endgame=0.5, horizon=60))
+    assert plain[:31] == ending[:31] and plain != ending
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), in_flight=st.integers(1, 6), mean_after=st.sampled_from([0, 9]))
+def test_a_bound_on_a_score_hides_no_better_child(
+    seed: int, in_flight: int, mean_after: int
+) -> None:
+    """Selection passes over children by what they once scored: it must choose as if it had not."""
+    search = Search(ROOT, settings=SearchSettings(mean_after=mean_after), seed=seed)
+    again = Search(ROOT, settings=SearchSettings(mean_after=mean_after), seed=seed)
+    waiting: list[Trial] = []
+    for _ in range(80):
+        if len(waiting) < in_flight and (trial := search.ask()):
+            for node in again.tree.nodes.values():
+                node.ceiling = math.inf
+            assert again.ask() == trial
+            waiting.append(trial)
+            continue
+        landed = waiting.pop(0)
+        for one in (search, again):
+            if landed.seed % 11:
+                one.tell(landed.id, outcome_for(landed))
+            else:
+                one.abandon(landed.id)

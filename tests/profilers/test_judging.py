@@ -134,6 +134,22 @@ def test_a_good_candidate_is_measured(judge: Judge, bench: Stand, built: Built) 
     assert bench.asked.count("batch") >= 4
 
 
+def test_it_tells_what_it_is_at_also_when_it_begins_again(
+    scale_task: KernelTask, bench: Stand, built: Built
+) -> None:
+    told: list[tuple[str, str]] = []
+    judge = TimelessJudge(
+        scale_task, cast(Bench, bench), GpuSettings(), floors_us={},
+        on_stage=lambda candidate_id, stage: told.append((candidate_id, stage)),
+    )  # fmt: skip
+    judge.judge(built, [])
+    once = [(built.candidate.id, "verifying"), (built.candidate.id, "timing")]
+    assert told == once
+    bench.failures = [("time", LOST)]
+    judge.judge(built, [])
+    assert told == once * 3
+
+
 @pytest.mark.parametrize("op", ["load", "verify", "time", "batch", "guard"])
 def test_a_worker_that_was_killed_once_is_forgiven(
     op: str, judge: Judge, bench: Stand, built: Built

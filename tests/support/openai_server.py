@@ -7,9 +7,10 @@ In a test, it plays a script and records what it was sent::
         server.requests[0].body["messages"]
 
 A step of the script is a text (the reply), a status code (an error), a `Say` (a reply with a
-finish reason), a `Fail` (an error with headers and a message), a `Raw` (any bytes as the body), a
-`Cut` (a connection that drops in the body), a `Trickle` (a byte now and then), a `Hang` (silence),
-or a function from the request's body to one of these. The last step repeats for ever.
+finish reason, or with calls of tools), a `Fail` (an error with headers and a message), a `Raw` (any
+bytes as the body), a `Cut` (a connection that drops in the body), a `Trickle` (a byte now and then),
+a `Hang` (silence), or a function from the request's body to one of these. The last step repeats for
+ever.
 
 On a command line it serves until it is stopped, and prints its URL first::
 
@@ -54,6 +55,8 @@ class Say:
     """None: a quarter of the characters."""
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    calls: tuple[tuple[str, str], ...] = ()
+    """Tools that it calls: each a name and its arguments as the model writes them, JSON or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,13 +259,21 @@ def _completion(say: Say, body: dict[str, Any]) -> str:
         "choices": [
             {
                 "index": 0,
-                "message": {"role": "assistant", "content": say.text},
-                "finish_reason": say.finish_reason,
+                "message": {"role": "assistant", "content": say.text, **_called(say)},
+                "finish_reason": "tool_calls" if say.calls else say.finish_reason,
             }
         ],
         **({"usage": _usage(say, body)} if say.counted else {}),
     }
     return json.dumps(payload)
+
+
+def _called(say: Say) -> dict[str, Any]:
+    calls = [
+        {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for at, (name, arguments) in enumerate(say.calls)
+    ]
+    return {"tool_calls": calls} if calls else {}
 
 
 def _usage(say: Say, body: dict[str, Any]) -> dict[str, Any]:

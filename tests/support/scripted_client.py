@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.chat import Message, Reply
+from codegen.chat import Message, Offer, Reply
 from mcts.errors import RooftreeError
 
 
@@ -18,6 +18,7 @@ class Asked:
     max_tokens: int
     temperature: float
     seed: int | None
+    offer: Offer | None = None
 
 
 Step = str | Reply | RooftreeError | Callable[[Asked], "str | Reply"]
@@ -41,8 +42,9 @@ class ScriptedClient:
         max_tokens: int,
         temperature: float,
         seed: int | None = None,
+        offer: Offer | None = None,
     ) -> Reply:
-        asked = Asked(tuple(messages), max_tokens, temperature, seed)
+        asked = Asked(tuple(messages), max_tokens, temperature, seed, offer)
         with self._lock:
             step = self._script[min(len(self.asked), len(self._script) - 1)]
             self.asked.append(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -94,6 +95,37 @@ def test_a_faster_candidate_is_measured(judge: KernelBenchEvaluator) -> None:
     assert 2 < found.timing.speedup < 5
     assert found.timing.speedup_low <= found.timing.speedup <= found.timing.speedup_high
     assert found.isolation is not None
+
+
+def test_it_tells_what_it_is_at(judge: KernelBenchEvaluator) -> None:
+    told: list[tuple[str, str]] = []
+    judge.tell_stages(lambda candidate_id, stage: told.append((candidate_id, stage)))
+    wrong = Candidate(source=body("return (x @ self.weight)[:1]"))
+    judge.evaluate(wrong)
+    assert told == [(wrong.id, "compiling"), (wrong.id, "verifying")]
+    told.clear()
+    right = Candidate(source=HONEST.format(seconds=0.003))
+    judge.evaluate(right)
+    judge.tell_stages(lambda _candidate_id, _stage: None)
+    assert told[:3] == [(right.id, stage) for stage in ("compiling", "verifying", "timing")]
+
+
+def test_who_has_to_wait_is_told_so(judge: KernelBenchEvaluator) -> None:
+    waits, told = threading.Event(), list[str]()
+
+    def hear(_candidate_id: str, stage: str) -> None:
+        told.append(stage)
+        if stage == "waiting":
+            waits.set()
+
+    judge.tell_stages(hear)
+    other = threading.Thread(target=verdict, args=(judge, "class ModelNew(:"))
+    with judge._lock:
+        other.start()
+        assert waits.wait(30)
+    other.join()
+    judge.tell_stages(lambda _candidate_id, _stage: None)
+    assert told[:2] == ["waiting", "compiling"]
 
 
 def test_work_on_another_stream_is_timed_by_the_judges_clock(judge: KernelBenchEvaluator) -> None:

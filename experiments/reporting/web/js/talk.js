@@ -2,7 +2,7 @@
 import { el, soft } from "./dom.js";
 import { facts_ } from "./nodesummary.js";
 
-const TITLES = { system: "Instructions", user: "Prompt", assistant: "Reply" };
+const TITLES = { system: "Instructions", user: "Prompt", assistant: "Reply", tool: "Look-up" };
 
 export async function talk({ detail, value }) {
   const talks = await Promise.all((detail.talks ?? []).map((number) => value(number)));

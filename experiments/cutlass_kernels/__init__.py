@@ -1,0 +1,3 @@
+"""Matrix products on CUTLASS: sources with tunables as macros, and what builds, checks and times
+them.
+"""

@@ -1,0 +1,451 @@
+// Y = X W^T for the tokens of a mixture of experts, in bf16 on Hopper, by two tensor maps for all.
+//
+// Called as grouped_gemm.cu, and computes the same. There, each group has tensor maps of its own,
+// which blocks rewrite whenever they pass from one expert to another. Here all of X is one matrix
+// and all of W another, each with one map that the host makes; a tile begins at its expert's first
+// row, wherever that is. Rows of the next expert that a tile reaches into are computed with it and
+// not stored, so that the epilogue stores by rows and not by TMA.
+//
+// X is tokens x K with the rows of expert 0 first; `ends[e]`, on the device, is the row behind the
+// last one of expert e. W is experts x N x K; Y is tokens x N. K and N divisible by 8.
+//
+// Build: as bf16_gemm.cu.
+
+/* rooftree
+launcher = "grouped_gemm"
+failure = "grouped_gemm_failure"
+args = ["x", "w", "y", "ends", "T", "E", "N", "K", "stream"]
+where = [
+    "PINGPONG == 1 or TILE_M >= 128",
+    "TILE_M * TILE_N <= (24576 if PINGPONG == 1 else 49152)",
+    "(TILE_M + TILE_N) * TILE_K <= 40960",
+    "CLUSTER_M * CLUSTER_N <= 4",
+]
+
+[[input]]
+name = "x"
+dtype = "bfloat16"
+shape = ["T", "K"]
+
+[[input]]
+name = "w"
+dtype = "bfloat16"
+shape = ["E", "N", "K"]
+
+[[input]]
+name = "ends"
+dtype = "int32"
+shape = ["E"]
+
+[[output]]
+name = "y"
+dtype = "bfloat16"
+shape = ["T", "N"]
+
+[tunables]
+TILE_M = { values = [64, 128, 256], default = 128, methods = ["compute.wgmma", "memory.shared_tiling"], help = "rows of the tile of C that a block holds" }
+TILE_N = { values = [64, 128, 192, 256], default = 256, methods = ["compute.wgmma", "memory.shared_tiling"], help = "columns of it" }
+TILE_K = { values = [64, 128], default = 64, methods = ["latency.mbarrier_pipeline"], help = "depth of a pipeline stage; the deeper, the fewer of them fit" }
+CLUSTER_M = { values = [1, 2, 4], default = 2, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of B" }
+CLUSTER_N = { values = [1, 2], default = 1, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of A" }
+PINGPONG = { values = [0, 1], default = 0, methods = ["latency.warp_specialization"], help = "0: two warpgroups share a tile; 1: each has its own" }
+RASTER = { values = [1, 2], default = 1, methods = ["memory.block_swizzle"], help = "1: bands of 8 * SWIZZLE rows of tiles, 2: of SWIZZLE" }
+SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle"], help = "width of the bands that keep their inputs in L2" }
+*/
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include "cute/tensor.hpp"
+#include "cutlass/arch/reg_reconfig.h"
+#include "cutlass/cutlass.h"
+#include "cutlass/gemm/collective/collective_builder.hpp"
+#include "cutlass/gemm/dispatch_policy.hpp"
+#include "cutlass/pipeline/pipeline.hpp"
+
+// Tile of Y that a block holds, and the depth of one pipeline stage.
+#ifndef TILE_M
+#define TILE_M 128
+#endif
+#ifndef TILE_N
+#define TILE_N 256
+#endif
+#ifndef TILE_K
+#define TILE_K 64
+#endif
+// Blocks that share tiles by multicast: CLUSTER_M of them read one tile of W, CLUSTER_N one of X.
+#ifndef CLUSTER_M
+#define CLUSTER_M 2
+#endif
+#ifndef CLUSTER_N
+#define CLUSTER_N 1
+#endif
+// 0: as many stages as shared memory holds.
+#ifndef STAGES
+#define STAGES 0
+#endif
+// 0: cooperative, two warpgroups share a tile. 1: pingpong, they take turns with tiles of their own,
+// so that one stores while the other multiplies.
+#ifndef PINGPONG
+#define PINGPONG 0
+#endif
+// Order of an expert's tiles: column by column within bands of rows, 8 * SWIZZLE of them with RASTER
+// 1, SWIZZLE with RASTER 2; in units of a cluster's tiles.
+#ifndef RASTER
+#define RASTER 1
+#endif
+#ifndef SWIZZLE
+#define SWIZZLE 1
+#endif
+
+static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
+              "a warpgroup takes 64 rows: TILE_M % 64 == 0, or % 128 where two share a tile");
+static_assert(TILE_N % 64 == 0, "the epilogue stores 64 columns at a time: TILE_N % 64 == 0");
+
+namespace expert_product {
+
+using Element = cutlass::bfloat16_t;
+using Tile = cute::Shape<cute::Int<TILE_M>, cute::Int<TILE_N>, cute::Int<TILE_K>>;
+using Cluster = cute::Shape<cute::Int<CLUSTER_M>, cute::Int<CLUSTER_N>, cute::_1>;
+inline constexpr int kAligned = 16 / sizeof(Element);
+inline constexpr int kMostExperts = 1024;
+inline constexpr int kGroup = 128, kThreads = 3 * kGroup;  // one warpgroup loads, two compute
+inline constexpr int kComputingWarps = 2 * kGroup / 32;
+inline constexpr int kStagedColumns = 64;
+
+// What a block keeps beside the tiles: where each expert's tiles begin in the order of all tiles,
+// where its rows end, and 16 x 64 results for each computing warp.
+struct Beside {
+  alignas(16) Element results[kComputingWarps][16 * kStagedColumns];
+  int first[kMostExperts + 1];
+  int end[kMostExperts];
+};
+
+using Carveout =
+    cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(sizeof(Beside) + 1024)>;
+using Stages =
+    std::conditional_t<STAGES == 0, Carveout, cutlass::gemm::collective::StageCount<STAGES>>;
+
+// The library's main loop; the walk through tiles and the epilogue are below.
+using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
+    cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, cutlass::layout::RowMajor,
+    kAligned, Element, cutlass::layout::ColumnMajor, kAligned, float, Tile, Cluster, Stages,
+    std::conditional_t<PINGPONG, cutlass::gemm::KernelTmaWarpSpecializedPingpong,
+                       cutlass::gemm::KernelTmaWarpSpecializedCooperative>>::CollectiveOp;
+using TiledMma = typename Mainloop::TiledMma;
+using Pipeline = typename Mainloop::MainloopPipeline;
+using Turns = cutlass::OrderedSequenceBarrier<1, 2>;
+
+struct Shared {
+  alignas(1024) typename Mainloop::TensorStorage tiles;
+  alignas(16) typename Mainloop::PipelineStorage pipeline;
+  alignas(16) typename Turns::SharedStorage turns;
+  Beside beside;
+};
+static_assert(sizeof(Shared) <= 232448,
+              "needs more shared memory than a block of sm_90 has (227 KB): smaller tile or STAGES");
+
+struct Problem {
+  typename Mainloop::Params maps;
+  Element* y;
+  const int* ends;
+  int experts, rows, n, k, band;
+};
+
+// One block's share of a cluster's tile: its first row and column in Y, its first row in W.
+struct Work {
+  int row, end, column, weights_row;
+};
+
+// Counts every expert's tiles, in clusters, and leaves the running sums and the ends in shared
+// memory. All threads of one warp.
+__device__ void survey(const Problem& problem, Beside& beside, int lane) {
+  const int across = (problem.n + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
+  int before = 0;
+  if (lane == 0) beside.first[0] = 0;
+  for (int base = 0; base < problem.experts; base += 32) {
+    const int expert = base + lane;
+    int tiles = 0;
+    if (expert < problem.experts) {
+      const int begin = expert == 0 ? 0 : problem.ends[expert - 1];
+      const int end = problem.ends[expert];
+      beside.end[expert] = end;
+      tiles = (max(end - begin, 0) + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M) * across;
+    }
+    for (int step = 1; step < 32; step *= 2) {
+      const int left = __shfl_up_sync(0xffffffffu, tiles, step);
+      if (lane >= step) tiles += left;
+    }
+    if (expert < problem.experts) beside.first[expert + 1] = before + tiles;
+    before += __shfl_sync(0xffffffffu, tiles, 31);
+  }
+}
+
+// The tile that this block of its cluster computes as the cluster's `index`-th of all.
+__device__ Work work_at(const Problem& problem, const Beside& beside, int index, int rank) {
+  int low = 0, high = problem.experts;  // the last expert whose first tile is not behind `index`
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (beside.first[middle] <= index ? low : high) = middle;
+  }
+  const int begin = low == 0 ? 0 : beside.end[low - 1], end = beside.end[low];
+  const int down = (end - begin + TILE_M * CLUSTER_M - 1) / (TILE_M * CLUSTER_M);
+  const int across = (problem.n + TILE_N * CLUSTER_N - 1) / (TILE_N * CLUSTER_N);
+  const int local = index - beside.first[low];
+  const int band = local / (problem.band * across);
+  const int height = min(problem.band, down - band * problem.band);
+  const int within = local - band * problem.band * across;
+  const int m = (band * problem.band + within % height) * CLUSTER_M + rank % CLUSTER_M;
+  const int n = within / height * CLUSTER_N + rank / CLUSTER_M;
+  return {begin + m * TILE_M, end, n * TILE_N, low * problem.n + n * TILE_N};
+}
+
+__device__ void stage_matrices(std::uint32_t address, const std::uint32_t (&values)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
+               : "memory");
+}
+
+__device__ std::uint32_t pair(float low, float high) {
+  __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<std::uint32_t&>(both);
+}
+
+// Stores a warp's 16 x TILE_N sums, 64 columns at a time through shared memory of its own, so that
+// eight neighbouring lanes write 128 bytes of a row. Pieces of 16 bytes are exchanged by the row's
+// index, so that neither side meets a bank twice.
+//
+// sums: as WGMMA leaves them: 4 numbers for every 8 columns, two of row lane / 4, two of that + 8.
+template <class Sums>
+__device__ void store_rows(const Problem& problem, const Work& work, int first_row, const Sums& sums,
+                           Element* staged, int lane) {
+  const std::uint32_t base = cute::cast_smem_ptr_to_uint(staged);
+  const int from_row = (lane / 8 % 2) * 8 + lane % 8, from_piece = lane / 16;
+#pragma unroll
+  for (int chunk = 0; chunk < TILE_N / kStagedColumns; ++chunk) {
+#pragma unroll
+    for (int eight = 0; eight < 8; eight += 2) {
+      std::uint32_t values[4];
+#pragma unroll
+      for (int matrix = 0; matrix < 4; ++matrix) {
+        const int at = ((chunk * 8 + eight + matrix / 2) * 2 + matrix % 2) * 2;
+        values[matrix] = pair(sums(at), sums(at + 1));
+      }
+      const int piece = (eight + from_piece) ^ (from_row & 7);
+      stage_matrices(base + from_row * 128 + piece * 16, values);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int turn = 0; turn < 4; ++turn) {
+      const int row = turn * 4 + lane / 8, piece = lane % 8;
+      const int y_row = work.row + first_row + row;
+      const int y_column = work.column + chunk * kStagedColumns + piece * 8;
+      if (y_row < work.end && y_column < problem.n) {
+        const auto* from = reinterpret_cast<const uint4*>(staged) + row * 8 + (piece ^ (row & 7));
+        auto* to = problem.y + static_cast<std::int64_t>(y_row) * problem.n + y_column;
+        *reinterpret_cast<uint4*>(to) = *from;
+      }
+    }
+    __syncwarp();
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    multiply(const __grid_constant__ Problem problem) {
+  using namespace cute;
+  extern __shared__ char memory[];
+  Shared& shared = *reinterpret_cast<Shared*>(memory);
+  const int warp = cutlass::canonical_warp_idx_sync(), lane = threadIdx.x % 32;
+  const int rank = static_cast<int>(cute::block_rank_in_cluster());
+  const int group = warp / 4 - 1;  // of the computing warpgroups; -1: the one that loads
+  const bool loads = group < 0;
+
+  if (warp == 0) survey(problem, shared.beside, lane);
+  if (warp == 1 && cute::elect_one_sync()) Mainloop::prefetch_tma_descriptors(problem.maps);
+
+  typename Pipeline::Params roles;
+  if (warp == 0) roles.role = Pipeline::ThreadCategory::Producer;
+  if (!loads) roles.role = Pipeline::ThreadCategory::Consumer;
+  roles.is_leader = threadIdx.x % kGroup == 0;
+  roles.num_consumers = PINGPONG ? kGroup : 2 * kGroup;
+  roles.transaction_bytes = problem.maps.tma_transaction_bytes;
+  Pipeline pipeline(shared.pipeline, roles, Cluster{});
+  typename Turns::Params order;
+  order.group_id = static_cast<uint32_t>(max(group, 0));
+  order.group_size = kGroup;
+  Turns turns(shared.turns, order);
+
+  // No block may signal another's barriers before they exist.
+  __syncthreads();
+  if constexpr (size(Cluster{}) > 1) {
+    cute::cluster_arrive_relaxed();
+    cute::cluster_wait();
+  }
+
+  const int clusters = gridDim.y / CLUSTER_N, total = shared.beside.first[problem.experts];
+  const int depth = (problem.k + TILE_K - 1) / TILE_K;
+  Mainloop mainloop;
+
+  if (loads) {
+    cutlass::arch::warpgroup_reg_dealloc<40>();
+    if (warp == 0) {
+      auto state = cutlass::make_producer_start_state<Pipeline>();
+      const auto x = problem.maps.tma_load_a.get_tma_tensor(make_shape(problem.rows, problem.k, 1));
+      const auto w = problem.maps.tma_load_b.get_tma_tensor(
+          make_shape(problem.experts * problem.n, problem.k, 1));
+      for (int at = blockIdx.y / CLUSTER_N; at < total; at += clusters) {
+        const Work work = work_at(problem, shared.beside, at, rank);
+        auto x_tiles = local_tile(domain_offset(make_coord(work.row, 0, 0), x), Tile{},
+                                  make_coord(_, _, _), Step<_1, Underscore, _1>{});
+        auto w_tiles = local_tile(domain_offset(make_coord(work.weights_row, 0, 0), w), Tile{},
+                                  make_coord(_, _, _), Step<Underscore, _1, _1>{});
+        auto steps = make_coord_iterator(shape<3>(x_tiles));
+        mainloop.load(problem.maps, pipeline, state, cute::make_tuple(x_tiles, w_tiles),
+                      make_coord(0, 0, _, 0), steps, depth, lane, static_cast<uint32_t>(rank),
+                      shared.tiles);
+        state.advance(depth);
+      }
+      mainloop.load_tail(pipeline, state);
+    }
+  } else {
+    cutlass::arch::warpgroup_reg_alloc<232>();
+    const int user = threadIdx.x - (PINGPONG ? group + 1 : 1) * kGroup;
+    const int skipped = PINGPONG ? group : 0, taking_part = PINGPONG ? 2 : 1;
+    auto* staged = shared.beside.results[warp - kGroup / 32];
+    typename Mainloop::PipelineState state;
+    state.advance(depth * skipped);
+    TiledMma product;
+    auto places = product.get_thread_slice(user).partition_C(
+        make_identity_tensor(make_shape(Int<TILE_M>{}, Int<TILE_N>{})));
+    for (int at = blockIdx.y / CLUSTER_N + skipped * clusters; at < total;
+         at += taking_part * clusters) {
+      const Work work = work_at(problem, shared.beside, at, rank);
+      auto sums = partition_fragment_C(product, take<0, 2>(Tile{}));
+      static_assert(size<2>(decltype(sums){}) == 1, "one instruction must span TILE_N");
+      if constexpr (PINGPONG) turns.wait();
+      mainloop.mma(pipeline, state, sums, depth, user, shared.tiles, problem.maps);
+      if constexpr (PINGPONG) turns.arrive();
+      mainloop.mma_tail(pipeline, state, depth);
+      state.advance(depth * taking_part);
+#pragma unroll
+      for (int part = 0; part < size<1>(sums); ++part) {
+        const int first_row = get<0>(places(0, part, 0)) - lane / 4;
+        store_rows(problem, work, first_row, sums(_, part, 0), staged, lane);
+      }
+    }
+  }
+}
+
+inline thread_local char failure[256] = "";
+
+template <class... Args>
+int refuse(int code, const char* format, Args... args) {
+  std::snprintf(failure, sizeof failure, format, args...);
+  return code;
+}
+
+// Clusters that run at once on a device, with the function's limit of shared memory raised; asked
+// once per device.
+cudaError_t clusters_at_once(int device, const cudaLaunchConfig_t& launch, int* clusters) {
+  static std::mutex guard;
+  static int known[64];
+  std::lock_guard<std::mutex> hold(guard);
+  int& count = known[device & 63];
+  cudaError_t error = cudaSuccess;
+  if (count == 0) {
+    error = cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(sizeof(Shared)));
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&count, multiply, &launch);
+  }
+  *clusters = count;
+  return error;
+}
+
+bool unaligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0; }
+
+}  // namespace expert_product
+
+using namespace expert_product;
+
+extern "C" {
+
+// Why the last call of this thread failed.
+const char* grouped_gemm_failure() { return failure; }
+
+// Bytes of dynamic shared memory, pipeline stages and threads of a block.
+void grouped_gemm_facts(int* shared_bytes, int* stages, int* threads) {
+  *shared_bytes = static_cast<int>(sizeof(Shared));
+  *stages = Mainloop::DispatchPolicy::Stages;
+  *threads = kThreads;
+}
+
+// No device memory is needed beside the operands.
+std::size_t grouped_gemm_workspace(int) { return 0; }
+
+// All experts' products on `stream`, with the order of tiles chosen at run time; 0, or a code of
+// failure. `rows` are those of X and Y.
+int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends, int rows,
+                         int experts, int n, int k, int raster, int swizzle, void*, std::size_t,
+                         cudaStream_t stream) {
+  if (rows < 0 || experts <= 0 || n <= 0 || k <= 0)
+    return refuse(1, "sizes must be positive: %d rows, %d experts, n=%d, k=%d", rows, experts, n, k);
+  if (experts > kMostExperts)
+    return refuse(1, "%d experts are more than the %d that fit its table", experts, kMostExperts);
+  if (static_cast<std::int64_t>(experts) * n > INT32_MAX)
+    return refuse(1, "%d experts of %d columns pass what a coordinate holds", experts, n);
+  if (k % kAligned || n % kAligned)
+    return refuse(1, "TMA needs rows of a multiple of 16 bytes: n=%d, k=%d are not both divisible "
+                  "by %d", n, k, kAligned);
+  if (unaligned(x) || unaligned(w) || unaligned(y))
+    return refuse(1, "TMA needs pointers aligned to 16 bytes");
+  if (rows == 0) return 0;
+
+  int device = 0, clusters = 0;
+  if (cudaError_t error = cudaGetDevice(&device))
+    return refuse(2, "no device: %s", cudaGetErrorString(error));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {CLUSTER_M, CLUSTER_N, 1};
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = dim3(CLUSTER_M, CLUSTER_N, 1);
+  launch.blockDim = dim3(kThreads, 1, 1);
+  launch.dynamicSmemBytes = sizeof(Shared);
+  launch.stream = stream;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  if (cudaError_t error = clusters_at_once(device, launch, &clusters))
+    return refuse(2, "%d bytes of shared memory in clusters of %d x %d: %s",
+                  static_cast<int>(sizeof(Shared)), CLUSTER_M, CLUSTER_N, cudaGetErrorString(error));
+  if (clusters == 0)
+    return refuse(2, "no cluster of %d x %d fits this device", CLUSTER_M, CLUSTER_N);
+  launch.gridDim = dim3(CLUSTER_M, CLUSTER_N * clusters, 1);
+
+  Problem problem{};
+  const auto by_rows = cute::make_stride(static_cast<std::int64_t>(k), cute::_1{}, std::int64_t{0});
+  problem.maps = Mainloop::to_underlying_arguments(
+      cute::make_shape(rows, experts * n, k, 1),
+      {static_cast<const Element*>(x), by_rows, static_cast<const Element*>(w), by_rows}, nullptr);
+  problem.y = static_cast<Element*>(y);
+  problem.ends = ends;
+  problem.experts = experts;
+  problem.rows = rows;
+  problem.n = n;
+  problem.k = k;
+  problem.band = raster == 2 ? swizzle : 8 * swizzle;
+  if (cudaError_t error = cudaLaunchKernelEx(&launch, multiply, problem))
+    return refuse(3, "launch: %s", cudaGetErrorString(error));
+  return 0;
+}
+
+int grouped_gemm(const void* x, const void* w, void* y, const int* ends, int rows, int experts,
+                 int n, int k, cudaStream_t stream) {
+  return grouped_gemm_ordered(x, w, y, ends, rows, experts, n, k, RASTER, SWIZZLE, nullptr, 0,
+                              stream);
+}
+
+}  // extern "C"

@@ -1,0 +1,39 @@
+"""What is said to somebody who named something that is no run, and which run may be meant."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from mcts.errors import InputError
+
+DATABASE = "run.sqlite"
+"""The journal's file, which makes a folder one of a run."""
+
+
+def no_run(named: Path, lacks: str) -> InputError:
+    """``runs is not a run folder: it has no run.sqlite; did you mean runs/gemm-3?``"""
+    there = "is a file" if named.exists() else "does not exist"
+    what = f"has no {lacks}" if named.is_dir() else there
+    meant = _meant(named)
+    hint = f"; did you mean {shlex.quote(str(meant))}?" if meant is not None else ""
+    return InputError(f"{named} is not a run folder: it {what}{hint}")
+
+
+def _meant(named: Path) -> Path | None:
+    """The run folder around a file of a run, the newest run in a folder, or one of ``runs/``."""
+    if named.is_file():
+        return named.parent if (named.parent / DATABASE).is_file() else None
+    runs = Path("runs")
+    for folder, pattern in ((named, "*"), (runs, named.name), (runs, f"{named.name}-*")):
+        if found := _newest(folder, f"{pattern}/{DATABASE}"):
+            return found.parent
+    return None
+
+
+def _newest(folder: Path, pattern: str) -> Path | None:
+    try:
+        found = [path for path in folder.glob(pattern) if path.is_file()]
+        return max(found, key=lambda path: path.stat().st_mtime, default=None)
+    except (OSError, ValueError):
+        return None  # a name that is no pattern, or a folder that may not be read

@@ -1,0 +1,99 @@
+"""A host candidate built: its shared object, beside the file that makes a `ModelNew` of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import Build, Candidate, is_host_source, parse_host_plan
+from mcts.errors import InputError, WorldError
+from profilers.building import Failed
+from profilers.compiler import CompileFailed, CompileTimedOut
+from profilers.host.compiler import LIBRARY, CompiledHost, HostCompiler
+from profilers.kernelbench.building import Builder, BuiltModule
+
+WeightSpecs = Mapping[str, Mapping[str, Any]]
+_WRAPPER = '''\
+"""Made by Rooftree: a compiled launcher as a PyTorch module."""
+
+from profilers.host.module import host_model
+
+ModelNew = host_model(
+    library={library!r},
+    plan={plan!r},
+    tunables={tunables!r},
+    weights={weights!r},
+)
+'''
+
+
+class HostBuilder(Builder):
+    """Builds PyTorch candidates as ever, and those of the dialect `host` with `compiler`.
+
+    `weights` returns the names of the reference's weights with their shapes and dtypes.
+    """
+
+    def __init__(
+        self, *builder: Any, compiler: HostCompiler, weights: Callable[[], WeightSpecs], **more: Any
+    ) -> None:
+        super().__init__(*builder, **more)
+        self._compiler = compiler
+        self._weights = weights
+
+    def _build(self, candidate: Candidate) -> BuiltModule:
+        if not is_host_source(candidate.source):
+            return super()._build(candidate)
+        compiled = compile_host(self._compiler, candidate)
+        folder = self._folder / candidate.id / "work"
+        source = self._folder / candidate.id / "source" / "candidate.py"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            source.parent.mkdir(exist_ok=True)
+            shutil.copyfile(compiled.library, source.with_name(LIBRARY))
+            source.write_text(self._wrapper(candidate, source.with_name(LIBRARY)), "utf-8")
+        except OSError as error:
+            raise WorldError(f"cannot write {source}: {error.strerror}") from error
+        environment = self._environment(folder)
+        return BuiltModule(folder, source, candidate.source, environment, _noun(compiled))
+
+    def _wrapper(self, candidate: Candidate, library: Path) -> str:
+        plan = parse_host_plan(candidate.source)
+        shapes = {
+            name: (tuple(spec["shape"]), str(spec["dtype"]))
+            for name, spec in self._weights().items()
+        }
+        return _WRAPPER.format(
+            library=str(library),
+            plan=plan.model_dump_json(),
+            tunables=plan.values(candidate.tunables),
+            weights=shapes,
+        )
+
+
+def compile_host(compiler: HostCompiler, candidate: Candidate) -> CompiledHost:
+    """The candidate's shared object; Failed for what is its own fault."""
+    try:
+        plan = parse_host_plan(candidate.source)
+        return compiler.compile(candidate.source, plan, candidate.tunables)
+    except InputError as error:
+        raise Failed("compile_failed", f"host plan: {error}", build=Build()) from None
+    except CompileFailed as error:
+        build = Build(seconds=error.seconds, log=error.log)
+        late = isinstance(error, CompileTimedOut)
+        raise Failed("timed_out" if late else "compile_failed", str(error), build=build) from None
+
+
+def _noun(compiled: CompiledHost) -> Build:
+    def counts(name: str) -> dict[str, int]:
+        return {kernel: found.get(name, 0) for kernel, found in compiled.resources.items()}
+
+    return Build(
+        seconds=compiled.seconds,
+        cached=compiled.cached,
+        log=compiled.log,
+        registers=counts("registers"),
+        shared_bytes=counts("shared_bytes"),
+        local_bytes=counts("local_bytes"),
+    )

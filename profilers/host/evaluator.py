@@ -1,0 +1,82 @@
+"""The evaluator of KernelBench problems whose candidates may be host code as well as PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import (
+    Candidate,
+    Evaluation,
+    KernelProfile,
+    KernelTask,
+    Profile,
+    is_host_source,
+)
+from profilers import ncu
+from profilers.building import Failed
+from profilers.compiler import architecture
+from profilers.host.building import HostBuilder, compile_host
+from profilers.host.compiler import HostCompiler
+from profilers.host.settings import HostSettings
+from profilers.kernelbench.building import Builder
+from profilers.kernelbench.evaluator import KernelBenchEvaluator
+from profilers.profiling import SASS
+
+_DEFAULT_ARCH = "sm_90a"
+
+
+class HostEvaluator(KernelBenchEvaluator):
+    """Judges `.cu` candidates with a launcher beside `.py` ones, by one judge and on one GPU.
+
+    A source says itself which it is (`is_host_source`). nvcc is needed by the first host candidate,
+    not before. Several threads may evaluate at a time: they compile together and measure in turn.
+    """
+
+    def __init__(
+        self,
+        task: KernelTask,
+        *,
+        host: HostSettings | None = None,
+        cache_dir: Path | None = None,
+        **options: Any,
+    ) -> None:
+        self._host = host or HostSettings()
+        self._cache_dir = cache_dir
+        super().__init__(task, **options)
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """Compile outside of the GPU's turn, then judge."""
+        if is_host_source(candidate.source):
+            self._tell(candidate.id, "compiling")
+            with contextlib.suppress(Failed):  # the compiler remembers, the judge words it
+                compile_host(self._compiler, candidate)
+        return super().evaluate(candidate)
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """What the compiler made of a host candidate's kernels; no counters are collected."""
+        if not is_host_source(candidate.source):
+            return super().profile(candidate, evaluation)
+        missing = {ncu.TOOL: "counters are not collected for candidates with host code"}
+        try:
+            compiled = compile_host(self._compiler, candidate)
+        except Failed as failed:
+            return Profile(hardware=self.hardware, missing={**missing, SASS: str(failed)})
+        kernels = [KernelProfile(name=name, sass=facts) for name, facts in compiled.sass.items()]
+        if compiled.sass_missing is not None:
+            missing[SASS] = compiled.sass_missing
+        return Profile(kernels=tuple(kernels), hardware=self.hardware, missing=missing)
+
+    def _make_builder(self) -> Builder:
+        gpu = self._gpu
+        arch = architecture(gpu.compute_capability) if gpu is not None else _DEFAULT_ARCH
+        self._compiler = HostCompiler(arch=arch, settings=self._host, cache_dir=self._cache_dir)
+        return HostBuilder(
+            self._nursery,
+            folder=self._folder / "builds",
+            gpu=gpu,
+            settings=self.settings,
+            compiler=self._compiler,
+            weights=lambda: self._problem.oracle.ask("weights", seed=None)["weights"],
+        )

@@ -1,0 +1,238 @@
+"""A compiled launcher as a `ModelNew`: our code, in the candidate's process.
+
+Holds the reference's weights under its names, checks what comes in against the plan, makes outputs
+and workspaces, and calls the launcher with their addresses on PyTorch's current stream. All that
+depends on shapes alone is worked out once for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcts.domain import HOST_ITEM_BYTES, HostPlan, Scalar, evaluate, evaluate_int
+from mcts.errors import InputError
+from profilers.host.entry import CALL, MEASURE, pointer_names
+from profilers.host.fitting import (
+    HostCallError,
+    extents_of,
+    fit,
+    initial,
+    real_numbers,
+    whole_numbers,
+)
+
+_MESSAGE_BYTES = 4096
+_MOST_SHAPES = 64
+_MOST_WORKSPACE_BYTES = 2**40
+WeightShapes = Mapping[str, tuple[Sequence[int], str]]
+
+
+def host_model(
+    *, library: str, plan: str, tunables: Mapping[str, Scalar], weights: WeightShapes
+) -> type:
+    """A class `ModelNew` around the launcher of the shared object at `library`.
+
+    `plan` is the plan's JSON, `weights` the shape and dtype of all the reference's weights by name.
+    """
+    import torch
+
+    parsed = HostPlan.model_validate_json(plan)
+    launcher = _Launcher(library, parsed)
+
+    class ModelNew(torch.nn.Module):  # type: ignore[misc]
+        """Calls the launcher."""
+
+        def __init__(self, *init: Any) -> None:
+            super().__init__()
+            _hold(self, weights)
+            named = dict(self.named_buffers(remove_duplicate=False))
+            self._call = _Calls(launcher, parsed, tunables, init, _chosen(parsed, named))
+
+        def forward(self, *inputs: Any) -> Any:
+            return self._call(inputs)
+
+        def _apply(self, fn: Any, recurse: bool = True) -> Any:
+            """Weights may be replaced by what moves them: look them up again."""
+            moved = super()._apply(fn, recurse)
+            named = dict(self.named_buffers(remove_duplicate=False))
+            self._call.weights = _chosen(parsed, named)
+            return moved
+
+    return ModelNew
+
+
+def _hold(module: Any, weights: WeightShapes) -> None:
+    """Buffers under the dotted names, in modules of their own where those have parts."""
+    import torch
+
+    for name, (shape, dtype) in weights.items():
+        owner = module
+        *path, last = name.split(".")
+        for part in path:
+            if part not in owner._modules:
+                owner.add_module(part, torch.nn.Module())
+            owner = owner._modules[part]
+        owner.register_buffer(last, torch.empty(tuple(shape), dtype=getattr(torch, dtype)))
+
+
+def _chosen(plan: HostPlan, named: Mapping[str, Any]) -> list[Any]:
+    """The weights that the plan names, in its order."""
+    missing = [item.parameter for item in plan.weight if item.parameter not in named]
+    if missing:
+        known = ", ".join(sorted(named)) or "none"
+        raise HostCallError(f"the model has no weight {missing[0]!r}; it has: {known}")
+    return [named[item.parameter] for item in plan.weight]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shaped:
+    """What a call of certain shapes needs."""
+
+    whole: Any
+    real: Any
+    outputs: tuple[tuple[tuple[int, ...], Any], ...]
+    scratch: tuple[int, ...]
+
+
+class _Launcher:
+    """The two entry points of a shared object."""
+
+    def __init__(self, library: str, plan: HostPlan) -> None:
+        with contextlib.suppress(OSError):  # the driver's functions, for whoever calls them
+            ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+        loaded = ctypes.CDLL(library)
+        self._call = getattr(loaded, CALL)
+        self._measure = getattr(loaded, MEASURE)
+        self._pointers = ctypes.c_void_p * len(pointer_names(plan))
+        self._message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        self._name = plan.launcher
+
+    def __call__(
+        self, addresses: Sequence[int], shaped: _Shaped, stream: int, *, on_device: bool
+    ) -> None:
+        """Raises HostCallError with what the launcher says."""
+        pointers = self._pointers(*addresses)
+        failed = self._call(
+            pointers, shaped.whole, shaped.real, ctypes.c_void_p(stream),
+            int(on_device), self._message, ctypes.c_size_t(_MESSAGE_BYTES),
+        )  # fmt: skip
+        if failed:
+            raise HostCallError(f"{self._name}: {self._said()}")
+
+    def workspace_bytes(self, which: int, whole: Any) -> int:
+        found = ctypes.c_ulonglong()
+        if self._measure(which, whole, ctypes.byref(found), self._message, ctypes.c_size_t(4096)):
+            raise HostCallError(f"{self._name}: bytes of workspace: {self._said()}")
+        return int(found.value)
+
+    def _said(self) -> str:
+        return self._message.value.decode(errors="replace")[:1000]
+
+
+class _Calls:
+    """From tensors to a call of the launcher and back."""
+
+    def __init__(
+        self,
+        launcher: _Launcher,
+        plan: HostPlan,
+        tunables: Mapping[str, Scalar],
+        init: Sequence[Any],
+        weights: list[Any],
+    ) -> None:
+        self.weights = weights
+        self._launcher, self._plan = launcher, plan
+        self._constants = {**tunables, **initial(plan, init)}
+        self._known: dict[Any, _Shaped] = {}
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        import torch
+
+        tensors, numbers = self._taken(inputs)
+        given = [*tensors, *self.weights]
+        if not given:
+            raise HostCallError("the plan declares no input and no weight")
+        key = (*(tensor.shape for tensor in given), *numbers.values())
+        shaped = self._known.get(key)
+        if shaped is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            shaped = self._known[key] = self._shaped(given, numbers)
+        device = given[0].device
+        outputs = [
+            torch.empty(shape, dtype=dtype, device=device) for shape, dtype in shaped.outputs
+        ]
+        scratch = [torch.empty(size, dtype=torch.uint8, device=device) for size in shaped.scratch]
+        held = [tensor.contiguous() for tensor in given]
+        on_device = device.type == "cuda"
+        stream = torch.cuda.current_stream(device).cuda_stream if on_device else 0
+        addresses = [tensor.data_ptr() for tensor in (*held, *outputs, *scratch)]
+        self._launcher(addresses, shaped, stream, on_device=on_device)
+        if len(outputs) == 1:
+            return outputs[0]
+        return outputs if self._plan.returns == "list" else tuple(outputs)
+
+    def _taken(self, inputs: Sequence[Any]) -> tuple[list[Any], dict[str, Scalar]]:
+        """Tensors in the plan's order, and plain numbers by name."""
+        declared = self._plan.input
+        if len(inputs) != len(declared):
+            raise HostCallError(
+                f"forward gets {len(inputs)} arguments, the plan declares {len(declared)} inputs"
+            )
+        tensors: list[Any] = []
+        numbers: dict[str, Scalar] = {}
+        for item, value in zip(declared, inputs, strict=True):
+            if item.shape is not None:
+                if not hasattr(value, "data_ptr"):
+                    kind = type(value).__name__
+                    raise HostCallError(f"input {item.name!r} is a {kind}, not a tensor")
+                tensors.append(value)
+            elif isinstance(value, int | float):
+                numbers[item.name] = value
+            else:
+                kind = type(value).__name__
+                raise HostCallError(f"input {item.name!r} is a {kind}: give it a shape")
+        return tensors, numbers
+
+    def _shaped(self, given: Sequence[Any], numbers: Mapping[str, Scalar]) -> _Shaped:
+        try:
+            return self._worked_out(given, {**self._constants, **numbers})
+        except InputError as error:
+            raise HostCallError(f"host plan: {error}") from None
+
+    def _worked_out(self, given: Sequence[Any], names: dict[str, Scalar]) -> _Shaped:
+        import torch
+
+        plan = self._plan
+        dtypes = [item.dtype for item in plan.input if item.shape is not None]
+        dtypes += [item.dtype for item in plan.weight]
+        for (name, shape), dtype, tensor in zip(plan.given, dtypes, given, strict=True):
+            fit(name, shape, dtype, tensor, names)
+        for condition in plan.where:
+            if not evaluate(condition, names):
+                raise InputError(f"`where` {condition!r} does not hold for these shapes")
+        outputs = tuple(
+            (extents_of(item.name, item.shape, names), getattr(torch, item.dtype))
+            for item in plan.output
+        )
+        scratch = tuple(self._scratch(index, names) for index in range(len(plan.workspace)))
+        for item, size in zip(plan.workspace, scratch, strict=True):
+            names[f"{item.name}_bytes"] = size
+        return _Shaped(whole_numbers(plan, names), real_numbers(plan, names), outputs, scratch)
+
+    def _scratch(self, index: int, names: Mapping[str, Scalar]) -> int:
+        item = self._plan.workspace[index]
+        if item.size is not None:
+            size = evaluate_int(item.size, names) * HOST_ITEM_BYTES[item.dtype]
+        else:
+            # Sizes of workspaces are not known yet, and no function that asks for one gets them.
+            blank = {f"{one.name}_bytes": 0 for one in self._plan.workspace}
+            whole = whole_numbers(self._plan, {**names, **blank})
+            size = self._launcher.workspace_bytes(index, whole)
+        if not 0 <= size <= _MOST_WORKSPACE_BYTES:
+            raise InputError(f"workspace {item.name!r} of {size} bytes")
+        return size

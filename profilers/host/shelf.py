@@ -1,0 +1,118 @@
+"""Shared objects kept under a key, each with its log and the headers that it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import SassFacts
+from mcts.errors import WorldError
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """`sass`: facts of the machine code by kernel; `sass_missing` why there are none."""
+
+    library: Path
+    log: str
+    resources: dict[str, dict[str, int]]
+    sass: dict[str, SassFacts]
+    sass_missing: str | None
+
+
+class Shelf:
+    """``<key>.so`` and ``<key>.json`` in one folder; each appears by a rename, the JSON last.
+
+    The JSON holds the library's SHA-256, so that one that was damaged later is not used, and the
+    size and time of each header. Thread-safe, also among processes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, key: str) -> Stored | None:
+        """What was stored under `key`, unless it is damaged or a header has changed."""
+        library = self._folder / f"{key}.so"
+        try:
+            noted = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
+            if noted["sha256"] != hashlib.sha256(library.read_bytes()).hexdigest():
+                return None
+            if any(_stamp(Path(path)) != stamp for path, stamp in noted["headers"].items()):
+                return None
+            return _stored(library, noted)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def store(
+        self,
+        key: str,
+        made: Path,
+        *,
+        told: Mapping[str, Any],
+        headers: Sequence[Path],
+    ) -> Stored:
+        """Keep the library `made`, and of what the compile worker has told `log`, `resources`,
+        `sass` and `sass_missing`. WorldError where there is no room or it is not there.
+        """
+        library = self._folder / f"{key}.so"
+        try:
+            content = made.read_bytes()
+            noted = {
+                "sha256": hashlib.sha256(content).hexdigest(),
+                **{name: told[name] for name in ("log", "resources", "sass", "sass_missing")},
+                "headers": {str(path): _stamp(path) for path in headers},
+            }
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._write(library, content)
+            self._write(library.with_suffix(".json"), json.dumps(noted).encode())
+        except OSError as error:
+            raise WorldError(
+                f"cannot keep a compiled library in {self._folder}: {error}"
+            ) from error
+        return _stored(library, noted)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        handle, partial = tempfile.mkstemp(dir=self._folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(partial).replace(path)
+        except OSError:
+            Path(partial).unlink(missing_ok=True)
+            raise
+
+
+def _stamp(path: Path) -> list[int]:
+    """Size and time of a file; of one that is gone, nothing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _stored(library: Path, noted: Mapping[str, Any]) -> Stored:
+    """ValueError and its like where `noted` is nothing that was stored."""
+    sass = {name: SassFacts.model_validate(facts) for name, facts in noted["sass"].items()}
+    missing = noted["sass_missing"]
+    return Stored(
+        library=library,
+        log=str(noted["log"]),
+        resources=_resources(noted["resources"]),
+        sass=sass,
+        sass_missing=None if missing is None else str(missing),
+    )
+
+
+def _resources(found: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """As a compile worker tells it: counts by kernel, names cut short."""
+    return {
+        str(kernel)[:200]: {str(name): int(count) for name, count in counts.items()}
+        for kernel, counts in found.items()
+    }

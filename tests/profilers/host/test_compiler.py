@@ -1,0 +1,252 @@
+"""nvcc in its jail: what comes out, what is kept, and what hostile sources get for it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from mcts.domain import Scalar, parse_host_plan
+from mcts.errors import InputError, WorldError
+from profilers.compiler import CompileFailed, CompileTimedOut
+from profilers.host import compiler as module
+from profilers.host.compiler import CompiledHost, HostCompiler, nvcc_problem
+from profilers.host.condense import CONDENSED_CAP
+from profilers.host.settings import HostSettings
+from tests.support.host_sources import source
+
+needs_nvcc = pytest.mark.skipif(nvcc_problem() is not None, reason=str(nvcc_problem()))
+
+
+@pytest.fixture(scope="module")
+def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("headers")
+    (folder / "mine.h").write_text("#pragma once\n#define MINE 1\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compiler(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> HostCompiler:
+    return HostCompiler(
+        settings=HostSettings(includes=(headers,), deadline_s=60.0, memory_bytes=2**31),
+        cache_dir=tmp_path_factory.mktemp("cache"),
+    )
+
+
+def compiled(
+    compiler: HostCompiler, text: str, tunables: Mapping[str, Scalar] | None = None
+) -> CompiledHost:
+    return compiler.compile(text, parse_host_plan(text), tunables or {})
+
+
+def failure(compiler: HostCompiler, text: str) -> CompileFailed:
+    with pytest.raises(CompileFailed) as caught:
+        compiled(compiler, text)
+    return caught.value
+
+
+@needs_nvcc
+def test_a_library_comes_out_once_and_from_the_cache_until_it_is_damaged(
+    compiler: HostCompiler,
+) -> None:
+    first = compiled(compiler, source())
+    again = compiled(compiler, source())
+    assert first.library.read_bytes()[:4] == b"\x7fELF"
+    assert not first.cached
+    assert again.cached
+    assert again.library == first.library
+    assert first.resources["doubled"]["registers"] > 0
+    assert again.resources == first.resources
+    assert (again.sass, again.sass_missing) == (first.sass, first.sass_missing)
+    if first.sass_missing is None:
+        assert first.sass["doubled"].instructions > 0
+    else:
+        assert "install" in first.sass_missing
+    first.library.write_bytes(b"\x7fELF")  # damaged, and so made again
+    mended = compiled(compiler, source())
+    assert not mended.cached
+    assert len(mended.library.read_bytes()) > 1000
+
+
+@needs_nvcc
+def test_tunables_reach_the_source_as_macros(compiler: HostCompiler) -> None:
+    text = source(extra="static_assert(UNROLL == 2 && SCHEDULE == other);")
+    assert compiled(compiler, text, {"UNROLL": 2, "SCHEDULE": "other"}).library.is_file()
+    assert "static assertion failed" in str(failure(compiler, text))
+    with pytest.raises(InputError, match="out of range"):
+        compiled(compiler, text, {"UNROLL": 4})
+
+
+@needs_nvcc
+def test_a_header_that_changed_is_compiled_anew(compiler: HostCompiler, headers: Path) -> None:
+    text = source(extra='#include "mine.h"\nstatic_assert(MINE);')
+    assert not compiled(compiler, text).cached
+    assert compiled(compiler, text).cached
+    (headers / "mine.h").write_text("#pragma once\n#define MINE 0x1\n")
+    assert not compiled(compiler, text).cached
+
+
+@needs_nvcc
+def test_threads_that_want_the_same_compile_it_once(compiler: HostCompiler) -> None:
+    text = source(extra="static int wanted_by_many;")
+    found: list[CompiledHost] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(compiled(compiler, text))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.cached for one in found) == [False, True, True]
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("was", "instead", "said"),
+    [
+        ("int m, cudaStream_t", "cudaStream_t", "too many arguments"),
+        ("const float* w", "const double* w", "another type than the plan's dtype"),
+        ("const float* w", "float w", "no suitable conversion"),
+        ('extern "C" int scale', 'extern "C" bool scale', "the launcher must return void"),
+        ('launcher = "scale"', 'launcher = "other"', "scale"),
+    ],
+)
+def test_the_launchers_call_is_checked_against_its_plan(
+    compiler: HostCompiler, was: str, instead: str, said: str
+) -> None:
+    failed = failure(compiler, source().replace(was, instead, 1))
+    assert said in failed.log or "other" in failed.log
+    assert "the call that your plan describes" in failed.log or "your line" in failed.log
+
+
+@needs_nvcc
+def test_a_function_that_is_nowhere_is_named(compiler: HostCompiler) -> None:
+    text = source(extra="void nowhere();").replace("return 0;", "nowhere(); return 0;")
+    assert "undefined reference to `nowhere()'" in failure(compiler, text).log
+
+
+@needs_nvcc
+def test_what_spoils_the_performance_is_told_and_machine_code_read(compiler: HostCompiler) -> None:
+    spilling = (
+        "__global__ __launch_bounds__(1024, 2) void spills(double* y, int n) {\n"
+        "  double kept[64];\n  for (int i = 0; i < 64; i++) kept[i] = y[i * n];\n"
+        "  for (int i = 0; i < 64; i++) y[i * n] = kept[i] * kept[63 - i];\n}"
+    )
+    found = compiled(
+        compiler, source(extra=f"{spilling}\nint idle() {{ int unused_thing; return 1; }}")
+    )
+    assert found.resources["spills"]["local_bytes"] > 0
+    assert "unused_thing" in found.log
+    if found.sass_missing is None:
+        assert found.sass["spills"].local_stores > 0
+
+
+@needs_nvcc
+def test_the_drivers_functions_may_be_called(compiler: HostCompiler) -> None:
+    text = source(extra='#include <cuda.h>\nextern "C" int ask() { return cuInit(0); }')
+    assert compiled(compiler, text).library.is_file()
+
+
+@needs_nvcc
+def test_assembly_that_ptxas_refuses_is_told(compiler: HostCompiler) -> None:
+    text = source(extra='__global__ void k() { asm volatile("no.such;"); }')
+    assert "ptxas: Not a name of any known instruction: 'no'" in failure(compiler, text).log
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "{secret}"',
+        "#include <{secret}>",
+        '%:include "{secret}"',
+        '#include "../../../../../../../../../../../..{secret}"',
+        "#if __has_include(<{secret}>)\n#error it is there\n#endif",
+    ],
+)
+def test_a_file_outside_of_the_folders_is_refused_before_the_compiler(
+    compiler: HostCompiler, tmp_path: Path, text: str
+) -> None:
+    secret = tmp_path / "secret.h"
+    secret.write_text("#error the secret is 4711\n")
+    failed = failure(compiler, source(extra=text.format(secret=secret)))
+    assert "the source includes" in str(failed)
+    assert "4711" not in str(failed) + failed.log
+
+
+@needs_nvcc
+def test_what_the_assembler_is_told_to_read_is_not_there(
+    compiler: HostCompiler, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret is 4711")
+    text = source(extra=f'asm(".incbin \\"{secret}\\"");')
+    failed = failure(compiler, text)
+    assert "4711" not in failed.log
+    assert "incbin" in failed.log or "secret.txt" in failed.log
+
+
+@needs_nvcc
+def test_endless_templates_end_at_a_bound(headers: Path, tmp_path: Path) -> None:
+    compiler = HostCompiler(
+        settings=HostSettings(deadline_s=4.0, memory_bytes=2**30), cache_dir=tmp_path
+    )
+    bomb = """template <int N, int M> struct Bomb {
+  static constexpr int value = Bomb<N - 1, 2 * M>::value + Bomb<N - 1, 2 * M + 1>::value;
+};
+template <int M> struct Bomb<0, M> { static constexpr int value = M; };
+int boom = Bomb<26, 1>::value;"""
+    text = source(extra=bomb)
+    failed = failure(compiler, text)
+    assert isinstance(failed, CompileTimedOut) or "memory" in failed.log or "limit" in failed.log
+    assert len(failed.log) <= CONDENSED_CAP
+    with pytest.raises(CompileFailed):  # remembered, not tried again
+        compiled(compiler, text)
+
+
+@needs_nvcc
+def test_a_compiler_that_wants_more_memory_than_it_may_have_fails_alone(tmp_path: Path) -> None:
+    compiler = HostCompiler(
+        settings=HostSettings(deadline_s=60.0, memory_bytes=48 * 2**20), cache_dir=tmp_path
+    )
+    failed = failure(compiler, source(extra="#include <algorithm>\n#include <regex>"))
+    assert not isinstance(failed, CompileTimedOut)
+    assert len(str(failed)) < 1000
+
+
+@needs_nvcc
+def test_megabytes_of_output_become_a_short_log(compiler: HostCompiler) -> None:
+    flood = "\n".join(f'#pragma message("{"x" * 2000}{i}")' for i in range(3000))
+    failed = failure(compiler, source(extra=f"{flood}\nint broken = ;"))
+    assert len(failed.log) <= CONDENSED_CAP
+    assert len(str(failed)) < 1000
+
+
+@needs_nvcc
+def test_a_table_larger_than_a_library_may_be_is_a_failure(headers: Path, tmp_path: Path) -> None:
+    compiler = HostCompiler(
+        settings=HostSettings(library_bytes=4 * 2**20, deadline_s=60.0), cache_dir=tmp_path
+    )
+    failed = failure(compiler, source(extra="char table[1 << 24] = {1};"))
+    assert not isinstance(failed, CompileTimedOut)
+
+
+def test_without_nvcc_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_tool", lambda _name: None)
+    with pytest.raises(WorldError, match="CUDA toolkit"):
+        compiled(HostCompiler(cache_dir=tmp_path), source())
+    assert "CUDA toolkit" in (nvcc_problem() or "")
+
+
+@pytest.fixture(autouse=True)
+def no_folder_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(module.tempfile, "tempdir", str(place))
+    yield
+    left = list(place.iterdir())
+    shutil.rmtree(place, ignore_errors=True)
+    assert left == []
