@@ -21,7 +21,7 @@ from experiments.parts import EvaluatorRequest, gpu_evaluator
 from experiments.taskfiles import TaskSource, find_task
 from mcts.domain import Candidate, Evaluation, evaluate_int
 from mcts.errors import InputError, RooftreeError
-from profilers.t4 import load_recording
+from profilers.recordings.t4 import load_recording
 
 REPEATS = 30
 FLUSH_BYTES = 512 * 2**20

@@ -11,9 +11,9 @@ from mcts.errors import RooftreeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from profilers.ceilings import Rates
-    from profilers.datasheet import Datasheet
-    from profilers.device import Gpu
+    from profilers.hardware.ceilings import Rates
+    from profilers.hardware.datasheet import Datasheet
+    from profilers.hardware.device import Gpu
 
 Say = Callable[[str], None]
 LOCK_WAIT_S = 10.0
@@ -85,11 +85,11 @@ def device_ceilings(
 def _of_device(
     device: int, name: str, *, on_progress: Say, cache_dir: Path | None
 ) -> DeviceCeilings:
-    from profilers.bench import Rejected
-    from profilers.ceilings import load_rates
-    from profilers.datasheet import datasheet
-    from profilers.device import find_gpu
-    from profilers.processes import ChildGone
+    from profilers.children.processes import ChildGone
+    from profilers.cuda.bench import Rejected
+    from profilers.hardware.ceilings import load_rates
+    from profilers.hardware.datasheet import datasheet
+    from profilers.hardware.device import find_gpu
 
     try:
         gpu = find_gpu(device)
@@ -109,9 +109,9 @@ def _of_device(
 
 def _measure(gpu: Gpu, *, on_progress: Say, cache_dir: Path | None) -> Rates:
     """Probe the device in a worker of its own, as before a search."""
-    from profilers.compiler import Compiler, architecture
-    from profilers.locks import GpuLock
-    from profilers.rates import SUPPORT_SOURCE, measured_rates
+    from profilers.compiling.compiler import Compiler, architecture
+    from profilers.hardware.locks import GpuLock
+    from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
 
     def say(text: str) -> None:
         on_progress(f"GPU {gpu.ordinal}: {text}")

@@ -26,7 +26,7 @@ from cutlass_search.index import Index, open_index
 from cutlass_search.searching import Hit, find
 from cutlass_search.words import groups
 from experiments.cutlass_retrieval_questions import HELD_BACK, TUNED, Question
-from profilers.locks import user_cache_dir
+from profilers.hardware.locks import user_cache_dir
 
 DEPTHS = (5, 10)
 Ranker = Callable[[str], Sequence[str]]

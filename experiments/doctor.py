@@ -118,7 +118,7 @@ def _torch_cuda() -> str | None:
 
 
 def _builders() -> Iterator[Check]:
-    from profilers.toolchain import find_tool
+    from profilers.compiling.toolchain import find_tool
 
     for tool in ("nvcc", "c++"):
         path = find_tool(tool)
@@ -127,7 +127,7 @@ def _builders() -> Iterator[Check]:
 
 
 def _tools() -> Iterator[Check]:
-    from profilers.toolchain import find_tool
+    from profilers.compiling.toolchain import find_tool
 
     for tool, what in _TOOLS.items():
         path = find_tool(tool)
@@ -169,7 +169,7 @@ def _report_reader() -> str | None:
 
 def _importer() -> Path | None:
     """The importer beside the nsys that is found, or on PATH."""
-    from profilers.toolchain import find_tool
+    from profilers.compiling.toolchain import find_tool
 
     nsys = find_tool("nsys")
     beside = sorted(nsys.resolve().parent.parent.glob("*/QdstrmImporter")) if nsys else []

@@ -16,7 +16,7 @@ from experiments.parts import EvaluatorRequest, gpu_evaluator
 from experiments.taskfiles import TaskSource, find_task
 from mcts.domain import Candidate
 from mcts.errors import InputError, RooftreeError
-from profilers.t4 import RecordedConfiguration, load_recording
+from profilers.recordings.t4 import RecordedConfiguration, load_recording
 
 
 @dataclass(frozen=True, slots=True)

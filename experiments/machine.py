@@ -13,7 +13,7 @@ def gpu_problem(device: int = 0, *, torch: bool = False) -> str | None:
 
     `torch` is whether PyTorch is needed instead of our own compiler.
     """
-    from profilers.device import find_gpu
+    from profilers.hardware.device import find_gpu
 
     if torch and not has_module("torch"):
         return "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
@@ -34,7 +34,7 @@ def has_module(name: str) -> bool:
 
 def gpu_names() -> tuple[str, ...]:
     """Names of the GPUs CUDA shows, numbered as `--device` does; empty where there is no driver."""
-    from profilers import driver
+    from profilers.hardware import driver
 
     try:
         return tuple(driver.DeviceQuery(index).name for index in range(driver.initialise()))

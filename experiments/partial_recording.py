@@ -11,7 +11,7 @@ from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
-    from profilers.recording import RecordedConfiguration
+    from profilers.recordings.recording import RecordedConfiguration
 
 
 class PartialRecording:
@@ -32,7 +32,7 @@ class PartialRecording:
 
     def keep(self, record: RecordedConfiguration) -> None:
         """Append a record; a later one of the same configuration counts."""
-        from profilers.t4_result import record_to_json
+        from profilers.recordings.t4_result import record_to_json
 
         self._write(json.dumps(record_to_json(record), allow_nan=False))
 
@@ -53,7 +53,7 @@ class PartialRecording:
 
     def _read(self) -> None:
         """Take back whole lines; a last line cut short by a kill is measured again."""
-        from profilers.t4_result import FieldError, record_from_json
+        from profilers.recordings.t4_result import FieldError, record_from_json
 
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]

@@ -74,8 +74,8 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
         return _torch_evaluator(request)
     if request.compiled:
         raise InputError("torch.compile is a baseline for KernelBench problems only")
-    from profilers.gpu import GpuEvaluator
-    from profilers.settings import GpuSettings
+    from profilers.cuda.gpu import GpuEvaluator
+    from profilers.cuda.settings import GpuSettings
 
     return GpuEvaluator(
         request.task,
@@ -133,8 +133,8 @@ def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
         raise InputError(
             f"{none}: record one on a GPU with rooftree record, or give --recording FILE"
         )
-    from profilers.replay import ReplayEvaluator
-    from profilers.t4 import load_recording
+    from profilers.recordings.replay import ReplayEvaluator
+    from profilers.recordings.t4 import load_recording
 
     return ReplayEvaluator(request.task, load_recording(request.recording), seed=request.seed)
 

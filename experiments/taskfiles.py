@@ -183,8 +183,8 @@ def problem_source(
 
 def recording_source(path: Path, given: str) -> TaskSource:
     """A T4 file as a task of its own: the recorded space is what is searched."""
-    from profilers.replay import task_from_recording
-    from profilers.t4 import load_recording
+    from profilers.recordings.replay import task_from_recording
+    from profilers.recordings.t4 import load_recording
 
     task = task_from_recording(load_recording(path))
     return TaskSource(task=task, given=given, recordings=(path,))

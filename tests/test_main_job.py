@@ -18,8 +18,8 @@ from mcts.domain import parse_launch_plan
 from mcts.optimize import Budget, Optimizer
 from mcts.record import Result
 from microtools.advisor import RooflineAdvisor
-from profilers.replay import ReplayEvaluator
-from profilers.t4 import load_recording
+from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.t4 import load_recording
 from tests.support.toy import MemoryJournal
 
 ROOT = Path(__file__).parent.parent

@@ -9,8 +9,8 @@ from experiments.clinic.exhibits import RECORDINGS, Patient
 from experiments.clinic.scores import Examined
 from mcts.errors import InputError
 from microtools.advisor import RooflineAdvisor
-from profilers.inspecting import Exhibit, Inspected, Inspector
-from profilers.profile_recording import ProfileRecording
+from profilers.profiles.inspecting import Exhibit, Inspected, Inspector
+from profilers.recordings.profile_recording import ProfileRecording
 
 Say = Callable[[str], None]
 DEADLINE_S = 60.0

@@ -13,7 +13,7 @@ from cutlass_search import text, tools
 from cutlass_search.concepts import concepts
 from cutlass_search.corpus import open_corpus
 from cutlass_search.index import Index, open_index
-from profilers.locks import user_cache_dir
+from profilers.hardware.locks import user_cache_dir
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
-    from profilers.recorder import Progress
+    from profilers.recordings.recorder import Progress
 
 INTERVAL_S = 2.0
 
@@ -26,8 +26,8 @@ def record(
     task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
 ) -> None:
     """Measure a task's tunable space on a GPU into a T4 file; a stopped recording goes on."""
-    from profilers.recorder import record as measure
-    from profilers.t4 import write_recording
+    from profilers.recordings.recorder import record as measure
+    from profilers.recordings.t4 import write_recording
 
     source = find_task(task)
     if source.task.dialect in PYTORCH_DIALECTS:

@@ -22,7 +22,7 @@ from experiments.treeview import tree_source
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
-    from profilers.recording import Recording
+    from profilers.recordings.recording import Recording
 
 _WITH_SUMMARY = 100
 """Columns of a terminal from which on a task's summary fits beside its figures."""
@@ -87,7 +87,7 @@ def _task_row(source: TaskSource) -> dict[str, Any]:
 
 
 def _recorded(path: Path) -> dict[str, Any]:
-    from profilers.t4 import load_recording
+    from profilers.recordings.t4 import load_recording
 
     recording: Recording = load_recording(path)
     found = recording.summary()

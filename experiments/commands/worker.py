@@ -76,7 +76,7 @@ def worker(
 def check(*, device: int, recording: Path | None) -> None:
     """InputError where this machine can answer no job at all."""
     if recording is not None:
-        from profilers.t4 import load_recording
+        from profilers.recordings.t4 import load_recording
 
         load_recording(recording)
     # Without our own compiler, PyTorch candidates can still be judged.

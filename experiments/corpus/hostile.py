@@ -18,7 +18,7 @@ from experiments.corpus.expectation import Outcome
 from experiments.corpus.study import Factory, Say, grouped, judge, line, opened
 from mcts.domain import Candidate
 from mcts.errors import InputError, RooftreeError
-from profilers.device import find_gpu
+from profilers.hardware.device import find_gpu
 
 _SET_CHILD_SUBREAPER = 36
 

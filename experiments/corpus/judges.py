@@ -38,8 +38,8 @@ def gpu_judges(*, device: int, patience: Patience, say: Callable[[str], None]) -
         task = task.model_copy(update={"policy": policy})
         if task.dialect == "kernelbench":
             return _torch_judge(task, device=device, patience=patience, say=say)
-        from profilers.gpu import GpuEvaluator
-        from profilers.settings import GpuSettings
+        from profilers.cuda.gpu import GpuEvaluator
+        from profilers.cuda.settings import GpuSettings
 
         settings = GpuSettings(
             verify_deadline_s=patience.call_s, compile_deadline_s=min(40.0, patience.build_s)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.errors import InputError
-from profilers.toolchain import environment_with, find_tool
+from profilers.compiling.toolchain import environment_with, find_tool
 
 SOURCES = Path(__file__).parent
 _FLAGS = (

@@ -14,7 +14,7 @@ from typing import Any
 from experiments.cutlass_kernels.building import Built
 from experiments.cutlass_kernels.timing import Interleaved
 from mcts.errors import RooftreeError
-from profilers.statistics import Interval, median_interval, speedup_paired
+from profilers.measuring.statistics import Interval, median_interval, speedup_paired
 
 SCREENING_ROUNDS, SEMIFINAL_ROUNDS, ROUNDS, SEMIFINALISTS = 7, 25, 100, 6
 SEED = 11

@@ -10,7 +10,7 @@ from experiments.deliverables.markdown import code, codes, plain, table
 from experiments.deliverables.patching import changed_since, patched_path
 from mcts.domain import Workload, kernel_macros
 from mcts.errors import InputError
-from profilers.lowering import lower
+from profilers.compiling.lowering import lower
 
 _WHAT = {
     "kernel.cu": "the kernel, its launch plan in the first comment",

@@ -25,9 +25,9 @@ def built(
     `values` become macros. Raises InputError with the compiler's first error, or where there is
     no nvcc.
     """
-    from profilers.processes import child_environment
-    from profilers.supervised import run_to_end
-    from profilers.toolchain import environment_with, find_tool
+    from profilers.children.processes import child_environment
+    from profilers.children.supervised import run_to_end
+    from profilers.compiling.toolchain import environment_with, find_tool
 
     nvcc = find_tool("nvcc")
     if nvcc is None:

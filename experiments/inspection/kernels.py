@@ -24,7 +24,7 @@ from mcts.domain import (
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
-    from profilers.inspecting import Inspected
+    from profilers.profiles.inspecting import Inspected
 
 _WOULD_ADD = "with one, counters, a timeline and a roofline can be measured on a GPU"
 
@@ -136,7 +136,7 @@ def _pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:
 
 def measure(kernel: Kernel, *, device: int, on_progress: Callable[[str], None]) -> Inspected:
     """Compile, run and profile on this machine's GPU."""
-    from profilers.inspecting import Inspector
+    from profilers.profiles.inspecting import Inspector
 
     if kernel.sheet is None or kernel.lacks:
         raise InputError(f"{kernel.path}: {kernel.lacks}")
@@ -152,7 +152,7 @@ def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
 
     `unmeasured` says why nothing was measured. Raises InputError for code without kernels.
     """
-    from profilers.inspecting import static_profile
+    from profilers.profiles.inspecting import static_profile
 
     with naming(kernel.path):
         profile = static_profile(kernel.source, kernel.values, arch=arch)
@@ -163,7 +163,7 @@ def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
 
 def _launched(found: tuple[KernelProfile, ...], kernel: Kernel) -> tuple[KernelProfile, ...]:
     """The kernels that the plan launches, in its order; without a plan all, in the source's."""
-    from profilers.kernel_names import bare_name
+    from profilers.profiles.kernel_names import bare_name
 
     if not found:
         raise InputError("it defines no __global__ kernel (a template counts where it is used)")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcts.domain import KernelTask, Scalar
-    from profilers.inspecting import Inspected
+    from profilers.profiles.inspecting import Inspected
 
 Progress = Callable[[str], None]
 

@@ -21,7 +21,7 @@ def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -
     Raises InputError where the file holds none that can be read.
     """
     from profilers import ncu
-    from profilers.profiling import TIMELINE
+    from profilers.profiles.profiling import TIMELINE
 
     try:
         code = read_cubin(path) if cubin else read_binary(path, prefer=arch)
@@ -38,7 +38,7 @@ def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -
 
 def coded_kernels(code: Mapping[str, SassFacts]) -> list[KernelProfile]:
     """Kernels by bare name, those with most instructions first; nothing else is known of them."""
-    from profilers.kernel_names import bare_name
+    from profilers.profiles.kernel_names import bare_name
 
     ordered = sorted(code.items(), key=lambda item: -item[1].instructions)
     return [KernelProfile(name=bare_name(name), sass=facts) for name, facts in ordered]
@@ -68,9 +68,9 @@ def read_cubin(path: Path) -> dict[str, SassFacts]:
 
 def _extract(path: Path, folder: Path) -> list[Path]:
     """Write the cubins embedded in an executable to `folder`."""
-    from profilers.processes import child_environment
-    from profilers.supervised import run_to_end
-    from profilers.toolchain import environment_with, find_tool
+    from profilers.children.processes import child_environment
+    from profilers.children.supervised import run_to_end
+    from profilers.compiling.toolchain import environment_with, find_tool
 
     tool = find_tool("cuobjdump")
     if tool is None:
@@ -101,7 +101,7 @@ def code_of(kernel: KernelProfile, code: Mapping[str, SassFacts]) -> SassFacts |
     Profilers print names without types, so the instances of a template share one: then the
     registers that the launch used decide, where only one of them uses so many.
     """
-    from profilers.kernel_names import bare_name
+    from profilers.profiles.kernel_names import bare_name
 
     named = [facts for name, facts in code.items() if bare_name(name) == bare_name(kernel.name)]
     if len(named) == 1:

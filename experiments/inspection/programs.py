@@ -21,8 +21,8 @@ from mcts.domain import Hardware, KernelProfile, Profile, Scalar
 from mcts.errors import InputError, WorldError
 
 if TYPE_CHECKING:
-    from profilers.inspecting import Inspected
     from profilers.ncu import NcuReport
+    from profilers.profiles.inspecting import Inspected
     from profilers.timeline.activities import TimelineReport
 
 MOST_KERNELS = 3
@@ -41,8 +41,8 @@ def key_values(values: Mapping[str, Scalar], args: Sequence[str]) -> dict[str, S
 
 def device_arch(device: int) -> str:
     """What to build for, to run on this machine's GPU."""
-    from profilers.compiler import architecture
-    from profilers.device import find_gpu
+    from profilers.compiling.compiler import architecture
+    from profilers.hardware.device import find_gpu
 
     return architecture(find_gpu(device).compute_capability)
 
@@ -54,7 +54,7 @@ def measure(
 
     Raises InputError where it fails by itself or launches no kernel.
     """
-    from profilers.inspecting import Inspected, Inspector
+    from profilers.profiles.inspecting import Inspected, Inspector
 
     run = Run((str(executable.absolute()), *args), _environment(device), Path.cwd(), timeout_s)
     with Inspector(device=device, on_progress=on_progress) as inspector:
@@ -68,7 +68,7 @@ def measure(
 
 def _environment(device: int) -> dict[str, str]:
     """The allow-list; a device other than the first becomes the only one the program sees."""
-    from profilers.processes import child_environment
+    from profilers.children.processes import child_environment
 
     environment = child_environment()
     if device:
@@ -88,7 +88,7 @@ class Run:
 
     def alone(self) -> None:
         """Run it once. InputError, in one line, where it hangs, crashes or fails."""
-        from profilers.supervised import run_to_end
+        from profilers.children.supervised import run_to_end
 
         with tempfile.TemporaryDirectory(prefix="rooftree-run-") as folder:
             ended = run_to_end(
@@ -169,7 +169,7 @@ def _counted(
 
 def _with_code(profile: Profile, executable: Path) -> Profile:
     """`profile` with the machine code of its kernels, as far as it is in the executable."""
-    from profilers.profiling import SASS
+    from profilers.profiles.profiling import SASS
 
     arch = (profile.hardware.compute_capability or "").replace(".", "") if profile.hardware else ""
     try:

@@ -11,7 +11,7 @@ from mcts.domain import Candidate, KernelTask, Scalar, Work
 from mcts.errors import InputError, NotRecorded
 
 if TYPE_CHECKING:
-    from profilers.inspecting import Inspected
+    from profilers.profiles.inspecting import Inspected
 
 FOLDER = "recordings"
 ARGUMENTS = "--"
@@ -62,7 +62,7 @@ def beside(
 
 def save(path: Path, source: str, values: Mapping[str, Scalar], inspected: Inspected) -> None:
     """Add a profile to the recording at `path`, or begin one."""
-    from profilers.profile_recording import ProfileRecording
+    from profilers.recordings.profile_recording import ProfileRecording
 
     recording = ProfileRecording.load(path) if path.exists() else ProfileRecording()
     recording.put(source, values, inspected)
@@ -72,7 +72,7 @@ def save(path: Path, source: str, values: Mapping[str, Scalar], inspected: Inspe
 def _lookup(
     path: Path, source: str, values: Mapping[str, Scalar], task: KernelTask | None
 ) -> Inspected | None:
-    from profilers.profile_recording import ProfileRecording
+    from profilers.recordings.profile_recording import ProfileRecording
 
     try:
         recording = ProfileRecording.load(path)
@@ -87,9 +87,9 @@ def _from_task_recording(
     path: Path, source: str, values: Mapping[str, Scalar], task: KernelTask
 ) -> Inspected | None:
     """A task's T4 recording holds the profiles of its own source, by tunables."""
-    from profilers.inspecting import Inspected
-    from profilers.replay import ReplayEvaluator
-    from profilers.t4 import load_recording
+    from profilers.profiles.inspecting import Inspected
+    from profilers.recordings.replay import ReplayEvaluator
+    from profilers.recordings.t4 import load_recording
 
     judge = ReplayEvaluator(task, load_recording(path))
     candidate = Candidate(source=source, tunables=dict(values))

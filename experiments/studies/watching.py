@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.studies.yardstick import TaskFacts
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from profilers.recording import Recording
-from profilers.replay import ReplayEvaluator
+from profilers.recordings.recording import Recording
+from profilers.recordings.replay import ReplayEvaluator
 
 
 class WatchedEvaluator:

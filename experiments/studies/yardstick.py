@@ -11,9 +11,9 @@ from experiments.studies.space import RecordedSpace
 from experiments.taskfiles import TaskSource, find_task
 from mcts.domain import KernelTask, Noun
 from mcts.errors import InputError
-from profilers.recording import Recording
-from profilers.replay import ReplayEvaluator
-from profilers.t4 import load_recording
+from profilers.recordings.recording import Recording
+from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.t4 import load_recording
 
 
 class TaskFacts(Noun):

@@ -9,8 +9,8 @@ from typing import Any
 
 from mcts.domain import Build, Candidate, is_host_source, parse_host_plan
 from mcts.errors import InputError, WorldError
-from profilers.building import Failed
-from profilers.compiler import CompileFailed, CompileTimedOut
+from profilers.compiling.building import Failed
+from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host.compiler import LIBRARY, CompiledHost, HostCompiler
 from profilers.kernelbench.building import Builder, BuiltModule
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from mcts.errors import WorldError
+from profilers.children.serving import Refusal, serve
 from profilers.host.condense import condensed, warnings
 from profilers.host.resources import readable, resources
 from profilers.sass import read_executable_sass
-from profilers.serving import Refusal, serve
 
 _KEPT_BYTES = 2 * 2**20
 """Of what compilers print, from its beginning: the first error is what matters."""

@@ -14,15 +14,15 @@ from typing import Any
 
 from mcts.domain import HostPlan, SassFacts, Scalar, tagged_hash
 from mcts.errors import WorldError
-from profilers.compiler import CompileFailed, CompileTimedOut
+from profilers.children.processes import Child, ChildGone
+from profilers.compiling.compiler import CompileFailed, CompileTimedOut
+from profilers.compiling.includes import forbidden_include
+from profilers.compiling.toolchain import find_tool
+from profilers.hardware.locks import user_cache_dir
 from profilers.host.entry import CANDIDATE, ENTRY, entry_source
 from profilers.host.settings import HostSettings
 from profilers.host.shelf import Shelf, Stored
-from profilers.includes import forbidden_include
-from profilers.locks import user_cache_dir
-from profilers.processes import Child, ChildGone
 from profilers.sandbox import Jail
-from profilers.toolchain import find_tool
 
 LIBRARY, _DEPENDENCIES = "candidate.so", "dependencies.d"
 BASE_OPTIONS = (

@@ -15,14 +15,14 @@ from mcts.domain import (
     is_host_source,
 )
 from profilers import ncu
-from profilers.building import Failed
-from profilers.compiler import architecture
+from profilers.compiling.building import Failed
+from profilers.compiling.compiler import architecture
 from profilers.host.building import HostBuilder, compile_host
 from profilers.host.compiler import HostCompiler
 from profilers.host.settings import HostSettings
 from profilers.kernelbench.building import Builder
 from profilers.kernelbench.evaluator import KernelBenchEvaluator
-from profilers.profiling import SASS
+from profilers.profiles.profiling import SASS
 
 _DEFAULT_ARCH = "sm_90a"
 

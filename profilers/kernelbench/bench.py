@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from profilers.children.serving import Refusal
 from profilers.kernelbench import guards
 from profilers.kernelbench.candidate import LoadedCandidate
 from profilers.kernelbench.exchange import Slab, Writer
@@ -20,7 +21,6 @@ from profilers.kernelbench.scatter import Scatter
 from profilers.kernelbench.timed_runs import Shot, TimedRuns, device_name, same_bytes
 from profilers.kernelbench.tracing import kernels_of
 from profilers.kernelbench.values import TensorSpec, decode
-from profilers.serving import Refusal
 
 
 class CandidateBench:

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from mcts.domain import Build, Candidate
 from mcts.errors import WorldError
-from profilers.building import Failed
-from profilers.device import Gpu
+from profilers.children.nursery import Nursery
+from profilers.children.processes import ChildGone
+from profilers.compiling.building import Failed
+from profilers.hardware.device import Gpu
 from profilers.kernelbench.clients import Refused, Worker
 from profilers.kernelbench.settings import KernelBenchSettings
-from profilers.nursery import Nursery
-from profilers.processes import ChildGone
 from profilers.sandbox import Jail
 
 _COMPILES = re.compile(r"load_inline|cpp_extension|compile_cuda|\bload\(|nvrtc", re.IGNORECASE)

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from profilers.driver import CudaError
+from profilers.children.serving import Refusal
+from profilers.hardware.driver import CudaError
 from profilers.kernelbench.clocks import Clock
-from profilers.serving import Refusal
 
 _LONGEST = 4000
 _FRAMES = 4

@@ -9,9 +9,9 @@ from typing import Any
 
 from mcts.domain import Isolation
 from mcts.errors import InputError, WorldError
-from profilers.channel import Channel, ChildGone
-from profilers.nursery import Nursery
-from profilers.processes import Child
+from profilers.children.channel import Channel, ChildGone
+from profilers.children.nursery import Nursery
+from profilers.children.processes import Child
 from profilers.sandbox import Jail
 
 Coded = Mapping[str, Any]

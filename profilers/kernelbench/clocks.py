@@ -13,7 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c
 from typing import Any, Protocol
 
 from mcts.errors import WorldError
-from profilers.driver import CudaError
+from profilers.hardware.driver import CudaError
 
 _LIMIT_PERSISTING_L2 = 6
 _SIGNATURES: dict[str, tuple[Any, ...]] = {

@@ -8,13 +8,18 @@ from statistics import fmean
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.seeding import seed_from
+from profilers.children.processes import ChildGone
 from profilers.kernelbench.clients import Refused
 from profilers.kernelbench.outside import OutsideClock
 from profilers.kernelbench.timing import Times
 from profilers.kernelbench.trial import Trial
 from profilers.kernelbench.verdicts import cheat_of
-from profilers.processes import ChildGone
-from profilers.statistics import detectable_effect, median_blocked, speedup_blocked, widened
+from profilers.measuring.statistics import (
+    detectable_effect,
+    median_blocked,
+    speedup_blocked,
+    widened,
+)
 
 _FLOOR_FACTOR = 0.85
 _HINDERED = 1.25

@@ -27,9 +27,12 @@ from mcts.domain import (
 from mcts.errors import InputError, WorldError
 from mcts.ports import StageObserver
 from mcts.seeding import seed_from
-from profilers.building import Failed
-from profilers.device import Gpu, find_gpu
-from profilers.energy import Runners
+from profilers.children.nursery import Nursery
+from profilers.children.processes import ChildGone
+from profilers.children.scratch import ScratchFolder
+from profilers.compiling.building import Failed
+from profilers.hardware.device import Gpu, find_gpu
+from profilers.hardware.locks import GpuLock
 from profilers.kernelbench.building import Builder, BuiltModule
 from profilers.kernelbench.clients import NURSERY, ORACLE, Refused, Twin, Worker
 from profilers.kernelbench.conclusions import UnderWay, judged, lost, refused, said_no
@@ -40,13 +43,10 @@ from profilers.kernelbench.timing import Timer, Times
 from profilers.kernelbench.trial import Trial
 from profilers.kernelbench.verdicts import Unfaithful
 from profilers.kernelbench.verifying import Verifier
-from profilers.locks import GpuLock
-from profilers.metering import with_energy
-from profilers.nursery import Nursery
-from profilers.processes import ChildGone
+from profilers.measuring.energy import Runners
+from profilers.measuring.metering import with_energy
 from profilers.sandbox import Jail
 from profilers.sandbox.probe import probe
-from profilers.scratch import ScratchFolder
 
 Progress = Callable[[str], None]
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from mcts.errors import WorldError
-from profilers.driver import CudaError
+from profilers.hardware.driver import CudaError
 from profilers.kernelbench.values import TensorSpec, kept_strides
 
 SlabKind = Literal["device", "host"]

@@ -17,9 +17,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from mcts.domain import CheatClass
+from profilers.children.serving import Refusal
 from profilers.kernelbench.clocks import Clock
 from profilers.kernelbench.timed_runs import Shot, reach_bytes
-from profilers.serving import Refusal
 
 Problem = dict[str, str]
 _TIMERS = (
@@ -32,7 +32,7 @@ _TORCH_FUNCTIONS = (
     "equal", "allclose", "isclose", "sum", "empty_strided", "as_tensor", "frombuffer", "no_grad",
 )  # fmt: skip
 _OUR_MODULES = (
-    "profilers.protocol", "profilers.serving", "profilers.kernelbench.timed_runs",
+    "profilers.children.protocol", "profilers.children.serving", "profilers.kernelbench.timed_runs",
     "profilers.kernelbench.clocks", "profilers.kernelbench.values", "profilers.kernelbench.guards",
     "profilers.kernelbench.exchange", "profilers.kernelbench.candidate",
     "profilers.kernelbench.worker", "profilers.kernelbench.bench",

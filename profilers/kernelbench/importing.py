@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from profilers.children.serving import Refusal
 from profilers.kernelbench.candidate import LoadedCandidate
 from profilers.kernelbench.captured import captured_output
-from profilers.serving import Refusal
 
 _ENVIRONMENT = frozenset(
     {"TORCH_EXTENSIONS_DIR", "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 
+from profilers.children.serving import Handler
+from profilers.children.tending import ForkContext, tend
 from profilers.kernelbench.worker import Worker
-from profilers.serving import Handler
-from profilers.tending import ForkContext, tend
 
 _SLABS_TIMEOUT_S = 30.0
 

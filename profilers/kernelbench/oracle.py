@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from profilers.descriptors import Descriptors
-from profilers.driver import CudaError
+from profilers.children.descriptors import Descriptors
+from profilers.children.serving import Handler, Refusal, serve
+from profilers.hardware.driver import CudaError
 from profilers.kernelbench.honest import release
 from profilers.kernelbench.problem import Fault
 from profilers.kernelbench.problem_bench import ProblemBench, SendDescriptors
-from profilers.serving import Handler, Refusal, serve
 
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from profilers.children.serving import Refusal
 from profilers.kernelbench.baseline import Baseline
 from profilers.kernelbench.draws import Draw, Source, Unavailable
 from profilers.kernelbench.exchange import Slab, Writer, aligned, room_for, slab_kind, spec_of
@@ -18,7 +19,6 @@ from profilers.kernelbench.timed_runs import device_name
 from profilers.kernelbench.trees import held_bytes, mapped, shape_text, tensors
 from profilers.kernelbench.values import encode
 from profilers.kernelbench.weights import Weights, derives_buffers
-from profilers.serving import Refusal
 
 SendDescriptors = Callable[[Sequence[int]], None]
 _SHARE = 0.85

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcts.domain import Refusal
-from profilers.building import Failed
+from profilers.compiling.building import Failed
 from profilers.kernelbench.clients import Twin, Worker
 from profilers.kernelbench.outside import Side, Span, Steps
 from profilers.kernelbench.replies import events_of, outputs_of, problems_of
@@ -19,7 +19,7 @@ from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial
 from profilers.kernelbench.verdicts import Unfaithful, complaint, passes, unrelated
 from profilers.kernelbench.verifying import Verifier
-from profilers.statistics import speedup_blocked
+from profilers.measuring.statistics import speedup_blocked
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import Build, Tolerance
-from profilers.energy import Runners
 from profilers.kernelbench.clients import Oracle, Twin, Worker
 from profilers.kernelbench.layout import Layout
 from profilers.kernelbench.libraries import forbidden_library
 from profilers.kernelbench.replies import kernels_of, names_of, problems_of
 from profilers.kernelbench.settings import KernelBenchSettings
 from profilers.kernelbench.verdicts import Tally, Unfaithful, first_refusal
+from profilers.measuring.energy import Runners
 
 
 def new_name() -> str:

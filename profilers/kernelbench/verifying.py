@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from profilers.building import Failed
+from profilers.compiling.building import Failed
 from profilers.kernelbench.replies import forged, problems_of, text_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial, new_name

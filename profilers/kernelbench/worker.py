@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from profilers.children.serving import Handler, Refusal
 from profilers.kernelbench.bench import CandidateBench
 from profilers.kernelbench.exchange import Slab, slab_kind
 from profilers.kernelbench.importing import build
 from profilers.kernelbench.timed_runs import device_name
-from profilers.serving import Handler, Refusal
 
 ReceiveDescriptors = Callable[[int], Sequence[int]]
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.errors import InputError
-from profilers.metrics import COLLECTED
+from profilers.children.processes import allow_listed
+from profilers.children.supervised import run_to_end
+from profilers.compiling.toolchain import find_tool
 from profilers.ncu.kernels import LAUNCHES, TOOL, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import nothing_profiled, refusal, unknown_metrics
 from profilers.ncu.pages import parse_csv, parse_stream
 from profilers.ncu.reports import read_report
-from profilers.processes import allow_listed
-from profilers.supervised import run_to_end
-from profilers.toolchain import find_tool
+from profilers.profiles.metrics import COLLECTED
 
 __all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]
 

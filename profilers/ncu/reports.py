@@ -17,15 +17,15 @@ from typing import Any
 
 from mcts.domain import Metric
 from mcts.errors import InputError
-from profilers.kernel_names import bare_name
-from profilers.metrics import COLLECTED
+from profilers.children.processes import child_environment
+from profilers.children.supervised import Ended, run_to_end
+from profilers.compiling.toolchain import find_tool
 from profilers.ncu.kernels import LAUNCHES, MOST_LAUNCHES, TOOL, Gaps, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import refusal
 from profilers.ncu.pages import parse_stream
 from profilers.ncu.values import in_base_unit
-from profilers.processes import child_environment
-from profilers.supervised import Ended, run_to_end
-from profilers.toolchain import find_tool
+from profilers.profiles.kernel_names import bare_name
+from profilers.profiles.metrics import COLLECTED
 
 LARGEST_FILE = 2**30
 """Bytes of a report that is read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcts.domain import BoundClass, Ceilings, Work
-from profilers.ceilings import math_rate
+from profilers.hardware.ceilings import math_rate
 
 
 @dataclass(frozen=True, slots=True)

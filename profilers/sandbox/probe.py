@@ -24,7 +24,7 @@ def probe(*, gpu: bool = False) -> Isolation:
 
     WorldError where no process can be started.
     """
-    from profilers.processes import child_environment
+    from profilers.children.processes import child_environment
     from profilers.sandbox.launch import launch_command
 
     reader, writer = os.pipe()

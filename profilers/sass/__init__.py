@@ -13,12 +13,12 @@ from pathlib import Path
 
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
+from profilers.compiling.toolchain import find_tool
 from profilers.sass.binaries import best_architecture, cubins_in, extract_cubins
 from profilers.sass.facts import facts_of, with_resources
 from profilers.sass.names import readable_names
 from profilers.sass.text import LONGEST_LINE, read_functions
 from profilers.sass.tools import required_tool, tool_lines
-from profilers.toolchain import find_tool
 
 _MOST_CUBINS = 64
 """Of a program that are read one by one, with their source lines; the rest in one listing."""

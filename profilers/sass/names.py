@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mcts.errors import WorldError
-from profilers.kernel_names import bare_name
+from profilers.compiling.toolchain import find_tool
+from profilers.profiles.kernel_names import bare_name
 from profilers.sass.tools import tool_lines
-from profilers.toolchain import find_tool
 
 _DEMANGLERS = ("cu++filt", "c++filt")
 _TIMEOUT_S = 60.0

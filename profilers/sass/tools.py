@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from mcts.errors import WorldError
+from profilers.compiling.toolchain import environment_with, find_tool
 from profilers.sass.text import LONGEST_LINE
-from profilers.toolchain import environment_with, find_tool
 
 TIMEOUT_S = 300.0
 MOST_CHARACTERS = 1 << 31

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profilers.processes import child_environment
-from profilers.profiling import ProfilingRequest, target_spec
-from profilers.supervised import last_lines, run_to_end
+from profilers.children.processes import child_environment
+from profilers.children.supervised import last_lines, run_to_end
+from profilers.profiles.profiling import ProfilingRequest, target_spec
 from profilers.timeline import nsys
 from profilers.timeline.activities import TimelineReport
 from profilers.timeline.cupti import NO_CUPTI

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.errors import InputError
-from profilers.processes import allow_listed, child_environment
-from profilers.supervised import describe_status, last_lines, run_to_end
+from profilers.children.processes import allow_listed, child_environment
+from profilers.children.supervised import describe_status, last_lines, run_to_end
+from profilers.compiling.toolchain import find_tool
 from profilers.timeline.activities import TimelineReport
 from profilers.timeline.nsys_sqlite import read_sqlite
-from profilers.toolchain import find_tool
 
 TOOL, PROGRAM = "nsys", "program"
 """Keys in `TimelineReport.missing` for the recording as a whole, and for how the program ended."""

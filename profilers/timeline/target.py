@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from profilers.calls import Call
-from profilers.programs import Prepared
-from profilers.session import Session
-from profilers.target import run_variants
+from profilers.compiling.calls import Call
+from profilers.cuda.programs import Prepared
+from profilers.cuda.session import Session
+from profilers.profiles.target import run_variants
 from profilers.timeline.cupti import NO_CUPTI, CuptiUnavailable, Recorder
 from profilers.timeline.windows import call_timeline
 

@@ -31,8 +31,8 @@ from experiments.taskfiles import find_task
 from mcts.optimize import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from microtools.advisor import RooflineAdvisor
-from profilers.replay import ReplayEvaluator
-from profilers.t4 import load_recording
+from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.t4 import load_recording
 from tests.codegen.cases import SCALE, ask
 from tests.support.openai_server import Answer, OpenAiServer
 from tests.support.scripted_client import ScriptedClient

@@ -22,8 +22,8 @@ from codegen.playbook import (
     signatures,
 )
 from mcts.domain import Dialect, SassFacts
+from profilers.compiling.toolchain import find_tool
 from profilers.sass import read_sass
-from profilers.toolchain import find_tool
 
 SAMPLES = Path(__file__).with_name("hopper_samples.cu")
 SHOWN = {

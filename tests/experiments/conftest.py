@@ -196,8 +196,8 @@ shape = { n = 4096 }
 def toy_folder(tmp_path: Path) -> Path:
     """A task folder with a recording of its whole space, made by the formula."""
     from experiments.taskfiles import load_task
-    from profilers.recorder import record
-    from profilers.t4 import write_recording
+    from profilers.recordings.recorder import record
+    from profilers.recordings.t4 import write_recording
 
     folder = tmp_path / "toy"
     (folder / "recordings").mkdir(parents=True)

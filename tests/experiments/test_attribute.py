@@ -170,7 +170,7 @@ def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
 
 def test_other_hardware_is_refused(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Hardware(name="another device")
-    monkeypatch.setattr("profilers.replay.ReplayEvaluator.hardware", other)
+    monkeypatch.setattr("profilers.recordings.replay.ReplayEvaluator.hardware", other)
     done = rooftree("attribute", run_dir)
     assert done.exit_code == 2 and "not on another device" in done.stderr
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from experiments.taskfiles import bundled, find_task
 from mcts.domain import KernelTask, LaunchPlan, Scalar, Workload, kernel_macros, parse_launch_plan
-from profilers.cases import Reference, draw, widen
-from profilers.compiler import Compiler
-from profilers.gate import gate, smallest
-from profilers.lowering import lower
+from profilers.compiling.compiler import Compiler
+from profilers.compiling.lowering import lower
+from profilers.cuda.cases import Reference, draw, widen
+from profilers.cuda.gate import gate, smallest
 
 Array = NDArray[Any]
 NAMES = sorted(bundled())

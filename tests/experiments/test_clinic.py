@@ -189,8 +189,8 @@ def test_the_tools_read_right_on_the_exhibits_they_were_not_tuned_on() -> None:
     "one", [one for one in ALL if not one.is_program], ids=lambda one: one.name
 )
 def test_both_twins_compile_and_differ(one: Exhibit) -> None:
-    from profilers.inspecting import static_profile
-    from profilers.lowering import lower_plan
+    from profilers.compiling.lowering import lower_plan
+    from profilers.profiles.inspecting import static_profile
 
     codes, calls = [], []
     for repaired in (False, True):

@@ -230,7 +230,7 @@ def device_code(one: Exhibit) -> str:
 @pytest.mark.nvrtc
 @pytest.mark.skipif(importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]")
 def test_device_code_compiles_where_it_is_meant_to(tmp_path: Path) -> None:
-    from profilers.compiler import CompileFailed, Compiler
+    from profilers.compiling.compiler import CompileFailed, Compiler
 
     compiler = Compiler(cache_dir=tmp_path, processes=os.cpu_count() or 1)
 

@@ -18,12 +18,12 @@ from experiments.cli import app
 from experiments.commands import show
 from mcts.domain import Hardware
 from mcts.errors import InputError, WorldError
-from profilers.bench import Rejected
-from profilers.ceilings import Rates, load_rates, store_rates
-from profilers.datasheet import datasheet
-from profilers.device import Gpu
-from profilers.locks import GpuLock
-from profilers.processes import ChildGone
+from profilers.children.processes import ChildGone
+from profilers.cuda.bench import Rejected
+from profilers.hardware.ceilings import Rates, load_rates, store_rates
+from profilers.hardware.datasheet import datasheet
+from profilers.hardware.device import Gpu
+from profilers.hardware.locks import GpuLock
 
 RATES = Rates(
     copy_gb_per_s=4128, read_gb_per_s=4320, fp32_tflop_per_s=64, launch_us=2.6,
@@ -39,7 +39,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None
 
     def put(name: str) -> None:
         found = Gpu(0, UUID, (9, 0), Hardware(name=name, driver=DRIVER))
-        monkeypatch.setattr("profilers.device.find_gpu", lambda _ordinal: found)
+        monkeypatch.setattr("profilers.hardware.device.find_gpu", lambda _ordinal: found)
         monkeypatch.setattr(show, "gpu_names", lambda: (name,))
 
     put("NVIDIA H200")
@@ -102,7 +102,7 @@ def test_ceilings_are_measured_once_under_the_lock(monkeypatch: pytest.MonkeyPat
         on_progress("measuring the device's ceilings")
         return store_rates(gpu.uuid, gpu.hardware.driver, asdict(RATES))
 
-    monkeypatch.setattr("profilers.rates.measured_rates", measured)
+    monkeypatch.setattr("profilers.hardware.rates.measured_rates", measured)
     first = _doctor("--json")
     assert "GPU 0: measuring the device's ceilings" in first.stderr
     assert json.loads(first.stdout)["ceilings"][0]["measured_now"] is True
@@ -197,7 +197,7 @@ def test_without_pytorch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_load_inline_builds_with_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("profilers.toolchain.find_tool", lambda _name: None)
+    monkeypatch.setattr("profilers.compiling.toolchain.find_tool", lambda _name: None)
     checks = {check.name: check for check in doctor.examine()}
     for tool in ("nvcc", "c++"):
         assert checks[tool].level == "note" and "load_inline" in checks[tool].detail

@@ -26,8 +26,8 @@ from experiments.deliverables.shape_solving import solve
 from experiments.taskfiles import bundled, find_task
 from mcts.domain import Buffer, Candidate, Scalar, evaluate, evaluate_int
 from mcts.errors import InputError
-from profilers.calls import Call, Step
-from profilers.lowering import lower
+from profilers.compiling.calls import Call, Step
+from profilers.compiling.lowering import lower
 from tests.support.deliveries import bundled_variants, delivery_of, variant
 
 TUNABLES: dict[str, Scalar] = {"B": 128, "V": 4, "F": 0.5, "MODE": "wide", "ON": True}

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.machine import gpu_problem
-from profilers.toolchain import find_tool
+from profilers.compiling.toolchain import find_tool
 
 PROBLEM = gpu_problem()
 pytestmark = [

@@ -615,8 +615,8 @@ def search(task: KernelTask, evaluator: Evaluator, *, parallel: int) -> Result:
 def test_a_search_over_replaying_workers_grows_the_same_tree(
     toy_folder: Path, path: Path, parallel: int
 ) -> None:
-    from profilers.replay import ReplayEvaluator
-    from profilers.t4 import load_recording
+    from profilers.recordings.replay import ReplayEvaluator
+    from profilers.recordings.t4 import load_recording
 
     task = load_task(toy_folder)
     (tape,) = (toy_folder / "recordings").iterdir()

@@ -17,9 +17,9 @@ from experiments.machine import has_module
 from mcts.domain import Ceilings, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 from profilers import ncu
-from profilers.inspecting import Inspected
-from profilers.profile_recording import ProfileRecording
-from profilers.toolchain import find_tool
+from profilers.compiling.toolchain import find_tool
+from profilers.profiles.inspecting import Inspected
+from profilers.recordings.profile_recording import ProfileRecording
 
 DATA = Path(__file__).parents[1] / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -336,7 +336,7 @@ def test_a_program_that_cannot_be_built_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_program_needs_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("profilers.toolchain.find_tool", lambda _name: None)
+    monkeypatch.setattr("profilers.compiling.toolchain.find_tool", lambda _name: None)
     refused(rooftree("inspect", DATA / "inspect/two_copies.cu"), "needs nvcc")
 
 

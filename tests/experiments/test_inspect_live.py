@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.machine import gpu_problem
-from profilers.toolchain import find_tool
+from profilers.compiling.toolchain import find_tool
 
 DATA = Path(__file__).parents[1] / "data" / "inspect"
 PROBLEM = gpu_problem()

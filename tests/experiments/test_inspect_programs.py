@@ -18,10 +18,10 @@ from mcts.domain import Hardware, KernelProfile, Metric, SassFacts
 from mcts.domain import metrics as m
 from mcts.errors import InputError, WorldError
 from profilers import ncu
-from profilers.processes import child_environment
+from profilers.children.processes import child_environment
+from profilers.compiling.toolchain import find_tool
 from profilers.timeline import nsys
 from profilers.timeline.activities import TimelineReport
-from profilers.toolchain import find_tool
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -123,7 +123,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return ncu.NcuReport((counters[name],), {ncu.LAUNCHES: "stopped after 1"})
 
     timeline = nsys.read_report(DATA / "nsys/three_kernels.sqlite")
-    monkeypatch.setattr("profilers.inspecting.Inspector", NoGpu)
+    monkeypatch.setattr("profilers.profiles.inspecting.Inspector", NoGpu)
     monkeypatch.setattr("profilers.timeline.nsys.profile_program", lambda *_, **__: timeline)
     monkeypatch.setattr("profilers.ncu.collect", collect)
     return asked

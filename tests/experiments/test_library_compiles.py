@@ -14,7 +14,7 @@ from cutlass_search.index import open_index
 from cutlass_search.library import CutlassLibrary
 from mcts.domain import Build, Candidate, Evaluation, parse_host_plan
 from mcts.trial import Move
-from profilers.compiler import CompileFailed
+from profilers.compiling.compiler import CompileFailed
 from profilers.host.compiler import HostCompiler
 from tests.codegen.cases import ask
 from tests.codegen.test_host import host_task, reply

@@ -38,10 +38,10 @@ import contextlib, functools, json, os, signal, sys
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 # What takes seconds is done once, not in every process.
 import litellm, litellm.llms.openai.openai
-import profilers.t4
-profilers.t4.load_recording = functools.cache(profilers.t4.load_recording)
+import profilers.recordings.t4
+profilers.recordings.t4.load_recording = functools.cache(profilers.recordings.t4.load_recording)
 import codegen.litellm_client, codegen.llm, codegen.response_cache
-import experiments.journal, profilers.replay
+import experiments.journal, profilers.recordings.replay
 from experiments.cli import main
 
 PLACES = {
@@ -50,7 +50,7 @@ PLACES = {
     "proposed": (experiments.journal.SqliteJournal, "append", "before"),
     "measured": (experiments.journal.SqliteJournal, "append", "before"),
     "told": (experiments.journal.SqliteJournal, "append", "before"),
-    "evaluating": (profilers.replay.ReplayEvaluator, "evaluate", "before"),
+    "evaluating": (profilers.recordings.replay.ReplayEvaluator, "evaluate", "before"),
 }
 
 def command(*words):

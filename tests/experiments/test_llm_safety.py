@@ -21,7 +21,7 @@ from codegen import calls
 from experiments.cli import app
 from experiments.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan
-from profilers.compiler import CompileFailed, Compiler
+from profilers.compiling.compiler import CompileFailed, Compiler
 from tests.support import paper_gpu
 from tests.support.openai_server import Answer, AutoModel, Fail, OpenAiServer, Say, Step
 from tests.support.story_answers import kernel, source_reply
@@ -252,7 +252,7 @@ TRICKS = (
     '#pragma include_alias("a.h", "{file}")\n#include "a.h"',
 )
 """Ways to have a compiler read a file that are no plain `#include`; those are in
-tests/profilers/test_includes.py."""
+tests/profilers/compiling/test_includes.py."""
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from experiments.partial_recording import PartialRecording
 from experiments.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
-from profilers.recorder import Progress, record
-from profilers.recording import RecordedConfiguration
-from profilers.replay import ReplayEvaluator
-from profilers.t4 import load_recording
+from profilers.recordings.recorder import Progress, record
+from profilers.recordings.recording import RecordedConfiguration
+from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.t4 import load_recording
 
 
 class Stopped(Exception):

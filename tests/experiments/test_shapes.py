@@ -13,8 +13,8 @@ from experiments.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation, KernelTask, Timing
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError
-from profilers.recorder import record
-from profilers.t4 import write_recording
+from profilers.recordings.recorder import record
+from profilers.recordings.t4 import write_recording
 from tests.experiments.conftest import KERNEL, ModelEvaluator, model_time_us
 
 TASK_TOML = """

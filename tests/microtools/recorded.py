@@ -9,8 +9,8 @@ from pathlib import Path
 from experiments.taskfiles import find_task
 from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
-from profilers.recording import RecordedConfiguration, Recording
-from profilers.t4 import load_recording
+from profilers.recordings.recording import RecordedConfiguration, Recording
+from profilers.recordings.t4 import load_recording
 
 REPORT = Path(__file__).parents[1] / "data" / "ncu" / "three_kernels.csv"
 _NAMES = {value for value in vars(m).values() if isinstance(value, str)}

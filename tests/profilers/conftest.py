@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcts.domain import Buffer, Candidate, Cost, KernelTask, Tolerance, Workload
-from profilers import driver, session
+from profilers.cuda import session
+from profilers.hardware import driver
 from tests.profilers import emulated
 
 PLAN = """/* rooftree
@@ -95,7 +96,7 @@ def has_nvrtc() -> bool:
 
 def has_gpu() -> bool:
     from mcts.errors import RooftreeError
-    from profilers.device import find_gpu
+    from profilers.hardware.device import find_gpu
 
     try:
         find_gpu()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from profilers.rates import SUPPORT_SOURCE
+from profilers.hardware.rates import SUPPORT_SOURCE
 
 PRELUDE = r"""
 #include <algorithm>

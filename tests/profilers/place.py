@@ -10,16 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 from mcts.domain import Candidate, Evaluation, KernelTask
-from profilers import serving
-from profilers.bench import Bench, Rejected
-from profilers.building import Built
-from profilers.calls import Call, Step
-from profilers.cases import CaseStore, Reference
-from profilers.clocks import Batch, Clocks
-from profilers.compiler import Compiled
-from profilers.judging import Judge, load
-from profilers.settings import GpuSettings
-from profilers.worker import Worker
+from profilers.children import serving
+from profilers.compiling.building import Built
+from profilers.compiling.calls import Call, Step
+from profilers.compiling.compiler import Compiled
+from profilers.cuda.bench import Bench, Rejected
+from profilers.cuda.cases import CaseStore, Reference
+from profilers.cuda.judging import Judge, load
+from profilers.cuda.settings import GpuSettings
+from profilers.cuda.worker import Worker
+from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 
 Array = np.ndarray[Any, Any]

@@ -7,10 +7,10 @@ In a test, it plays a script and records what it was sent::
         server.requests[0].body["messages"]
 
 A step of the script is a text (the reply), a status code (an error), a `Say` (a reply with a
-finish reason, or with calls of tools), a `Fail` (an error with headers and a message), a `Raw` (any
-bytes as the body), a `Cut` (a connection that drops in the body), a `Trickle` (a byte now and then),
-a `Hang` (silence), or a function from the request's body to one of these. The last step repeats for
-ever.
+finish reason, or with calls of tools), a `Fail` (an error with headers and a message), a `Raw`
+(any bytes as the body), a `Cut` (a connection that drops in the body), a `Trickle` (a byte now and
+then), a `Hang` (silence), or a function from the request's body to one of these. The last step
+repeats for ever.
 
 On a command line it serves until it is stopped, and prints its URL first::
 

@@ -19,8 +19,8 @@ from mcts.domain import (
     Timing,
     Verification,
 )
-from profilers.building import Failed, build
-from profilers.compiler import Compiler
+from profilers.compiling.building import Failed, build
+from profilers.compiling.compiler import Compiler
 
 WRONG = "output y on workload main, element [17, 40]: 0.0312 where 0.00024 is expected"
 FLAW = "    return parts[0];"

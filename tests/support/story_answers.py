@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mcts.domain import Scalar, Status
-from profilers.recording import RecordedConfiguration, Recording
-from profilers.t4 import load_recording, write_recording
+from profilers.recordings.recording import RecordedConfiguration, Recording
+from profilers.recordings.t4 import load_recording, write_recording
 
 TASK = Path(__file__).parents[2] / "experiments" / "tasks" / "row_softmax"
 RECORDING = TASK / "recordings" / "nvidia_h200.json.gz"

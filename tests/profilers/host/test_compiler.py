@@ -11,7 +11,7 @@ import pytest
 
 from mcts.domain import Scalar, parse_host_plan
 from mcts.errors import InputError, WorldError
-from profilers.compiler import CompileFailed, CompileTimedOut
+from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host import compiler as module
 from profilers.host.compiler import CompiledHost, HostCompiler, nvcc_problem
 from profilers.host.condense import CONDENSED_CAP

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from profilers.compiling.toolchain import find_tool
 from profilers.host.compiler import nvcc_problem
 from profilers.host.condense import CONDENSED_CAP, condensed, shortened, warnings
 from profilers.host.resources import readable, resources
-from profilers.toolchain import find_tool
 
 CHAINED = """\
 /lib/cute/tuple.hpp(787): error: static assertion failed

@@ -12,9 +12,9 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from profilers.children.serving import Refusal  # noqa: E402
 from profilers.kernelbench import guards, timed_runs  # noqa: E402
 from profilers.kernelbench.clocks import HostClock  # noqa: E402
-from profilers.serving import Refusal  # noqa: E402
 from tests.support.worker_judge import PLAIN, Judge, cheats, forward  # noqa: E402
 
 
@@ -173,7 +173,7 @@ PATCHES = [
     ("torch.testing", "assert_close", "patched_harness"),
     ("torch.Tensor", "data_ptr", "patched_harness"),
     ("json", "dumps", "patched_harness"),
-    ("profilers.protocol", "write_frame", "patched_harness"),
+    ("profilers.children.protocol", "write_frame", "patched_harness"),
     ("profilers.kernelbench.timed_runs", "same_bytes", "patched_harness"),
     ("profilers.kernelbench.timed_runs.TimedRuns", "changed", "patched_harness"),
 ]

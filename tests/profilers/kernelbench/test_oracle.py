@@ -10,10 +10,10 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from profilers.children.processes import Child  # noqa: E402
+from profilers.children.serving import Refusal  # noqa: E402
 from profilers.kernelbench.exchange import Slab, Writer  # noqa: E402
 from profilers.kernelbench.values import TensorSpec, decode, encode  # noqa: E402
-from profilers.processes import Child  # noqa: E402
-from profilers.serving import Refusal  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
     LINEAR,
     LINEAR_INPUTS,

@@ -11,11 +11,11 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+from profilers.children.serving import Refusal  # noqa: E402
 from profilers.kernelbench.exchange import Writer  # noqa: E402
 from profilers.kernelbench.importing import build  # noqa: E402
 from profilers.kernelbench.values import encode  # noqa: E402
 from profilers.kernelbench.worker import Worker  # noqa: E402
-from profilers.serving import Refusal  # noqa: E402
 from tests.support.worker_judge import LATE, PLAIN, WEIGHTS_AT, Judge, forward  # noqa: E402
 
 HONEST = """

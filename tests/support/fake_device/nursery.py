@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from profilers.nursery import ForkContext, tend
-from profilers.serving import Handler, Refusal
+from profilers.children.nursery import ForkContext, tend
+from profilers.children.serving import Handler, Refusal
 from tests.support.fake_device import device
 from tests.support.fake_device.memory import Slab, coded, specs_of
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from profilers.descriptors import Descriptors
-from profilers.serving import serve
+from profilers.children.descriptors import Descriptors
+from profilers.children.serving import serve
 from tests.support.fake_device.memory import Slab, coded, specs_of
 
 

@@ -23,7 +23,7 @@ from mcts.domain import (
 )
 from mcts.errors import InputError, NotRecorded
 from mcts.seeding import seed_from
-from profilers.statistics import median_interval, speedup_unpaired
+from profilers.measuring.statistics import median_interval, speedup_unpaired
 
 Key = tuple[tuple[str, str], ...]
 

@@ -9,8 +9,8 @@ from experiments.taskfiles import find_task
 from mcts.domain import Candidate, Guidance
 from mcts.ports import ProposalRequest, Proposer
 from mcts.trial import Move
-from profilers.replay import ReplayEvaluator
-from profilers.t4 import load_recording
+from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.t4 import load_recording
 from tests.contracts.proposer_contract import ProposerContract
 
 SOURCE = find_task("row_softmax")

@@ -1,0 +1,1 @@
+"""Processes that may be lost: forked, jailed, asked with deadlines, ended for sure."""

@@ -1,0 +1,144 @@
+"""A disposable compiler: NVRTC in a process of its own, because its calls cannot be interrupted.
+
+Run as ``python -m profilers.compiling.compile_worker``. NVRTC needs no GPU to make a cubin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+from profilers.children.serving import Refusal, serve
+
+LOG_CAP = 8192
+SOURCE_FOLDER = "/rooftree/"
+"""Where the line information says that sources lie. Of a relative name NVRTC would note the working
+directory, a new one each time, and equal sources would make different cubins."""
+
+CUBIN_CAP_BYTES = 64 * 2**20
+"""A kernel takes kilobytes; one that takes more than this is a table, or a bomb."""
+
+_MEMORY_CAP_BYTES = 16 * 2**30
+
+
+def main() -> None:
+    # A source that makes the compiler swell must not take the machine's memory with it.
+    with contextlib.suppress(ValueError, OSError):
+        cap = _memory_cap()
+        resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))
+    serve({"hello": _hello, "compile": _compile})
+
+
+def _memory_cap() -> int:
+    """Bytes of memory that a compiler may take: half of the machine's at most."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_MEMORY_CAP_BYTES, whole // 2)
+
+
+def _hello(_request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        from cuda.bindings import nvrtc
+
+        code, major, minor = nvrtc.nvrtcVersion()
+    except ImportError:
+        raise Refusal(
+            "missing", "the CUDA compiler is not installed: pip install 'rooftree[cuda]'"
+        ) from None
+    except RuntimeError as error:  # the binding is there, the library is not
+        raise Refusal("missing", f"the CUDA compiler cannot be loaded: {error}") from None
+    _check(code, "nvrtcVersion")
+    includes = [str(path) for path in _includes(major * 1000 + minor * 10)]
+    return {"version": f"{major}.{minor}", "includes": includes}
+
+
+def _compile(request: dict[str, Any]) -> dict[str, Any]:
+    """Compile `source` with `options` to the file `output`; the log either way."""
+    from cuda.bindings import nvrtc
+
+    begin = time.perf_counter()
+    options = [option.encode() for option in request["options"]]
+    code, program = nvrtc.nvrtcCreateProgram(
+        request["source"].encode(), (SOURCE_FOLDER + request["name"]).encode(), 0, [], []
+    )
+    _check(code, "nvrtcCreateProgram")
+    (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    compiled = code == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+    cap = request.get("cubin_cap_bytes", CUBIN_CAP_BYTES)
+    if compiled:
+        code, size = nvrtc.nvrtcGetCUBINSize(program)
+        _check(code, "nvrtcGetCUBINSize")
+        if size > cap:
+            nvrtc.nvrtcDestroyProgram(program)
+            return _too_large(size, cap, time.perf_counter() - begin)
+        cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        _write(Path(request["output"]), cubin)
+    nvrtc.nvrtcDestroyProgram(program)
+    said = log.rstrip(b"\x00").decode(errors="replace").strip()
+    text = cap_log(said.replace(SOURCE_FOLDER + request["name"], request["name"]))
+    return {
+        "compiled": compiled,
+        "log": text or ("" if compiled else code.name),
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def _too_large(size: int, cap: int, seconds: float) -> dict[str, Any]:
+    text = (
+        f"error: the machine code takes {size / 2**20:.1f} MiB, more than {cap / 2**20:.1f} MiB; "
+        "shorten tables, templates or unrolled loops"
+    )
+    return {"compiled": False, "log": text, "seconds": seconds}
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise Refusal("disk", f"cannot write machine code to {path.parent}: {error}") from None
+
+
+def cap_log(log: str) -> str:
+    """The log, its middle left out where it is over the cap."""
+    if len(log) <= LOG_CAP:
+        return log
+    half = LOG_CAP // 2
+    return f"{log[:half]}\n[... {len(log) - 2 * half} characters left out ...]\n{log[-half:]}"
+
+
+def _fetch(size_of: Any, read: Any, program: Any) -> bytes:
+    code, size = size_of(program)
+    _check(code, size_of.__name__)
+    content = bytes(size)  # filled in place; zeros, because tiny bytes objects are shared
+    (code,) = read(program, content)
+    _check(code, read.__name__)
+    return content
+
+
+def _check(code: Any, where: str) -> None:
+    if code.value:
+        raise Refusal("internal", f"{where} failed: {code.name}", sticky=True)
+
+
+def _includes(version: int) -> list[Path]:
+    """Header folders of the toolkit, where its release is the compiler's own."""
+    try:
+        from cuda import pathfinder
+
+        found = pathfinder.find_nvidia_header_directory("cudart")
+    except (ImportError, AttributeError, RuntimeError):
+        return []
+    header = Path(found or "") / "cuda.h"
+    if not found or not header.is_file():
+        return []
+    if f"#define CUDA_VERSION {version}" not in header.read_text(errors="replace"):
+        return []
+    return [path for path in (Path(found), Path(found) / "cccl") if path.is_dir()]
+
+
+if __name__ == "__main__":
+    main()

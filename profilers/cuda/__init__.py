@@ -1,0 +1,1 @@
+"""The evaluator of dialect `cuda`: device code and a launch plan, judged on a GPU."""

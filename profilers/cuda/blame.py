@@ -1,0 +1,70 @@
+"""Whose fault it is: the candidate's, the world's, or one that a second try must tell.
+
+A candidate is code on a device, so that it can fault, hang and take memory. A worker that dies, and
+errors that a failing board shows as well, may be the world's doing: the machine's last memory was
+given to somebody else, or the driver was lost.
+"""
+
+from __future__ import annotations
+
+import re
+
+from profilers.children.processes import ChildGone
+from profilers.cuda.bench import Rejected
+
+_WORLD = frozenset(
+    {
+        "CUDA_ERROR_DEINITIALIZED",
+        "CUDA_ERROR_NOT_INITIALIZED",
+        "CUDA_ERROR_NO_DEVICE",
+        "CUDA_ERROR_INVALID_DEVICE",
+        "CUDA_ERROR_DEVICE_UNAVAILABLE",
+        "CUDA_ERROR_DEVICE_NOT_LICENSED",
+        "CUDA_ERROR_ECC_UNCORRECTABLE",
+        "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+        "CUDA_ERROR_OPERATING_SYSTEM",
+        "CUDA_ERROR_EXTERNAL_DEVICE",
+        "CUDA_ERROR_CONTAINED",
+        "CUDA_ERROR_UNKNOWN",
+    }
+)
+_NAME = re.compile(r"CUDA_ERROR_\w+")
+_HINTS = {
+    "CUDA_ERROR_ILLEGAL_ADDRESS": "check its indices against the shape",
+    "CUDA_ERROR_MISALIGNED_ADDRESS": "a vector access needs an address that is a multiple of it",
+    "CUDA_ERROR_OUT_OF_MEMORY": "its global arrays or its local memory are larger than the device",
+    "CUDA_ERROR_LAUNCH_FAILED": "check its indices, those into shared memory too",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "check inline assembly, and what descriptors point to",
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "an endless loop, or far too slow",
+    "CUDA_ERROR_ASSERT": "an assertion in its own code failed",
+}
+
+
+def error_name(rejected: Rejected) -> str:
+    """The driver's name of the error, empty where it was none."""
+    found = _NAME.search(str(rejected)) if rejected.kind == "cuda" else None
+    return found.group() if found else ""
+
+
+def may_be_the_worlds(failure: ChildGone | Rejected) -> bool:
+    """Whether something other than the candidate can bring this about.
+
+    A missed deadline is the candidate's, once the GPU is known to work.
+    """
+    if isinstance(failure, ChildGone):
+        return not failure.hung
+    name = error_name(failure)
+    return name in _WORLD or name.startswith("CUDA_ERROR_SYSTEM_")
+
+
+def needs_a_probe(failure: ChildGone | Rejected) -> bool:
+    """Whether the GPU is to be looked at before anybody is blamed."""
+    if isinstance(failure, ChildGone) or may_be_the_worlds(failure):
+        return True
+    return error_name(failure) == "CUDA_ERROR_LAUNCH_FAILED"  # also what a lost board leaves behind
+
+
+def fault_text(rejected: Rejected, doing: str) -> str:
+    """What a kernel's fault is called, for whoever must mend it."""
+    hint = _HINTS.get(error_name(rejected))
+    return f"the kernel faulted {doing}: {rejected}" + (f"; {hint}" if hint else "")

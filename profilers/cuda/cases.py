@@ -1,0 +1,331 @@
+"""Test cases: inputs drawn by the judge, and what the reference makes of them.
+
+A worker gets files, never the reference: it learns what is expected, not how it is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcts.domain import Buffer, KernelTask, Workload
+from mcts.errors import InputError, WorldError
+from profilers.children.scratch import ScratchFolder
+
+Array = NDArray[Any]
+_STORED = {
+    "float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.uint16,
+    "int64": np.int64, "int32": np.int32, "int8": np.int8, "uint8": np.uint8,
+}  # fmt: skip
+_EXPECTED_F64_LIMIT = 4 * 2**30
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.4e38, "float64": 1.79e308}
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """A distribution that is not the task's own: its values scaled, or the other kind of fill."""
+
+    label: str
+    scale: float = 1.0
+    swapped: bool = False
+
+    def applied(self, buffer: Buffer) -> Buffer:
+        if not self.swapped:
+            return buffer
+        fill: Literal["normal", "uniform"] = "uniform" if buffer.fill == "normal" else "normal"
+        return buffer.model_copy(update={"fill": fill})
+
+
+AS_GIVEN = Variation("")
+VARIATIONS = (
+    Variation("inputs scaled by 0.25", scale=0.25),
+    Variation("inputs scaled by 4", scale=4.0),
+    Variation("normal for uniform inputs and the reverse", swapped=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFiles:
+    """One case on disk: raw little-endian arrays, inputs in their dtype, expected values wider.
+
+    `to_json` is what a worker reads: per input its file, per output the file of expected values,
+    their dtype, the output's own dtype and its number of elements. `label` tells what is unlike
+    the task's own inputs.
+    """
+
+    inputs: dict[str, str]
+    outputs: dict[str, dict[str, Any]]
+    label: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to be uploaded."""
+        return sum(Path(path).stat().st_size for path in self.files)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*self.inputs.values(), *(item["file"] for item in self.outputs.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"inputs": self.inputs, "outputs": self.outputs}
+
+
+class Reference:
+    """The task's reference: ``reference(**inputs)`` over float64 arrays."""
+
+    def __init__(self, task: KernelTask) -> None:
+        """Execute the reference's source; InputError where it is no usable Python."""
+        self._task = task
+        namespace: dict[str, Any] = {"__name__": f"reference of {task.name}"}
+        try:
+            exec(compile(task.reference or "", "reference.py", "exec"), namespace)
+        except Exception as error:
+            raise InputError(
+                f"the reference of {task.name} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        self._function = namespace.get("reference")
+        if not callable(self._function):
+            raise InputError(f"the reference of {task.name} defines no function `reference`")
+
+    def __call__(self, inputs: Mapping[str, Array], workload: Workload) -> dict[str, Array]:
+        """Expected outputs by name, as float64; InputError where names or shapes are not right."""
+        try:
+            result = self._function(**inputs)  # type: ignore[misc]
+        except Exception as error:
+            raise InputError(
+                f"the reference of {self._task.name} failed on workload {workload.name!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        outputs = self._task.outputs
+        if not isinstance(result, Mapping):
+            result = {outputs[0].name: result} if len(outputs) == 1 else {}
+        missing = [buffer.name for buffer in outputs if buffer.name not in result]
+        if missing:
+            raise InputError(
+                f"the reference of {self._task.name} returned no {missing[0]!r}; with several "
+                "outputs return a dict of arrays"
+            )
+        return {buffer.name: self._checked(buffer, result, workload) for buffer in outputs}
+
+    def _checked(self, buffer: Buffer, result: Mapping[str, Any], workload: Workload) -> Array:
+        try:
+            array = np.asarray(result[buffer.name], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the reference of {self._task.name} returned a {buffer.name!r} that is no array "
+                f"of numbers on workload {workload.name!r}: {error}"
+            ) from None
+        extents = buffer.extents(workload.shape)
+        if array.shape != extents:
+            raise InputError(
+                f"the reference of {self._task.name} returned {buffer.name!r} with shape "
+                f"{array.shape} on workload {workload.name!r}; the task says {extents}"
+            )
+        return array
+
+
+def draw(
+    buffer: Buffer,
+    shape: Mapping[str, int],
+    generator: np.random.Generator,
+    *,
+    scale: float = 1.0,
+) -> Array:
+    """Random content for an input, in its stored form (bfloat16 as its 16 bits).
+
+    Floats follow `fill`, times `scale`; integers are uniform on [-8, 8), unsigned ones on [0, 16).
+    """
+    extents = buffer.extents(shape)
+    if buffer.dtype in ("int64", "int32", "int8", "uint8"):
+        low = 0 if buffer.dtype == "uint8" else -8
+        return generator.integers(low, low + 16, size=extents, dtype=_STORED[buffer.dtype])
+    kind: Any = np.float64 if buffer.dtype == "float64" else np.float32
+    if buffer.fill == "normal":
+        values = generator.standard_normal(extents, dtype=kind)
+    else:
+        values = generator.random(extents, dtype=kind)
+        values *= 2
+        values -= 1
+    if scale != 1.0:
+        values *= scale
+    if buffer.dtype == "bfloat16":
+        return to_bfloat16(values)
+    return values.astype(_STORED[buffer.dtype], copy=False)
+
+
+def to_bfloat16(values: Array) -> Array:
+    """Bits of finite float32 values rounded to the nearest bfloat16, ties to even."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = bits + 0x7FFF + ((bits >> 16) & 1)
+    return (rounded >> 16).astype(np.uint16)
+
+
+def widen(stored: Array, dtype: str) -> Array:
+    """The stored form of an array as float64."""
+    if dtype == "bfloat16":
+        return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return stored.astype(np.float64)
+
+
+class CaseStore:
+    """A private folder of cases, in memory where there is room; removed by `close`."""
+
+    def __init__(self, task: KernelTask, reference: Reference) -> None:
+        """WorldError where there is no place for a folder."""
+        self._task = task
+        self._reference = reference
+        folder = _roomy_folder(task)
+        try:
+            self._scratch = ScratchFolder(folder)
+        except OSError as error:
+            where = folder or tempfile.gettempdir()
+            raise WorldError(f"cannot make a folder for test cases in {where}: {error}") from error
+        self.folder = self._scratch.path
+        self._made = 0
+
+    def make(
+        self,
+        workload: Workload,
+        *,
+        count: int = 1,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> list[CaseFiles]:
+        """Draw `count` fresh cases from the system's entropy, several at once where memory allows.
+
+        Raises InputError for a faulty reference, WorldError for a full disk.
+        """
+        size = sum(buffer.bytes(workload.shape) for buffer in self._task.buffers)
+        if on_progress is not None:
+            on_progress(
+                f"computing the reference on {count} random cases of {workload.name} "
+                f"({size / 2**20:.0f} MiB each)"
+            )
+        names = [f"{workload.name}-{self._made + i}" for i in range(count)]
+        self._made += count
+        width = 6 * size  # float64 copies, and the reference's own temporaries
+        threads = max(1, min(count, _available_bytes() // width))
+        if threads == 1:
+            return [self._make(workload, name) for name in names]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda name: self._make(workload, name), names))
+
+    def make_variations(self, workload: Workload) -> list[CaseFiles]:
+        """A case of each of `VARIATIONS` on which the reference stays within the outputs' range.
+
+        There are none where no input is of a float type: integers are drawn from one range only.
+        """
+        if not any(buffer.dtype in _LARGEST for buffer in self._task.inputs):
+            return []
+        made = []
+        for variation in VARIATIONS:
+            name = f"{workload.name}-{self._made}"
+            self._made += 1
+            with contextlib.suppress(InputError, _Unusable), np.errstate(all="ignore"):
+                made.append(self._make(workload, name, variation))
+        return made
+
+    def discard(self, cases: Sequence[CaseFiles]) -> None:
+        """Remove the files of cases that are no longer needed."""
+        for case in cases:
+            for path in case.files:
+                Path(path).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def _make(self, workload: Workload, name: str, variation: Variation = AS_GIVEN) -> CaseFiles:
+        generator = np.random.Generator(np.random.Philox(secrets.randbits(128)))
+        inputs: dict[str, str] = {}
+        wide: dict[str, Array] = {}
+        token = secrets.token_hex(4)
+        for buffer in self._task.inputs:
+            stored = draw(
+                variation.applied(buffer), workload.shape, generator, scale=variation.scale
+            )
+            inputs[buffer.name] = self._write(f"{name}-{token}-{buffer.name}.bin", stored)
+            wide[buffer.name] = widen(stored, buffer.dtype)
+            del stored
+        try:
+            expected = self._reference(wide, workload)
+        except InputError:
+            self.discard([CaseFiles(inputs=inputs, outputs={})])
+            raise
+        del wide
+        if variation is not AS_GIVEN and not _in_range(self._task, expected):
+            self.discard([CaseFiles(inputs=inputs, outputs={})])
+            raise _Unusable
+        kind = expected_dtype(sum(array.size for array in expected.values()))
+        outputs = {}
+        for buffer in self._task.outputs:
+            array = np.ascontiguousarray(expected[buffer.name], dtype=_STORED[kind])
+            outputs[buffer.name] = {
+                "file": self._write(f"{name}-{token}-{buffer.name}.bin", array),
+                "expected_dtype": kind,
+                "dtype": buffer.dtype,
+                "elements": int(array.size),
+            }
+        return CaseFiles(inputs=inputs, outputs=outputs, label=variation.label)
+
+    def _write(self, name: str, array: Array) -> str:
+        path = self.folder / name
+        try:
+            array.tofile(path)
+        except OSError as error:
+            raise WorldError(f"cannot write a test case to {self.folder}: {error}") from error
+        return str(path)
+
+
+def expected_dtype(elements: int) -> str:
+    """What so many expected values of a case are held in."""
+    return "float64" if 8 * elements <= _EXPECTED_F64_LIMIT else "float32"
+
+
+class _Unusable(Exception):
+    """The reference leaves the range of its outputs on such inputs."""
+
+
+def _in_range(task: KernelTask, expected: Mapping[str, Array]) -> bool:
+    """Whether all that is expected is finite, in the type that holds it."""
+    for buffer in task.outputs:
+        most = float(np.max(np.abs(expected[buffer.name])))
+        if not most <= _LARGEST.get(buffer.dtype, np.inf) or np.isinf(most):
+            return False
+    return True
+
+
+def _roomy_folder(task: KernelTask) -> Path | None:
+    """Shared memory where it has room for the timed cases several times over, else the default."""
+    need = (
+        12
+        * 3
+        * sum(
+            buffer.bytes(workload.shape)
+            for workload in task.timed_workloads
+            for buffer in task.buffers
+        )
+    )
+    memory = Path("/dev/shm")
+    try:
+        if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > need:
+            return memory
+    except OSError:
+        pass
+    return None
+
+
+def _available_bytes() -> int:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 4 * 2**30

@@ -1,0 +1,335 @@
+"""The GPU phase: load, verify, time; any failure becomes the candidate's evaluation."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mcts.domain import Build, Evaluation, KernelTask, Refusal, Timing, Verification, Workload
+from mcts.errors import WorldError
+from mcts.ports import StageObserver
+from profilers.children.processes import ChildGone
+from profilers.compiling.building import Built, Failed
+from profilers.cuda import verdict
+from profilers.cuda.bench import Bench, Rejected
+from profilers.cuda.blame import fault_text, may_be_the_worlds, needs_a_probe
+from profilers.cuda.cases import CaseFiles
+from profilers.cuda.precision import Excess, timed_excess, worst_excess
+from profilers.cuda.settings import GpuSettings
+from profilers.measuring import shapes
+from profilers.measuring.clocks import Batch, Clocks, batch_sizes
+
+FreshCase = tuple[Workload, CaseFiles]
+_Timed = list[tuple[Workload, Mapping[str, Any]]]  # a worker's blocks by workload
+_CALLS_A_ROUND = 2
+_RESIDENTS = 8  # for each timed workload more cases than stay on a device
+_BATCH_CALLS = 8  # of a slow kernel: 1, 2 and 3 calls, after one that is not counted
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is known of a candidate so far, and what is being done to it."""
+
+    build: Build
+    doing: str = "loading the module"
+    checked: list[tuple[Workload, dict[str, Any]]] = field(default_factory=list)
+    verification: Verification | None = None
+
+
+class _Doubtful(Exception):
+    """A failure that a fresh worker may not see again."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(str(failed))
+        self.failed = failed
+
+
+class Judge:
+    """Judges built candidates on a bench. Not thread-safe: one candidate at a time.
+
+    `floors_us` has the least time that can be believed by workload; without one any can.
+    `on_stage` hears what is done to a candidate.
+    """
+
+    def __init__(
+        self,
+        task: KernelTask,
+        bench: Bench,
+        settings: GpuSettings,
+        *,
+        floors_us: Mapping[str, float],
+        on_stage: StageObserver = lambda _candidate_id, _stage: None,
+    ) -> None:
+        self._task = task
+        self._on_stage = on_stage
+        self._timed = task.timed_workloads
+        self._bench = bench
+        self._settings = settings
+        self._floors_us = floors_us
+        self._slowest_us = 0.0
+        self._workloads = {workload.name: workload for workload in task.workloads}
+        self._order = random.Random()
+
+    def judge(
+        self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings | None = None
+    ) -> Evaluation:
+        """The verdict on `built`; a suspect timing is taken again in a fresh worker.
+
+        So is what may have been the world's fault. `settings` are other ones for this candidate.
+        Raises Failed for what is the candidate's fault, WorldError for what is not.
+        """
+        settings = settings or self._settings
+        try:
+            evaluation = self._attempt(built, fresh, settings)
+        except _Doubtful:
+            return self._again(built, fresh, settings)
+        if evaluation.status == "suspect":
+            self._bench.replace()
+            return self._again(built, fresh, settings)
+        return evaluation
+
+    def _again(self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings) -> Evaluation:
+        try:
+            return self._attempt(built, fresh, settings)
+        except _Doubtful as doubtful:
+            raise doubtful.failed from None
+
+    def _attempt(
+        self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
+    ) -> Evaluation:
+        self._on_stage(built.candidate.id, "verifying")
+        self._bench.ready()
+        findings = Findings(build=built.build())
+        try:
+            resources = load(self._bench, "candidate", built, settings)
+            findings.build = built.build(resources)
+            self._verify_fresh(fresh, findings, settings)
+            self._verify_residents(findings, settings)
+            self._check_precision(findings)
+            self._on_stage(built.candidate.id, "timing")
+            measured = self._measure(findings, settings)
+        except (ChildGone, Rejected) as failure:
+            raise self._blamed(failure, findings) from None
+        timing = shapes.timing_of(self._task, built.candidate.id, measured)
+        reason = shapes.why_suspect(measured, timing, self._floors_us)
+        return self._evaluation(built, findings, timing, reason)
+
+    def _verify_fresh(
+        self, fresh: Sequence[FreshCase], findings: Findings, settings: GpuSettings
+    ) -> None:
+        """The workloads that are not timed, on inputs that nobody has seen."""
+        for workload, case in fresh:
+            findings.doing = f"running workload {workload.name} {workload.shape}"
+            reply = self._bench.ask(
+                {
+                    "op": "verify_fresh",
+                    "role": "candidate",
+                    "workload": workload.name,
+                    "case": case.to_json(),
+                },
+                timeout_s=settings.verify_deadline_s + settings.upload_s(case.size_bytes),
+            )
+            findings.checked.append((workload, reply))
+            self._conclude(findings, reply["damaged"])
+
+    def _verify_residents(self, findings: Findings, settings: GpuSettings) -> None:
+        """The cases that stay on the device: of the timed workloads, and of other distributions."""
+        names = ", ".join(f"{workload.name} {workload.shape}" for workload in self._timed)
+        findings.doing = f"running workload {names}"
+        reply = self._bench.ask(
+            {"op": "verify", "role": "candidate"},
+            # A fresh worker runs the baseline as well, which was judged first.
+            timeout_s=settings.verify_deadline_s
+            + _RESIDENTS * len(self._timed) * self._slowest_us / 1e6,
+        )
+        findings.checked += [
+            (self._workloads[answer["workload"]], answer) for answer in reply["cases"]
+        ]
+        self._conclude(findings, reply["damaged"])
+
+    def _check_precision(self, findings: Findings) -> None:
+        """Failed where the error is that of a lower precision than the task's own."""
+        excess = worst_excess(
+            ((workload.name, run) for workload, run in findings.checked if not run.get("label")),
+            tf32=self._task.policy.precision == "tf32",
+        )
+        findings.verification = verdict.verification(self._task, findings.checked, excess=excess)
+        _refuse_excess(excess, findings)
+
+    def _check_timed_precision(self, findings: Findings, timed: _Timed) -> None:
+        """The same of timed outputs: exact while it is verified is not exact."""
+        tf32 = self._task.policy.precision == "tf32"
+        for workload, answer in timed:
+            runs = [
+                run
+                for checked, run in findings.checked
+                if checked.name == workload.name and not run.get("label")
+            ]
+            excess = timed_excess(workload.name, answer["outputs"], runs, tf32=tf32)
+            _refuse_excess(excess, findings)
+
+    def _measure(self, findings: Findings, settings: GpuSettings) -> list[shapes.Measured]:
+        """Times of all timed workloads, and on each the clocks against each other."""
+        return [
+            shapes.Measured(
+                workload, answer, self._compare_clocks(workload, answer, findings, settings)
+            )
+            for workload, answer in self._time(findings, settings)
+        ]
+
+    def _time(self, findings: Findings, settings: GpuSettings) -> _Timed:
+        findings.doing = "being timed"
+        # The baseline is timed along; it was judged first, so that its time is known here.
+        self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
+        answer = self._bench.ask(
+            {"op": "time", "plan": asdict(settings.timing_plan())},
+            timeout_s=settings.time_deadline_s + len(self._timed) * self._calls_s(settings),
+        )
+        timed = [(workload, answer["shapes"][workload.name]) for workload in self._timed]
+        self._conclude_timing(findings, timed, answer["damaged"])
+        self._check_timed_precision(findings, timed)
+        return timed
+
+    def _calls_s(self, settings: GpuSettings) -> float:
+        """Seconds that a workload's timed calls take, all as slow as the slowest that was seen."""
+        rounds = settings.min_blocks * (1 + settings.rounds)
+        return (_CALLS_A_ROUND * rounds + _BATCH_CALLS) * self._slowest_us / 1e6
+
+    def _compare_clocks(
+        self,
+        workload: Workload,
+        answer: Mapping[str, Any],
+        findings: Findings,
+        settings: GpuSettings,
+    ) -> Clocks:
+        """Batches of several sizes on three clocks, until they agree or have been given up.
+
+        A busy host makes clocks disagree by chance; what a candidate does, it does every time.
+        """
+        findings.doing = "being timed in batches"
+        call_us = min(us for block in answer["blocks"] for us in block["candidate_us"])
+        deadline_s = settings.time_deadline_s + self._calls_s(settings)
+        self._batch(workload, 1, deadline_s)  # prepares them
+        clocks = Clocks()
+        for _ in range(max(1, settings.clock_tries)):
+            clocks = Clocks()
+            for calls in batch_sizes(call_us, settings.batch_us, self._order):
+                clocks.batches.append(self._batch(workload, calls, deadline_s))
+            if clocks.disagreement() is None:
+                break
+        guarded = self._bench.ask({"op": "guard"}, timeout_s=settings.verify_deadline_s)
+        self._conclude_timing(findings, [], guarded["damaged"])
+        return clocks
+
+    def _batch(self, workload: Workload, calls: int, deadline_s: float) -> Batch:
+        begin = time.perf_counter()
+        reply = self._bench.ask(
+            {"op": "batch", "role": "candidate", "workload": workload.name, "calls": calls},
+            timeout_s=deadline_s,
+        )
+        outside_us = (time.perf_counter() - begin) * 1e6
+        return Batch(calls, float(reply["event_us"]), float(reply["host_us"]), outside_us)
+
+    def _conclude(self, findings: Findings, damaged: Sequence[str]) -> None:
+        """Bring the verification up to date; Failed where anything is wrong."""
+        if damaged:
+            self._bench.replace()
+        found = verdict.verification(self._task, findings.checked, damaged)
+        findings.verification = found
+        if not found.passed:
+            raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
+
+    def _conclude_timing(self, findings: Findings, timed: _Timed, damaged: Sequence[str]) -> None:
+        """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
+        if damaged:
+            self._bench.replace()
+        assert findings.verification is not None
+        found = verdict.mistimed(self._task, findings.verification, timed, damaged)
+        if found is not None:
+            findings.verification = found
+            raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
+
+    def _blamed(self, failure: ChildGone | Rejected, findings: Findings) -> Exception:
+        """What to raise: the candidate's failure, for sure or in doubt; WorldError for neither.
+
+        A fresh process looks at the GPU before a candidate is blamed for what a lost driver, a
+        failing board or the end of the machine's memory would do as well.
+        """
+        if isinstance(failure, Rejected) and failure.kind == "internal":
+            return WorldError(f"the GPU worker failed: {failure}")
+        if needs_a_probe(failure) and (wrong := self._bench.probe()) is not None:
+            return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")
+        failed = (
+            _lost(failure, findings)
+            if isinstance(failure, ChildGone)
+            else _rejected(failure, findings)
+        )
+        return _Doubtful(failed) if may_be_the_worlds(failure) else failed
+
+    def _evaluation(
+        self, built: Built, findings: Findings, timing: Timing, reason: str | None
+    ) -> Evaluation:
+        return Evaluation(
+            candidate_id=built.candidate.id,
+            status="measured" if reason is None else "suspect",
+            message=reason or "",
+            build=findings.build,
+            verification=findings.verification,
+            timing=timing,
+        )
+
+
+def _refuse_excess(excess: Excess | None, findings: Findings) -> None:
+    if excess is not None and excess.share > 1:
+        raise Failed(
+            "refused",
+            f"computed in a lower precision than the task's: {excess}",
+            build=findings.build,
+            verification=findings.verification,
+            refusal=Refusal(cheat="precision_downgrade", evidence=str(excess)),
+        )
+
+
+def load(bench: Bench, role: str, built: Built, settings: GpuSettings) -> dict[str, dict[str, int]]:
+    """Load a program into the bench's worker as `role`; its resources per kernel."""
+    reply = bench.ask(
+        {
+            "op": "load",
+            "role": role,
+            "cubin": str(built.compiled.cubin),
+            "kernels": list(built.kernels),
+            "calls": {name: call.to_json() for name, call in built.calls.items()},
+        },
+        timeout_s=settings.load_deadline_s,
+    )
+    resources: dict[str, dict[str, int]] = reply["resources"]
+    return resources
+
+
+def _lost(gone: ChildGone, findings: Findings) -> Failed:
+    if gone.hung:
+        text = (
+            f"did not finish {findings.doing}: {gone}; an endless loop, a deadlock at a barrier, "
+            "or far too slow"
+        )
+    else:
+        text = f"the worker process died twice while {findings.doing}: {gone}. {gone.output[-500:]}"
+    return Failed(
+        "timed_out" if gone.hung else "runtime_error",
+        text.strip(),
+        build=findings.build,
+        verification=findings.verification,
+    )
+
+
+def _rejected(rejected: Rejected, findings: Findings) -> Failed:
+    if rejected.kind == "missing_kernel":
+        return Failed("compile_failed", str(rejected), build=findings.build)
+    text = str(rejected)
+    if rejected.kind == "cuda":
+        text = fault_text(rejected, findings.doing)
+    verification = findings.verification
+    return Failed("runtime_error", text, build=findings.build, verification=verification)

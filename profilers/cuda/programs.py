@@ -1,0 +1,177 @@
+"""Loaded programs and prepared calls: a candidate's kernels with everything filled in.
+
+What the driver would punish with garbage or a vague error (a wrong number of arguments, too much
+shared memory) is refused here in words that help to mend the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from profilers.children.serving import Refusal
+from profilers.compiling.calls import Argument, Call, Step
+from profilers.hardware import driver
+
+_SCALARS: dict[str, Any] = {
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of device memory."""
+
+    pointer: int
+    size: int
+
+
+class Program:
+    """A loaded cubin with the functions that a call launches."""
+
+    def __init__(self, cubin: bytes, kernels: tuple[str, ...]) -> None:
+        self._module = driver.Module(cubin)
+        self.functions: dict[str, driver.Function] = {}
+        for name in kernels:
+            function = self._module.function(name)
+            if function is None:
+                self._module.unload()
+                raise Refusal("missing_kernel", f"the module has no kernel {name!r}")
+            self.functions[name] = function
+
+    @property
+    def resources(self) -> dict[str, dict[str, int]]:
+        """Registers per thread, static shared and local bytes, by kernel."""
+        return {
+            what: {name: getattr(function, what) for name, function in self.functions.items()}
+            for what in ("registers", "shared_bytes", "local_bytes")
+        }
+
+    def unload(self) -> None:
+        self._module.unload()
+
+
+class Loaded:
+    """What a role runs: its cubin, loaded as often as is asked, and its call on every workload."""
+
+    def __init__(self, cubin: bytes, kernels: tuple[str, ...], calls: Mapping[str, Call]) -> None:
+        self._cubin, self._kernels = cubin, kernels
+        self.calls = dict(calls)
+        self.program = Program(cubin, kernels)
+
+    def same_as(self, other: Loaded) -> bool:
+        """Whether both run the same machine code in the same way."""
+        return self._cubin == other._cubin and self.calls == other.calls
+
+    def reload(self) -> Program:
+        """The program from its cubin anew: no global of the device code outlives this."""
+        self.program.unload()
+        self.program = Program(self._cubin, self._kernels)
+        return self.program
+
+    def unload(self) -> None:
+        self.program.unload()
+
+
+class Prepared:
+    """A call with all addresses filled in: enqueue it as often as needed."""
+
+    def __init__(
+        self, context: driver.Context, program: Program, call: Call, regions: Mapping[str, Region]
+    ) -> None:
+        self._context = context
+        self._steps: list[driver.PreparedLaunch | Region] = []
+        for step in call.steps:
+            if step.memset is not None:
+                self._steps.append(regions[step.memset])
+            else:
+                self._steps.append(_prepare(context, program, step, regions))
+        self.steps = len(self._steps)
+
+    def enqueue(self) -> None:
+        """Enqueue all steps; Refusal where the driver refuses a launch outright."""
+        for index in range(self.steps):
+            self.enqueue_step(index)
+
+    def enqueue_step(self, index: int) -> None:
+        """Enqueue the step at `index` of the call; Refusal where the driver refuses it."""
+        step = self._steps[index]
+        if isinstance(step, Region):
+            self._context.fill_bytes(step.pointer, 0, step.size)
+            return
+        try:
+            step.enqueue(self._context.stream)
+        except driver.CudaError as error:
+            if error.sticky:
+                raise
+            raise Refusal("launch", _refused(step.function, error)) from None
+
+
+def _prepare(
+    context: driver.Context, program: Program, step: Step, regions: Mapping[str, Region]
+) -> driver.PreparedLaunch:
+    function = program.functions[step.kernel or ""]
+    _check_parameters(function, step.args)
+    if step.shared:
+        try:
+            function.allow_dynamic_shared(step.shared)
+        except driver.CudaError as error:
+            if error.sticky:
+                raise
+            most = context.device.attribute(driver.MAX_SHARED_OPTIN)
+            raise Refusal(
+                "launch",
+                f"kernel {function.name} asks for {step.shared} bytes of dynamic shared memory "
+                f"on top of {function.shared_bytes} static ones; a block can have {most} in all",
+            ) from None
+    values: list[object] = []
+    for kind, value in step.args:
+        if kind == "buffer":
+            values.append(ctypes.c_uint64(regions[value].pointer))
+        else:
+            values.append(_SCALARS[kind](value))
+    return driver.PreparedLaunch(
+        function, grid=step.grid, block=step.block, shared=step.shared, arguments=values
+    )
+
+
+def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> None:
+    """Refuse arguments that do not fit the kernel's signature: it would read garbage."""
+    sizes = function.parameter_sizes()
+    if sizes is None:
+        return
+    if len(sizes) != len(args):
+        raise Refusal(
+            "launch",
+            f"kernel {function.name} takes {len(sizes)} parameters, the plan gives {len(args)}",
+        )
+    for number, (size, (kind, value)) in enumerate(zip(sizes, args, strict=True), 1):
+        given = 8 if kind == "buffer" else ctypes.sizeof(_SCALARS[kind])
+        if size != given:
+            what = f"buffer {value!r} (a pointer)" if kind == "buffer" else f"{kind} {value}"
+            raise Refusal(
+                "launch",
+                f"parameter {number} of kernel {function.name} has {size} bytes, but the plan "
+                f"passes {what} of {given} bytes; give the argument its type as "
+                "{ value = ..., type = ... } or change the parameter",
+            )
+
+
+def _refused(function: driver.Function, error: driver.CudaError) -> str:
+    if error.code == driver.OUT_OF_MEMORY:
+        return (
+            f"the launch of kernel {function.name} found no device memory: it needs "
+            f"{function.local_bytes} bytes of local memory in every thread that the device can "
+            "hold; smaller arrays in the kernel, or an index known when compiling, help"
+        )
+    return (
+        f"the launch of kernel {function.name} was refused: {error}. It uses "
+        f"{function.registers} registers per thread and {function.shared_bytes} bytes of static "
+        "shared memory; a smaller block, __launch_bounds__ or less shared memory may help"
+    )

@@ -1,0 +1,1 @@
+"""Clocks, energy, and the statistics of what they say."""

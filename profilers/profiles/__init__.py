@@ -1,0 +1,1 @@
+"""Profiles of kernels, from the tools that collect them."""

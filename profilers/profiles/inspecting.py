@@ -1,0 +1,185 @@
+"""Profiles of single kernels that belong to no search: what `rooftree inspect` looks at.
+
+Nothing is verified here: the kernel is run as it is, on random inputs, in processes that are
+killed when they fault or hang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from mcts.domain import (
+    Hardware,
+    KernelProfile,
+    KernelSheet,
+    Profile,
+    Scalar,
+    Work,
+    kernel_macros,
+)
+from mcts.errors import InputError, WorldError
+from profilers import ncu
+from profilers.compiling.compiler import Compiled, CompileFailed, Compiler, architecture
+from profilers.compiling.lowering import lower_plan
+from profilers.hardware.device import find_gpu
+from profilers.hardware.locks import GpuLock
+from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
+from profilers.profiles.profiling import (
+    TIMELINE,
+    ProfilingRequest,
+    data_of,
+    profile_all,
+)
+from profilers.sass import read_sass
+
+DEFAULT_ARCH = "sm_90a"
+_LOCK_WAIT_S = 60.0
+_COMPILE_DEADLINE_S = 60.0
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A kernel to look at: source, what its sheet says, and values of its tunables."""
+
+    source: str
+    sheet: KernelSheet
+    tunables: Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What was seen of a kernel: its profile, its time per call in microseconds, its least work.
+
+    `recorded_on` is the ISO date of a recording, None where it was just measured.
+    """
+
+    profile: Profile
+    time_us: float | None = None
+    work: Work | None = None
+    recorded_on: str | None = None
+
+
+class Inspector:
+    """Profiles kernels on one GPU; a context manager that holds the GPU's lock.
+
+    Raises InputError where there is no GPU or no compiler, WorldError where the GPU is taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        device: int = 0,
+        cache_dir: Path | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        self._gpu = find_gpu(device)
+        self._cache_dir = cache_dir
+        self._say: Progress = on_progress or (lambda _text: None)
+        self._closers: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Self:
+        lock = GpuLock(self._gpu.uuid)
+        lock.acquire(wait_s=_LOCK_WAIT_S, on_wait=self._say)
+        self._closers.append(lock.release)
+        self._compiler = Compiler(
+            arch=architecture(self._gpu.compute_capability),
+            cache_dir=self._cache_dir,
+            deadline_s=_COMPILE_DEADLINE_S,
+        )
+        self._closers.append(self._compiler.close)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._closers:
+            self._closers.pop()()
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """The device with the ceilings measured on it."""
+        rates = measured_rates(
+            self._gpu, self._support.cubin, cache_dir=self._cache_dir, on_progress=self._say
+        )
+        return self._gpu.hardware.model_copy(update={"ceilings": rates.ceilings})
+
+    def profile(self, source: str, sheet: KernelSheet, tunables: Mapping[str, Scalar]) -> Inspected:
+        """Compile, run and profile one kernel. InputError for what is wrong with it."""
+        return self.profile_many([Exhibit(source, sheet, tunables)])[0]
+
+    def profile_many(self, exhibits: Sequence[Exhibit]) -> list[Inspected]:
+        """Profile several kernels under one start of each profiler, in order."""
+        requests = [self._request(exhibit) for exhibit in exhibits]
+        hardware = self.hardware
+        self._say("profiling")
+        profiled = profile_all(
+            requests,
+            hardware=hardware,
+            device=self._gpu.ordinal,
+            support=self._support.cubin,
+        )
+        return [
+            Inspected(profile=item.profile, time_us=item.time_us, work=request.work)
+            for request, item in zip(requests, profiled, strict=True)
+        ]
+
+    @cached_property
+    def _support(self) -> Compiled:
+        return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
+
+    def _request(self, exhibit: Exhibit) -> ProfilingRequest:
+        sheet, values = exhibit.sheet, dict(exhibit.tunables)
+        sheet.check()
+        sheet.space.check(values)
+        compiled = _compile(self._compiler, exhibit.source, values)
+        call = lower_plan(
+            sheet,
+            values,
+            shape=sheet.shape,
+            buffers=frozenset(item.name for item in sheet.buffer),
+            place="the plan",
+        )
+        return ProfilingRequest(
+            cubin=compiled.cubin,
+            call=call,
+            data=data_of(sheet.buffer, sheet.shape),
+            work=sheet.work(values),
+            timeline=True,
+        )
+
+
+def static_profile(
+    source: str,
+    tunables: Mapping[str, Scalar],
+    *,
+    arch: str = DEFAULT_ARCH,
+    cache_dir: Path | None = None,
+) -> Profile:
+    """What machine code alone tells, for machines without a GPU: SASS facts of every kernel.
+
+    Raises InputError where the source does not compile or there is no compiler here.
+    """
+    compiler = Compiler(arch=arch, cache_dir=cache_dir, processes=1, deadline_s=_COMPILE_DEADLINE_S)
+    try:
+        facts = read_sass(_compile(compiler, source, tunables).cubin)
+    finally:
+        compiler.close()
+    nothing_ran = f"nothing was run: compiled for {arch} and read as machine code only"
+    return Profile(
+        kernels=tuple(KernelProfile(name=name, sass=found) for name, found in facts.items()),
+        missing={ncu.TOOL: nothing_ran, TIMELINE: nothing_ran},
+    )
+
+
+def _compile(compiler: Compiler, source: str, values: Mapping[str, Any]) -> Compiled:
+    try:
+        return compiler.compile(source, kernel_macros(values))
+    except CompileFailed as failed:
+        lines = [line for line in failed.log.splitlines() if "error" in line]
+        raise InputError(f"{failed}: {lines[0].strip()}" if lines else str(failed)) from None
+    except WorldError as error:
+        raise InputError(f"the kernel cannot be compiled here: {error}") from None

@@ -1,0 +1,295 @@
+"""Profiles of compiled variants: counters from ncu, facts from SASS, a timeline, the roofline."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import (
+    Buffer,
+    Hardware,
+    KernelProfile,
+    Metric,
+    Profile,
+    SassFacts,
+    TimelineFacts,
+    Work,
+)
+from mcts.errors import WorldError
+from profilers import ncu
+from profilers.children.processes import child_environment
+from profilers.compiling.calls import Call
+from profilers.roofline import classify
+from profilers.sass import read_sass
+
+TIMELINE, SASS = "timeline", "sass"
+"""Keys in `Profile.missing` for a level of profiling that is not there as a whole."""
+MOST_LAUNCHES = 16
+"""Distinct launches of one call that are put under the counters; a launch costs tens of passes."""
+_START_S = 30.0
+_PER_LAUNCH_S = 10.0
+MOST_RESTARTS = 8
+"""Starts of the profiler for one batch: each but the first follows a kernel that ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A device buffer that the profiled call works on, and how it is filled."""
+
+    name: str
+    bytes: int
+    dtype: str
+    fill: str
+
+
+def data_of(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> tuple[Data, ...]:
+    """What `buffers` come to for one set of shape values."""
+    return tuple(Data(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilingRequest:
+    """A variant to profile.
+
+    `time_us` is its measured time per call; where it is None the timeline's is taken, else that
+    of the counters. `timeline` asks for a timeline as well; a call of one kernel has little to
+    show there.
+    """
+
+    cubin: Path
+    call: Call
+    data: tuple[Data, ...]
+    work: Work | None = None
+    time_us: float | None = None
+    timeline: bool = False
+
+    @property
+    def watched(self) -> tuple[tuple[int, int], ...]:
+        """Position and number of the launches that are put under the counters."""
+        return self.call.distinct()[:MOST_LAUNCHES]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the profiler said about one variant: counters per launch, and what is missing."""
+
+    launches: list[dict[str, Metric]] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    endless: bool = False
+    """It did not end and was stopped: it is not run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """A profile with the time per call in microseconds that its roofline stands on."""
+
+    profile: Profile
+    time_us: float | None
+
+
+def profile_all(
+    requests: Sequence[ProfilingRequest | str],
+    *,
+    hardware: Hardware,
+    device: int,
+    support: Path,
+) -> list[Profiled]:
+    """One profile per request, in order; a request that is a text is missing for that reason.
+
+    All variants run in one profiled process. Where one of them faults, the rest get another.
+    """
+    todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
+    counters = _counters(todo, device=device, support=support)
+    alive = {index: item for index, item in todo.items() if not counters[index].endless}
+    timelines = _timelines(alive, device=device, support=support)
+    profiled = []
+    for index, item in enumerate(requests):
+        if isinstance(item, str):
+            profiled.append(Profiled(Profile(missing={ncu.TOOL: item}, hardware=hardware), None))
+        else:
+            profiled.append(_profile(item, counters[index], timelines.get(index), hardware))
+    return profiled
+
+
+def _counters(
+    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
+) -> dict[int, Counters]:
+    """Profile until every variant was tried; one that ends the process is blamed and left out."""
+    found: dict[int, Counters] = {}
+    for _ in range(MOST_RESTARTS):
+        left = {index: item for index, item in requests.items() if index not in found}
+        if not left:
+            break
+        found |= _collect(left, device=device, support=support)
+    given_up = Counters(missing={ncu.TOOL: "not profiled: too many others ended the process"})
+    return {index: found.get(index, given_up) for index in requests}
+
+
+def _collect(
+    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
+) -> dict[int, Counters]:
+    """Run the profiler once; counters by request for the variants it got to, and for the one
+    that ended it. What ncu collected before it had to be stopped is lost."""
+    launches = sum(len(item.watched) for item in requests.values())
+    with tempfile.TemporaryDirectory(prefix="rooftree-profile-") as name:
+        folder = Path(name)
+        progress = folder / "progress.jsonl"
+        spec = folder / "spec.json"
+        spec.write_text(json.dumps(target_spec(requests, device, support, progress)))
+        limit_s = _START_S + _PER_LAUNCH_S * launches
+        begin = time.monotonic()
+        report = ncu.collect(
+            [sys.executable, "-m", "profilers.ncu.target", str(spec)],
+            env=child_environment(),
+            cwd=folder,
+            timeout_s=limit_s,
+        )
+        stopped = time.monotonic() - begin >= limit_s
+        started, lines = progress.is_file(), _read_progress(progress)
+    if not started:  # the profiler itself did not get that far
+        return {index: Counters(missing=dict(report.missing)) for index in requests}
+    told = {line["variant"] for line in lines}
+    culprit = next((index for index in requests if index not in told), None)
+    if stopped and culprit is not None:
+        late = f"the kernel had not ended after {limit_s:.0f} s and was stopped"
+        return {culprit: Counters(missing={ncu.TOOL: late}, endless=True)}
+    found = assign(report, lines, requests)
+    if culprit is not None:
+        ended = "the profiled process ended while this kernel ran"
+        found[culprit] = Counters(missing={ncu.TOOL: ended})
+    return found
+
+
+def assign(
+    report: ncu.NcuReport,
+    lines: Sequence[Mapping[str, Any]],
+    requests: Mapping[int, ProfilingRequest],
+) -> dict[int, Counters]:
+    """Deal the report's kernels out to the variants, in launch order and by name.
+
+    A variant that the target did not get to is left out. One whose kernels are not all in the
+    report says so in `missing`.
+    """
+    stream = iter(report.kernels)
+    found: dict[int, Counters] = {}
+    for line in lines:
+        request = requests[line["variant"]]
+        counters = found[line["variant"]] = Counters(missing=dict(report.missing))
+        if "error" in line:
+            counters.missing[ncu.TOOL] = f"not profiled: {line['error']}"
+        for place, _ in request.watched[: line["launches"]]:
+            name = request.call.steps[place].kernel
+            kernel = next((item for item in stream if item.name == name), None)
+            if kernel is None:
+                counters.missing.setdefault(ncu.TOOL, f"ncu's report has no launch of {name}")
+                break
+            counters.launches.append(kernel.metrics)
+    return found
+
+
+def _timelines(
+    requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
+) -> dict[int, Any]:
+    wanted = {index: item for index, item in requests.items() if item.timeline}
+    if not wanted:
+        return {}
+    from profilers.timeline.calls import collect_calls
+
+    return collect_calls(wanted, device=device, support=support)
+
+
+def _profile(
+    request: ProfilingRequest, counters: Counters, timeline: Any, hardware: Hardware
+) -> Profiled:
+    missing = dict(counters.missing)
+    facts: dict[str, SassFacts] = {}
+    try:
+        facts = read_sass(request.cubin)
+    except WorldError as error:
+        missing[SASS] = str(error)
+    launches = request.watched
+    left_out = len(request.call.distinct()) - len(launches)
+    if left_out:
+        missing["launches"] = f"{left_out} further launches of the call were not profiled"
+    metrics: list[dict[str, Metric]] = [*counters.launches]
+    metrics += [{}] * (len(launches) - len(metrics))
+    kernels = []
+    for (place, count), values in zip(launches, metrics, strict=True):
+        name = request.call.steps[place].kernel or ""
+        kernels.append(
+            KernelProfile(name=name, launches=count, metrics=values, sass=facts.get(name))
+        )
+    seen: TimelineFacts | None = None
+    time_us = request.time_us
+    if isinstance(timeline, str):
+        missing[TIMELINE] = timeline
+    elif counters.endless:
+        missing[TIMELINE] = "not run again, because it does not end"
+    elif timeline is not None:
+        seen = timeline.facts
+        time_us = time_us if time_us is not None else timeline.time_us
+    profile = Profile(kernels=tuple(kernels), timeline=seen, missing=missing, hardware=hardware)
+    if time_us is None:
+        time_us = profiled_us(profile)
+    roofline = classify(work=request.work, profile=profile, time_us=time_us)
+    return Profiled(profile.model_copy(update={"roofline": roofline}), time_us)
+
+
+def profiled_us(profile: Profile) -> float | None:
+    """Microseconds all launches took under the profiler; None where one was not measured.
+
+    Slower than a call really is: the profiler empties caches and runs launches apart.
+    """
+    times = [kernel.total_us for kernel in profile.kernels]
+    known = [time for time in times if time is not None]
+    return sum(known) if known and len(known) == len(times) else None
+
+
+def target_spec(
+    requests: Mapping[int, ProfilingRequest], device: int, support: Path, progress: Path
+) -> dict[str, Any]:
+    """What a profiled process is told: buffers by group, variants in order with their group."""
+    groups: dict[tuple[Data, ...], int] = {}
+    variants = []
+    for index, item in requests.items():
+        group = groups.setdefault(item.data, len(groups))
+        variants.append(
+            {
+                "index": index,
+                "cubin": str(item.cubin),
+                "call": item.call.to_json(),
+                "watched": [place for place, _ in item.watched],
+                "data": group,
+            }
+        )
+    return {
+        "device": device,
+        "support": str(support),
+        "progress": str(progress),
+        "data": [
+            [
+                {"name": one.name, "bytes": one.bytes, "dtype": one.dtype, "fill": one.fill}
+                for one in data
+            ]
+            for data in groups
+        ],
+        "variants": variants,
+    }
+
+
+def _read_progress(path: Path) -> list[dict[str, Any]]:
+    return list(_lines(path)) if path.is_file() else []
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text().splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:  # the process was killed while it wrote
+            return

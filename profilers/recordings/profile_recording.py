@@ -1,0 +1,153 @@
+"""Profiles kept in a file, so that a kernel can be inspected again where there is no GPU.
+
+One JSON object, gzipped where the name ends in .gz: format, device, date, and per kernel the hash
+of source and tunables, its time and its profile. Rooflines are left out: they are worked out anew,
+so that a better classifier reads old recordings too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mcts.domain import Candidate, Hardware, Metric, Profile, Scalar, Work, first_problem
+from mcts.errors import InputError
+from profilers.profiles.inspecting import Inspected
+from profilers.roofline import classify
+
+FORMAT = "rooftree-profiles-1"
+MOST_BYTES = 256 * 2**20
+_DIGITS = 6
+
+
+def key_of(source: str, tunables: Mapping[str, Scalar]) -> str:
+    """What a profile is kept under: source and tunables, nothing else."""
+    return Candidate(source=source, tunables=dict(tunables)).id
+
+
+@dataclass(slots=True)
+class ProfileRecording:
+    """Profiles by kernel, all measured on one device."""
+
+    hardware: Hardware | None = None
+    recorded_on: str = ""
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> ProfileRecording:
+        """Read a recording; InputError where it is none."""
+        data = _read(path)
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"{path} is no recording of profiles (format {FORMAT})")
+        try:
+            hardware = Hardware.model_validate(data["hardware"])
+            entries = {str(key): dict(value) for key, value in data["profiles"].items()}
+            return cls(hardware, str(data["recorded_on"]), entries)
+        except ValidationError as error:
+            raise InputError(f"{path} is damaged: {first_problem(error)}") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(f"{path} is damaged: {error!r}"[:300]) from None
+
+    def find(self, source: str, tunables: Mapping[str, Scalar]) -> Inspected | None:
+        """What was recorded of this very source with these tunables, or None."""
+        entry = self.entries.get(key_of(source, tunables))
+        if entry is None:
+            return None
+        try:
+            profile = Profile.model_validate({**entry["profile"], "hardware": self.hardware})
+            work = Work.model_validate(entry["work"]) if entry.get("work") else None
+        except ValidationError as error:
+            raise InputError(f"the recording is damaged: {first_problem(error)}") from None
+        except (KeyError, TypeError) as error:
+            raise InputError(f"the recording is damaged: {error!r}") from None
+        time_us = entry.get("time_us")
+        roofline = classify(work=work, profile=profile, time_us=time_us)
+        profile = profile.model_copy(update={"roofline": roofline})
+        return Inspected(profile, time_us, work, self.recorded_on)
+
+    def put(self, source: str, tunables: Mapping[str, Scalar], inspected: Inspected) -> None:
+        """Keep a profile. InputError where it was measured on another device than the rest."""
+        profile = inspected.profile
+        if self.hardware is None:
+            self.hardware = profile.hardware
+            self.recorded_on = datetime.now(UTC).date().isoformat()
+        elif profile.hardware is not None and profile.hardware.name != self.hardware.name:
+            raise InputError(
+                f"the recording is of {self.hardware.name}, this profile of "
+                f"{profile.hardware.name}: keep it in a file of its own"
+            )
+        kernels = tuple(
+            kernel.model_copy(update={"metrics": _rounded(kernel.metrics)})
+            for kernel in profile.kernels
+        )
+        bare = profile.model_copy(update={"kernels": kernels, "roofline": None, "hardware": None})
+        entry: dict[str, Any] = {"profile": bare.model_dump(mode="json", exclude_defaults=True)}
+        if inspected.time_us is not None:
+            entry["time_us"] = _short(inspected.time_us)
+        if inspected.work is not None:
+            entry["work"] = inspected.work.model_dump(mode="json")
+        self.entries[key_of(source, tunables)] = entry
+
+    def save(self, path: Path) -> None:
+        """Write the recording, whole or not at all. InputError where nothing was kept."""
+        if self.hardware is None:
+            raise InputError("nothing was measured that could be recorded")
+        text = json.dumps(
+            {
+                "format": FORMAT,
+                "recorded_on": self.recorded_on,
+                "hardware": self.hardware.model_dump(mode="json", exclude_none=True),
+                "profiles": dict(sorted(self.entries.items())),
+            },
+            separators=(",", ":"),
+        )
+        content = text.encode()
+        if path.suffix == ".gz":
+            content = gzip.compress(content, mtime=0)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _read(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if content[:2] == b"\x1f\x8b":
+            content = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise InputError(f"{path} holds more than {MOST_BYTES >> 20} MiB")
+        return json.loads(content)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (zlib.error, ValueError, RecursionError):
+        raise InputError(f"{path} is no recording: neither JSON nor gzipped JSON") from None
+
+
+def _rounded(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    return {
+        name: Metric(value=_short(metric.value), unit=metric.unit)
+        for name, metric in metrics.items()
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,79 @@
+"""A task in which a constant would pass for the result cannot be judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcts.domain import Buffer, KernelTask, Tolerance, Workload
+from mcts.errors import InputError
+from profilers.cuda.cases import Reference
+from profilers.cuda.gate import gate, smallest
+
+
+def made(source: str, *, names: tuple[str, ...] = ("x",), task: KernelTask) -> KernelTask:
+    buffers = [Buffer(name=name, role="input", shape=("n",)) for name in names]
+    output = Buffer(name="y", role="output", shape=("n",))
+    return task.model_copy(
+        update={
+            "reference": f"import numpy as np\n{source}",
+            "buffers": (*buffers, output),
+            "workloads": (Workload(name="main", shape={"n": 64}),),
+            "tolerance": Tolerance(relative=1e-3, absolute=1e-3),
+        }
+    )
+
+
+def marks(task: KernelTask, *, ungated: bool = False) -> tuple[str, ...]:
+    return gate(task, Reference(task), ungated=ungated)
+
+
+def test_a_sound_task_has_no_marks(scale_task: KernelTask) -> None:
+    assert marks(scale_task) == ()
+    two = made("def reference(x, z):\n    return x + z\n", names=("x", "z"), task=scale_task)
+    assert marks(two) == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def reference(x):\n    return np.zeros_like(x)\n",
+        "def reference(x):\n    return 1e-5 * x\n",
+        "def reference(x):\n    return x / x + 1e-9 * x\n",
+    ],
+)
+def test_a_constant_output_is_refused_or_told(source: str, scale_task: KernelTask) -> None:
+    task = made(source, task=scale_task)
+    with pytest.raises(InputError, match="do not depend on its inputs"):
+        marks(task)
+    assert "do not depend" in marks(task, ungated=True)[0]
+
+
+def test_an_input_that_does_not_matter_is_told(scale_task: KernelTask) -> None:
+    source = "def reference(x, z):\n    return x + 1e-6 * z\n"
+    task = made(source, names=("x", "z"), task=scale_task)
+    assert marks(task) == ("no output depends on input z",)
+
+
+def test_a_reference_that_rolls_dice_is_refused(scale_task: KernelTask) -> None:
+    task = made("def reference(x):\n    return x + np.random.rand(len(x))\n", task=scale_task)
+    with pytest.raises(InputError, match="two results"):
+        marks(task)
+    assert any("two results" in mark for mark in marks(task, ungated=True))
+
+
+def test_nothing_finite_is_nothing_to_compare(scale_task: KernelTask) -> None:
+    task = made("def reference(x):\n    return x * np.nan\n", task=scale_task)
+    assert marks(task) == (), "a NaN never passes, so that no constant does"
+
+
+def test_the_smallest_workload_is_asked(scale_task: KernelTask) -> None:
+    assert smallest(scale_task).name == "small"
+
+
+def test_more_outputs_than_can_be_compared_are_refused(scale_task: KernelTask) -> None:
+    from profilers.cuda.gpu import GpuEvaluator
+
+    outputs = [Buffer(name=f"y{i}", role="output", shape=("n",)) for i in range(1001)]
+    task = scale_task.model_copy(update={"buffers": (scale_task.buffers[0], *outputs)})
+    with pytest.raises(InputError, match="1001 outputs"):
+        GpuEvaluator(task)

@@ -1,0 +1,148 @@
+"""From a worker's numbers to words and nouns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcts.domain import Cost, KernelTask
+from profilers.cuda.precision import Excess
+from profilers.cuda.verdict import floor_us, mistimed, timing, unravel, verification, why_suspect
+from profilers.hardware.ceilings import Rates
+from profilers.measuring.clocks import Batch, Clocks
+
+RATES = Rates(copy_gb_per_s=1000, read_gb_per_s=1100, fp32_tflop_per_s=50, launch_us=2)
+
+
+def output(**found: Any) -> dict[str, Any]:
+    clean = {"name": "y", "elements": 1000, "mismatches": 0, "nans": 0, "max_error": 0.0,
+             "worst_ratio": 0.0}  # fmt: skip
+    return clean | found
+
+
+def clocks(event: float = 30.0, host: float = 30.0, outside: float = 30.0) -> Clocks:
+    """Batches in which a call takes so many microseconds by each clock, over some overhead."""
+    sizes = (50, 100, 150)
+    return Clocks([Batch(n, n * event, n * host + 12, n * outside + 250) for n in sizes])
+
+
+def test_a_clean_comparison_passes(scale_task: KernelTask) -> None:
+    run = {"outputs": [output(max_error=1e-9, worst_ratio=0.25)]}
+    found = verification(scale_task, [(scale_task.workloads[1], run)] * 2)
+    assert found.passed and found.detail == ""
+    assert (found.rounds, found.max_error, found.worst_ratio) == (2, 1e-9, 0.25)
+
+
+def test_a_wrong_output_says_where_and_how_much(scale_task: KernelTask) -> None:
+    wrong = output(mismatches=37, nans=12, first=317, got=0.1, expected=0.2, worst_ratio=None)
+    run = {"outputs": [wrong]}
+    found = verification(scale_task, [(scale_task.workloads[1], run)])
+    assert not found.passed
+    assert found.worst_ratio is None
+    assert found.detail.startswith(
+        "small: 37 of 1000 elements of y wrong; first at [317]: got 0.1, expected 0.2"
+    )
+    assert found.detail.endswith("; 12 NaN")
+
+
+def test_changed_inputs_and_stray_stores_fail(scale_task: KernelTask) -> None:
+    run = {"outputs": [output()]}
+    damaged = ["input x of case 1", "memory beyond y of case 2"]
+    found = verification(scale_task, [(scale_task.workloads[0], run)], damaged)
+    assert not found.passed
+    assert "input x of case 1 was changed" in found.detail
+    assert "past the end" in found.detail
+
+
+def test_positions_are_row_major() -> None:
+    assert unravel(317, (10, 100)) == (3, 17)
+    assert unravel(23, (2, 3, 4)) == (1, 2, 3)
+
+
+def test_other_distributions_are_named_and_have_their_own_tolerance(
+    scale_task: KernelTask,
+) -> None:
+    own = {"outputs": [output(worst_ratio=0.5)]}
+    scaled = {"outputs": [output(worst_ratio=0.9, max_error=2.0)], "label": "inputs scaled by 4"}
+    small = scale_task.workloads[1]
+    found = verification(scale_task, [(small, own), (small, scaled)])
+    assert found.passed and found.worst_ratio == 0.5 and found.max_error == 2.0
+    wrong = {"outputs": [output(mismatches=1, first=0)], "label": "inputs scaled by 4"}
+    found = verification(scale_task, [(small, own), (small, wrong)])
+    assert found.detail.startswith("small (inputs scaled by 4): 1 of 1000")
+
+
+def test_the_error_against_an_honest_one_is_told(scale_task: KernelTask) -> None:
+    excess = Excess("y", 3.5, 64.0, 3.5e-8, 1e-8, None)
+    assert verification(scale_task, [], excess=excess).error_ratio == 3.5
+
+
+def test_outputs_wrong_only_while_timed_are_told(scale_task: KernelTask) -> None:
+    good = verification(scale_task, [(scale_task.workloads[0], {"outputs": [output()]})])
+    main = scale_task.workloads[0]
+    assert mistimed(scale_task, good, [(main, {"outputs": [output()]})], []) is None
+    timed = [(main, {"outputs": [output(mismatches=8, first=5)]})]
+    found = mistimed(scale_task, good, timed, ["input x of case 1"])
+    assert found is not None and not found.passed and found.rounds == good.rounds
+    assert found.detail.startswith("while being timed: main: 8 of 1000 elements of y wrong")
+    assert "input x of case 1 was changed" in found.detail
+
+
+def test_timing_summarises_blocks_of_pairs() -> None:
+    block = {"baseline_us": [200.0, 210.0, 190.0], "candidate_us": [100.0, 105.0, 95.0]}
+    answer = {"blocks": [block] * 5}
+    found = timing("candidate-x", answer, clocks(host=100))
+    assert found.median_us == pytest.approx(100) and found.baseline_us == pytest.approx(200)
+    assert found.speedup == pytest.approx(2) and found.rounds == 15
+    assert len(found.samples_us) == len(found.baseline_samples_us) == 15
+    assert found.host_us == pytest.approx(100)
+    assert found.detectable == pytest.approx(0)
+    assert timing("candidate-x", answer, clocks(host=100)) == found
+
+
+def test_one_block_has_an_interval_and_no_detectable_effect() -> None:
+    answer = {"blocks": [{"baseline_us": [2.0] * 5, "candidate_us": [1.0] * 5}]}
+    assert timing("candidate-x", answer, clocks()).detectable is None
+
+
+def test_believable_timings_are_believed() -> None:
+    assert why_suspect(clocks(), 100, 90) is None
+    assert why_suspect(clocks(event=30, host=31, outside=32), 100, 110) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "time_us", "floor", "complaint"),
+    [
+        (clocks(host=50), 100.0, 0.0, "worker's clock"),
+        (clocks(outside=50), 100.0, 0.0, "judge's clock"),
+        (clocks(event=31), 100.0, 0.0, "CUDA events count"),
+        (clocks(), 100.0, 112.0, "faster than"),
+    ],
+)
+def test_unbelievable_timings_are_suspect(
+    seen: Clocks, time_us: float, floor: float, complaint: str
+) -> None:
+    assert complaint in (why_suspect(seen, time_us, floor) or "")
+
+
+def test_the_floor_is_the_tighter_of_memory_and_compute(scale_task: KernelTask) -> None:
+    moved = 8 * (1 << 20)
+    assert floor_us(scale_task, RATES, 0) == pytest.approx(moved / 1100e9 * 1e6)
+    assert floor_us(scale_task, RATES, moved) == pytest.approx((1 << 20) / 50e12 * 1e6)
+    assert floor_us(scale_task.model_copy(update={"cost": None}), RATES, 0) == 0
+
+
+def test_tensor_work_has_a_floor_where_its_rate_is_sure(scale_task: KernelTask) -> None:
+    rates = replace(RATES, bf16_tflop_per_s=800)
+    moved = 8 * (1 << 20)
+
+    def floor(unit: str, known: Rates = rates) -> float:
+        cost = Cost(bytes="8 * n", flops="n", math=unit)  # type: ignore[arg-type]
+        return floor_us(scale_task.model_copy(update={"cost": cost}), known, moved)
+
+    assert floor("bf16") == pytest.approx((1 << 20) / 800e12 * 1e6)
+    assert floor("tf32") == pytest.approx((1 << 20) / 400e12 * 1e6)
+    assert floor("fp16") == 0, "some boards take fp16 twice as fast with fp16 accumulation"
+    assert floor("bf16", RATES) == 0
