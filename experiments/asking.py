@@ -82,7 +82,9 @@ def read_asking(**options: object) -> Asking:
     try:
         return Asking.model_validate(given)
     except ValidationError as error:
-        raise InputError(first_problem(error)) from None
+        field = error.errors()[0]["loc"][0]
+        option = OPTION.get(str(field), str(field))
+        raise InputError(f"{option}: {first_problem(error)}") from None
 
 
 def repriced(asking: Asking | None, prices: Sequence[str]) -> Asking:

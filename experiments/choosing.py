@@ -15,6 +15,7 @@ from experiments.config import RecordingReference, RunConfig
 from experiments.libraries import read_library
 from experiments.machine import gpu_problem
 from experiments.misfits import (
+    ASKS_NO_MODEL,
     check_evaluator,
     check_gpu_cap,
     check_library,
@@ -143,8 +144,8 @@ def resolve_evaluator(
     if torch:
         raise InputError(f"task {source.task.name!r} cannot be measured here: {problem}")
     raise InputError(
-        f"task {source.task.name!r} has no recording to replay, give one with --recording FILE; "
-        f"and cannot be measured here: {problem}"
+        f"task {source.task.name!r} cannot be measured here ({problem}) and has no recording to "
+        "replay: give one with --recording FILE"
     )
 
 
@@ -185,9 +186,9 @@ def resolve_proposer(wanted: str, *, model: str | None, api_base: str | None) ->
     names.load(names.PROPOSERS, chosen)
     if chosen == LLM and model is None:
         raise InputError(NO_MODEL)
-    if chosen == SCRIPTED and model is not None:
-        raise InputError("--model is for the llm proposer: leave out --proposer scripted")
-    if chosen == SCRIPTED and api_base is not None:
+    if chosen in ASKS_NO_MODEL and model is not None:
+        raise InputError(f"--model is for the llm proposer: leave out --proposer {chosen}")
+    if chosen in ASKS_NO_MODEL and api_base is not None:
         raise InputError("--api-base is for the llm proposer: give --model NAME with it")
     return chosen
 

@@ -15,13 +15,16 @@ def gpu_problem(device: int = 0, *, torch: bool = False) -> str | None:
     """
     from profilers.hardware.device import find_gpu
 
-    if torch and not has_module("torch"):
-        return "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
+    found = []
     try:
         find_gpu(device, compiler=not torch)
     except RooftreeError as error:
-        return str(error)
-    return None
+        found.append(str(error))
+    if torch and not has_module("torch"):
+        found.append(
+            "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
+        )
+    return "; ".join(found) or None
 
 
 def has_module(name: str) -> bool:

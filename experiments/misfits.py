@@ -11,22 +11,23 @@ from mcts.domain import PYTORCH_DIALECTS, KernelTask, is_host_source
 from mcts.errors import InputError
 
 _WITHOUT_ARGUMENT = ("gpu", "replay")
-_WRITES_NO_PYTORCH = ("scripted",)
+ASKS_NO_MODEL = frozenset({"scripted", "uniform", "tpe"})
+"""Ours that choose among values of tunables and write no code."""
 
 
 def check_proposer(task: KernelTask, proposer: str) -> None:
     """InputError where the proposer cannot write candidates of the task's dialect."""
     begins_with_host = is_host_source(task.baseline.source)
-    if task.dialect in PYTORCH_DIALECTS and proposer in _WRITES_NO_PYTORCH and not begins_with_host:
+    if task.dialect in PYTORCH_DIALECTS and proposer in ASKS_NO_MODEL and not begins_with_host:
         raise InputError(
-            f"the {proposer} proposer writes no PyTorch candidates: give --model NAME, or judge "
-            "them with rooftree evaluate"
+            f"the {proposer} proposer writes no code for KernelBench problems: give --model NAME, "
+            "--kernel FILE.cu to search its tunables, or judge candidates with rooftree evaluate"
         )
 
 
 def check_model_options(proposer: str, asking: Asking, *, model: str | None) -> None:
     """InputError for an option about a language model that this proposer would not heed."""
-    if proposer != "scripted":
+    if proposer not in ASKS_NO_MODEL:
         check_asking(asking, model=model)
         return
     inert = next((OPTION[field] for field in OPTION if field in asking.model_fields_set), None)
@@ -36,7 +37,7 @@ def check_model_options(proposer: str, asking: Asking, *, model: str | None) -> 
 
 def check_library(library: str | None, proposer: str, asking: Asking) -> None:
     """InputError for a library that nobody would look into, or options about one without it."""
-    if library is not None and proposer == "scripted":
+    if library is not None and proposer in ASKS_NO_MODEL:
         raise InputError("--library is for the llm proposer: give --model NAME with it")
     given = (f for f in OPTION if f.startswith("lookup") and f in asking.model_fields_set)
     if library is None and (inert := next(given, None)):
@@ -49,7 +50,7 @@ def check_paid_caps(
     """InputError for a cap on what language models take where none is asked."""
     given = {"--max-cost": max_cost_usd, "--max-tokens": max_tokens}
     inert = next((option for option, cap in given.items() if cap is not None), None)
-    if inert and proposer == "scripted":
+    if inert and proposer in ASKS_NO_MODEL:
         raise InputError(f"{inert} is for the llm proposer: give --model NAME with it")
     if inert and asking.replay is not None:
         raise InputError(f"{inert} does nothing with --llm-replay: nobody is asked")

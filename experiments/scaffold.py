@@ -6,6 +6,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from experiments.taskfiles import bundled
 from mcts.errors import InputError
 
 TEMPLATE_FILES = ("task.toml", "kernel.cu", "reference.py")
@@ -17,6 +18,8 @@ def new_task(folder: Path) -> list[Path]:
         raise InputError(f"{folder} is a file: name a new folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty: name a new folder")
+    if str(folder) in bundled():
+        raise InputError(f"{folder} is the name of a bundled task: name the folder otherwise")
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.absolute().name).strip("_-") or "my_kernel"
     templates = files("experiments") / "templates"
     folder.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,8 @@ def cutlass_search(
     kind: Annotated[
         str | None,
         typer.Option(
-            help="Only struct, function, kernel, macro, alias, enum, file, doc or example."
+            help="Only struct, function, kernel, macro, alias, enum, variable, concept, file, doc "
+            "or example."
         ),
     ] = None,
     path: Annotated[str | None, typer.Option(help="Only where the path holds this.")] = None,

@@ -61,6 +61,8 @@ Include = Annotated[
     list[Path] | None,
     typer.Option(
         "--include",
+        exists=True,
+        file_okay=False,
         help="A folder of headers for .cu candidates with a launcher, such as a CUTLASS tree; "
         "repeatable. Default: that of the installed wheel nvidia-cutlass.",
     ),

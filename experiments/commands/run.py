@@ -78,6 +78,7 @@ def resume(
     config = folder.config
     with SqliteJournal(folder.journal) as journal:
         source = folder.task(config)
+        _check_more(journal, evaluations)
         config = wiring.widened(
             config,
             evaluations=evaluations,
@@ -90,6 +91,20 @@ def resume(
         with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
+
+
+def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
+    """InputError for fewer evaluations than the run has had."""
+    if evaluations is None:
+        return
+    try:
+        had = read_result(tuple(journal.events())).evaluations
+    except JournalError:  # not even the baseline was measured
+        return
+    if evaluations < had:
+        raise InputError(
+            f"--evaluations {evaluations}: the run has had {had} already; give as many or more"
+        )
 
 
 def _run(

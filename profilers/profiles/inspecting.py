@@ -179,7 +179,6 @@ def _compile(compiler: Compiler, source: str, values: Mapping[str, Any]) -> Comp
     try:
         return compiler.compile(source, kernel_macros(values))
     except CompileFailed as failed:
-        lines = [line for line in failed.log.splitlines() if "error" in line]
-        raise InputError(f"{failed}: {lines[0].strip()}" if lines else str(failed)) from None
+        raise InputError(str(failed)) from None
     except WorldError as error:
         raise InputError(f"the kernel cannot be compiled here: {error}") from None

@@ -134,7 +134,7 @@ def test_the_report_alone_can_be_written_elsewhere(run: Path, tmp_path: Path) ->
 def test_tables_stand_where_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
     found = rooftree("compare", run, "-o", tmp_path)
     assert found.exit_code == 2
-    assert "row_softmax" in found.stdout and "wall clock" in found.stdout
+    assert "row_softmax" in found.stdout and "speedup" in found.stdout
     assert "name another: -o FILE.html" in found.stderr
 
 
@@ -205,3 +205,36 @@ def test_a_script_can_be_run_and_bytes_are_kept(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_with_the_file_that_it_refused(run: Path) -> None:
     found = rooftree("explain", run, "-o", "/dev/full")
     assert found.exit_code == 2 and "/dev/full" in found.stderr
+
+
+# What was asked for would do nothing, or harm.
+
+
+def test_a_run_is_not_resumed_with_fewer_evaluations_than_it_had(run: Path) -> None:
+    before = (run / "config.toml").read_bytes()
+    found = rooftree("resume", run, "--evaluations", 2)
+    assert found.exit_code == 2
+    assert "the run has had 6 already" in found.stderr
+    assert (run / "config.toml").read_bytes() == before
+
+
+def test_a_new_task_may_not_have_a_bundled_ones_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = rooftree("new", "row_softmax")
+    assert found.exit_code == 2 and "bundled task" in found.stderr
+    assert not (tmp_path / "row_softmax").exists()
+
+
+def test_headers_that_are_not_there_are_told_before_anything_else(tmp_path: Path) -> None:
+    found = rooftree("evaluate", "row_softmax", "--include", tmp_path / "none")
+    assert found.exit_code == 2 and "--include" in found.stderr
+
+
+@pytest.mark.parametrize("proposer", ["scripted", "uniform"])
+def test_a_model_is_refused_by_proposers_that_ask_none(proposer: str) -> None:
+    words = ("optimize", "row_softmax", "--proposer", proposer)
+    for option in (("--lookups", 3), ("--model", "one")):
+        found = rooftree(*words, *option)
+        assert found.exit_code == 2 and f"{option[0]}" in found.stderr

@@ -127,7 +127,7 @@ def test_a_search_that_nobody_could_propose_for_is_refused(
 ) -> None:
     done = rooftree("optimize", problem, *words)
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: the scripted proposer writes no PyTorch candidates")
+    assert done.stderr.startswith("error: the scripted proposer writes no code")
 
 
 def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
