@@ -22,7 +22,9 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call as the model wrote it: `arguments` is meant to be JSON. `id` is the service's."""
+    """A call as the model wrote it: `arguments` is meant to be JSON. `id` is the service's,
+    empty where it gave none.
+    """
 
     id: str
     name: str

@@ -204,16 +204,16 @@ def _tools(offer: Offer) -> dict[str, Any]:
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
-    """What the model wants called; calls without an id get one, so that they can be answered."""
+    """What the model wants called; the id is empty where the service gave none."""
     found = []
-    for number, call in enumerate(getattr(message, "tool_calls", None) or (), start=1):
+    for call in getattr(message, "tool_calls", None) or ():
         function = getattr(call, "function", None)
         arguments = getattr(function, "arguments", None) or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
         found.append(
             ToolCall(
-                id=str(getattr(call, "id", None) or f"call{number:05d}"),
+                id=str(getattr(call, "id", None) or ""),
                 name=_readable(str(getattr(function, "name", None) or "")),
                 arguments=_readable(arguments),
             )

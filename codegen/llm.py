@@ -90,7 +90,9 @@ class LlmProposer:
             self._library.close()
 
     def price(self, usage: Mapping[str, Any]) -> float | None:
-        """What a reply cost by the given prices; None where none of them is for its model."""
+        """What replies cost by the given prices, each by its own model's; None where one of them
+        has none.
+        """
         return price_of(usage, self._prices)
 
     def propose(self, request: ProposalRequest) -> Proposal:
@@ -98,7 +100,8 @@ class LlmProposer:
 
         Raises ProposalRejected for replies that hold no usable candidate, NoMoves where there are
         no values to choose or the parent is too long to be shown, WorldError when no reply could
-        be had, InputError where a key, a name or a setting must be mended first.
+        be had, InputError where a key, a name or a setting must be mended first; each with what the
+        replies before it cost.
         """
         form = reply_form(request, tunables_only=self._tunables_only)
         space = _space_of(request) if form == "values" else None
@@ -150,6 +153,8 @@ class LlmProposer:
                 raise ProposalRejected(str(error), usage=talk.usage()) from None
             except JournalError:
                 raise
+            except InputError as error:
+                raise InputError(str(error), usage=talk.usage()) from None
             except WorldError as error:
                 # What earlier replies cost is known and must not be lost with this one.
                 if not reason:

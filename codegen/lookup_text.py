@@ -14,10 +14,12 @@ from typing import Any
 from codegen.chat import ToolCall
 from codegen.replies.text import without_thoughts
 
+_TAG = r"(?:^|(?<=</tool_call>))[ \t]*<tool_call>\s*(?P<tagged>[{\[].*?)(?:</tool_call>|\Z)"
+"""A tag within a line, or around something else, is talk about tags."""
 _BLOCK = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*lookup[ \t]*\n"
     r"(?P<text>.*?)(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
-    r"|<tool_call>(?P<tagged>.*?)(?:</tool_call>|\Z)",
+    rf"|{_TAG}",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _DECODER = json.JSONDecoder(strict=False)
@@ -26,7 +28,8 @@ _DECODER = json.JSONDecoder(strict=False)
 def calls_in(text: str) -> tuple[ToolCall, ...]:
     """The look-ups that a reply asks for, in their order; none where it asks for none."""
     found: list[ToolCall] = []
-    for block in _BLOCK.finditer(without_thoughts(text)):
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    for block in _BLOCK.finditer(without_thoughts(lines)):
         body = block["text"] if block["text"] is not None else block["tagged"]
         found.extend(_calls(body.strip()))
     return tuple(found)

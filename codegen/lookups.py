@@ -94,6 +94,7 @@ class Lookups:
         self._library, self._settings = library, settings
         self._tools = tuple(library.tools)
         self._asked: dict[tuple[str, str], int] = {}
+        self._ids: set[str] = set()
         self._calls, self._tokens = settings.calls, settings.tokens
         self.done: list[Looked] = []
 
@@ -127,10 +128,7 @@ class Lookups:
         """What the conversation goes on with: the reply that asks for look-ups, and the answers."""
         calls = self.wanted(reply)
         most = min(self._calls, MOST_AT_ONCE)
-        taken = [
-            call if call.id else replace(call, id=f"call{number:05d}")
-            for number, call in enumerate(calls[:most], start=1)
-        ]
+        taken = [self._named(call) for call in calls[:most]]
         first = len(self.done) + 1
         asking = [call.arguments[:LONGEST_CALL] for call in taken] if reply.tool_calls else []
         self._tokens -= sum(map(estimate_tokens, [said_of(reply), *asking]))
@@ -147,6 +145,15 @@ class Lookups:
         if not self.done:
             return {}
         return {"library": self._library.name, "lookups": [one.as_dict() for one in self.done]}
+
+    def _named(self, call: ToolCall) -> ToolCall:
+        """The call under an id that no other of the conversation has, which services insist on."""
+        id, number = call.id, len(self._ids)
+        while not id or id in self._ids:
+            number += 1
+            id = f"call{number:05d}"
+        self._ids.add(id)
+        return replace(call, id=id)
 
     def _look_up(self, call: ToolCall) -> str:
         """The answer to one call, as the model reads it."""

@@ -48,9 +48,18 @@ def parse_prices(options: Iterable[str]) -> dict[str, Price]:
 def price_of(usage: Mapping[str, Any], prices: Mapping[str, Price]) -> float | None:
     """What a journalled usage cost by prices that became known later, in dollars.
 
-    None where tokens were not counted or none of the prices is for its model: the name it was
+    Of several replies each goes by the price of its own model, and those that had a cost keep it.
+    None where tokens were not counted or none of the prices is for a model: the name it was
     asked by, or what the service calls it, with or without a provider in front.
     """
+    costs = [_price_of_one(reply, prices) for reply in usage.get("unpriced") or [usage]]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    return float(total_usd([*known, usage.get("priced_usd") or 0.0]))
+
+
+def _price_of_one(usage: Mapping[str, Any], prices: Mapping[str, Price]) -> float | None:
     names = {str(usage[name]) for name in ("asked", "model") if usage.get(name)}
     price = next((prices[model] for model in prices if names & set(names_of(model))), None)
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")

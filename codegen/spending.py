@@ -1,4 +1,7 @@
-"""What a proposal cost: the sum over its calls, and only where every call said."""
+"""What a proposal cost: the sum over its calls, and only where every call said.
+
+Where one did not, a price that becomes known later is asked of each such call by its own model.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,29 @@ class Spending:
             "cached_prompt_tokens": _sum([reply.cached_prompt_tokens for reply in replies]),
             "cached": bool(replies) and all(reply.cached for reply in replies),
             "original_cost_usd": _cost(before),
+            "unpriced": self._unpriced(),
+            "priced_usd": self._priced_usd(),
         }
+
+    def _unpriced(self) -> list[dict[str, Any]]:
+        """The replies of unknown cost, for `codegen.prices.price_of`; a lone reply says it all."""
+        if len(self.replies) < 2:
+            return []
+        return [
+            {
+                "model": reply.model,
+                "asked": reply.asked,
+                "prompt_tokens": reply.prompt_tokens,
+                "completion_tokens": reply.completion_tokens,
+            }
+            for reply in self.replies
+            if reply.cost_usd is None
+        ]
+
+    def _priced_usd(self) -> float | None:
+        """What the other replies cost, where some are unpriced."""
+        known = [reply.cost_usd for reply in self.replies if reply.cost_usd is not None]
+        return _cost(known) if len(known) < len(self.replies) else None
 
     def _model(self) -> str:
         return self.replies[-1].model

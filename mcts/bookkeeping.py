@@ -92,9 +92,9 @@ class TrialBook(ABC):
 
     def exhaust(self, trial_id: int) -> None:
         """Nothing is left to propose below the trial's parent: abandon it and close the parent."""
+        self._check_in_flight(trial_id)
         parent = self.tree.nodes[trial_id].parent
-        if parent is None:
-            raise ValueError("the root is no trial")
+        assert parent is not None, "a trial has a parent"
         parent.exhausted = True
         self.abandon(trial_id)
 
@@ -118,6 +118,9 @@ class TrialBook(ABC):
         """A trial came back without an answer; its node is out of the tree."""
 
     def _leave_flight(self, trial_id: int) -> None:
+        self._check_in_flight(trial_id)
+        self._in_flight.remove(trial_id)
+
+    def _check_in_flight(self, trial_id: int) -> None:
         if trial_id not in self._in_flight:
             raise ValueError(f"trial {trial_id} is not in flight")
-        self._in_flight.remove(trial_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -96,7 +96,13 @@ class Purse:
     def _pay_reply(self, trial: int, usage: Mapping[str, Any]) -> None:
         spent = spent_on_reply(self._priced(trial, usage))
         self.total += spent
-        self.budget.check_kept(spent, str(usage.get("model", "MODEL")))
+        said = self._unpriced(usage) if spent.unpriced else usage
+        self.budget.check_kept(spent, str(said.get("model", "MODEL")))
+
+    def _unpriced(self, usage: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The reply whose price is missing; of several the first one that has none still."""
+        replies: Sequence[Mapping[str, Any]] = usage.get("unpriced") or [usage]
+        return next((one for one in replies if self._price(one) is None), usage)
 
     def pay_judging(self, kind: Judging, candidate_ids: Iterable[str]) -> None:
         """Count the measurements or profiles of these candidates, each once."""
@@ -125,11 +131,14 @@ class Purse:
             return usage
         if found := self._log.find("priced", trial):
             return {**usage, "cost_usd": found["cost_usd"]}
-        price = self._proposer.price(usage) if isinstance(self._proposer, Pricer) else None
+        price = self._price(usage)
         if price is None:
             return usage
         self._log.write("priced", {"trial": trial, "cost_usd": price})
         return {**usage, "cost_usd": price}
+
+    def _price(self, usage: Mapping[str, Any]) -> float | None:
+        return self._proposer.price(usage) if isinstance(self._proposer, Pricer) else None
 
 
 def _is_besides(kind: str, payload: Mapping[str, Any]) -> bool:

@@ -12,14 +12,6 @@ class RooftreeError(Exception):
     exit_code = 2
 
 
-class InputError(RooftreeError):
-    """What was given (a task, a file, an option) is wrong; the text says what and what to do."""
-
-
-class UnfairTask(InputError):
-    """The task proves nothing: its gate has refused it."""
-
-
 class _MayCost(RooftreeError):
     """What a question to a model can end with. `usage` is what it cost all the same, as in a
     `Proposal`.
@@ -28,6 +20,17 @@ class _MayCost(RooftreeError):
     def __init__(self, message: str = "", *, usage: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.usage: Mapping[str, Any] = dict(usage or {})
+
+
+class InputError(_MayCost):
+    """What was given (a task, a file, an option) is wrong; the text says what and what to do.
+
+    It costs something where it ends a conversation with a model, by a key that no longer holds.
+    """
+
+
+class UnfairTask(InputError):
+    """The task proves nothing: its gate has refused it."""
 
 
 class WorldError(_MayCost):

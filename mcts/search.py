@@ -30,6 +30,13 @@ class Search(TrialBook):
         self._patience = self.settings.patience
         self._broken: list[int] = []
 
+    def plant(self, parent: int, outcome: Outcome) -> int:
+        id = super().plant(parent, outcome)
+        # A dead end itself, it may still be the best below an ancestor that had been given up.
+        for ancestor in self.tree.nodes[id].lineage():
+            refresh_dead(ancestor, self.settings, patience=self._patience)
+        return id
+
     def _next_parent(self) -> Node | None:
         return self._repairable() or self._opening() or self._select()
 

@@ -14,7 +14,14 @@ from typing import Any
 from mcts.bench import Bench
 from mcts.branches import Branch, candidates_of, select
 from mcts.domain import Candidate, Evaluation, Guidance, KernelTask
-from mcts.errors import JournalError, NoMoves, NotRecorded, ProposalRejected, WorldError
+from mcts.errors import (
+    InputError,
+    JournalError,
+    NoMoves,
+    NotRecorded,
+    ProposalRejected,
+    WorldError,
+)
 from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
 from mcts.runlog import RunLog
 from mcts.trial import Trial
@@ -49,7 +56,11 @@ class World:
         self._log = log
 
     def propose(self, trial: int, request: ProposalRequest) -> Answer:
-        """A proposal, or why there is none."""
+        """A proposal, or why there is none.
+
+        Raises InputError where the user must mend something first. Where it came after replies that
+        were paid for, the trial is abandoned with their cost: resumed, the run asks another one.
+        """
         if (told_before := self._proposal_in_journal(trial)) is not None:
             return told_before
         if not self.proposer.inline:
@@ -69,6 +80,11 @@ class World:
             raise  # nothing can be kept any more, so the run must stop here
         except WorldError as error:
             return Answer(error=error, seconds=round(time.monotonic() - begin, 3))
+        except InputError as error:
+            if error.usage:
+                said = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
+                self._log.write("abandoned", self._timed(said, begin))
+            raise
         self._log.write("proposed", self._timed(_told(trial, proposal), begin))
         return Answer(proposal=proposal)
 

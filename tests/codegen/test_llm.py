@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from codegen.chat import Message, Offer, Reply
 from codegen.llm import LlmProposer
+from codegen.prices import parse_prices
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.ports import Proposal, ProposalRequest, Proposer, Remover
@@ -204,6 +206,11 @@ class TestUnusableReplies:
             propose(Script("No.", WorldError("the server is gone")))
         assert caught.value.usage["cost_usd"] == 0.1
 
+    def test_what_was_paid_is_kept_where_the_second_call_is_the_users_to_mend(self) -> None:
+        with pytest.raises(InputError, match="no key") as caught:
+            propose(Script("No.", InputError("no key")))
+        assert caught.value.usage["cost_usd"] == 0.1 and caught.value.usage["replies"] == 1
+
     @pytest.mark.parametrize("error", [WorldError("gone"), InputError("no key")])
     def test_a_broken_world_before_any_reply_is_no_rejection(self, error: Exception) -> None:
         with pytest.raises(type(error)):
@@ -224,6 +231,24 @@ def test_replies_from_the_cache_cost_nothing() -> None:
     usage = propose(Script(bought.from_before())).usage
     assert (usage["cost_usd"], usage["prompt_tokens"], usage["cached"]) == (0.0, 0, True)
     assert usage["original_cost_usd"] == 0.25 and usage["attempts"] == 0
+
+
+def test_replies_of_several_models_are_priced_each_by_its_own() -> None:
+    def says(text: str, model: str, cost: float | None = None) -> Reply:
+        return Reply(text=text, model=model, asked=f"openai/{model}", prompt_tokens=1_000_000,
+                     completion_tokens=100_000, cost_usd=cost)  # fmt: skip
+
+    replies = says("No.", "big"), says("No.", "known", 0.25), says(GOOD, "small")
+    usage = json.loads(json.dumps(propose(Script(*replies), reply_repairs=2).usage))
+    assert usage["cost_usd"] is None and usage["model"] == "small"
+    assert [one["model"] for one in usage["unpriced"]] == ["big", "small"]
+    assert usage["priced_usd"] == 0.25
+
+    def later(*prices: str) -> float | None:
+        return LlmProposer("m", client=Script(GOOD), prices=parse_prices(prices)).price(usage)
+
+    assert later("small=1,1") is None and later("openai/big=3,10") is None
+    assert later("openai/big=3,10", "small=0.1,0.2") == 4.37
 
 
 def test_what_did_not_fit_is_journalled() -> None:

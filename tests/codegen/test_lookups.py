@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -216,6 +217,13 @@ class TestPlainText:
              [("read", {"path": "a"}), ("read", {"path": "b"})]),
             ('```lookup\n{"tool": "read", "path": "a"}\n{"tool": "read", "path": "b"}',
              [("read", {"path": "a"}), ("read", {"path": "b"})]),
+            ('```lookup\r\n{"tool": "read", "path": "a"}\r\n```\r\nSo far.\r\n',
+             [("read", {"path": "a"})]),
+            ('<tool_call>{"name": "read", "path": "a"}</tool_call> '
+             '<tool_call>{"name": "read", "path": "b"}</tool_call>',
+             [("read", {"path": "a"}), ("read", {"path": "b"})]),
+            ('I need no <tool_call>{"name": "read", "path": "a"}</tool_call> for this.', []),
+            (f"<tool_call>\nnothing more\n\n{GOOD}", []),
             (f"<think>{blocks(('read', {'path': 'a'}))}</think>Done.", []),
             ('```json\n{"BLOCK": 256}\n```', []),
             ("I would look it up: `lookup`.", []),
@@ -335,6 +343,41 @@ class TestRefusals:
         assert looked(proposal)[2]["refused"]
 
 
+class TestIds:
+    @staticmethod
+    def _asks(word: str, *ids: str) -> Reply:
+        made = asks_for(*search(*(f"{word}{at}" for at in range(len(ids)))))
+        named = (replace(call, id=id) for call, id in zip(made.tool_calls, ids, strict=True))
+        return replace(made, tool_calls=tuple(named))
+
+    def test_no_id_stands_twice_in_a_conversation_whatever_the_service_gave(self) -> None:
+        script = [self._asks("a", "", ""), self._asks("b", "", "same"),
+                  self._asks("c", "same", "same", "call00001"), GOOD]  # fmt: skip
+        _, client = propose(script)
+        told = client.asked[-1].messages
+        called = [call["id"] for each in told for call in each.get("tool_calls", ())]
+        assert called == [each["tool_call_id"] for each in told if each["role"] == "tool"]
+        assert len(called) == len(set(called)) == 7 and all(called)
+        assert "same" in called, "an id of the service is kept where it can be"
+
+    @needs_litellm
+    def test_calls_that_litellm_brings_without_one_get_one_each(self) -> None:
+        def nameless(word: str) -> Reply:
+            message = SimpleNamespace(
+                content="",
+                tool_calls=[SimpleNamespace(id=None, function=SimpleNamespace(
+                    name="search", arguments=json.dumps({"query": word})))],
+            )  # fmt: skip
+            response = SimpleNamespace(
+                choices=[SimpleNamespace(message=message, finish_reason="tool_calls")]
+            )
+            return LitellmClient("openai/test")._reply(response, "openai/test")
+
+        _, client = propose([nameless("a"), nameless("b"), GOOD])
+        ids = [each.get("tool_call_id") for each in client.asked[-1].messages]
+        assert ids[3::2] == ["call00001", "call00002"]
+
+
 class TestTokens:
     def test_answers_take_no_more_than_the_budget_and_are_cut_at_a_line(self) -> None:
         book = "\n".join(f"book.hpp:{at}  int name_{at};" for at in range(2_000))
@@ -375,6 +418,12 @@ class TestTheRestOfTheTalk:
     def test_what_was_paid_is_kept_where_the_service_goes_away_in_the_middle(self) -> None:
         with pytest.raises(WorldError, match="gone") as caught:
             propose([asks_for(*search("a")), asks_for(*search("b")), WorldError("gone")])
+        assert caught.value.usage["cost_usd"] == 0.02
+        assert len(caught.value.usage["lookups"]) == 2
+
+    def test_what_was_paid_is_kept_where_the_key_is_refused_in_the_middle(self) -> None:
+        with pytest.raises(InputError, match="no key") as caught:
+            propose([asks_for(*search("a")), asks_for(*search("b")), InputError("no key")])
         assert caught.value.usage["cost_usd"] == 0.02
         assert len(caught.value.usage["lookups"]) == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import shutil
 import threading
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from typer.testing import CliRunner, Result
 from experiments.cli import app
 from experiments.config import read_config
 from experiments.journal import read_events
+from experiments.libraries import open_library, read_library
 from experiments.lookup_text import lookups_of, lookups_text
 from experiments.reporting.talks import read_talks
+from mcts.errors import InputError
 from mcts.record import read_result
 from tests.support import paper_gpu
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say
@@ -249,6 +252,23 @@ def test_a_run_keeps_its_library_and_goes_on_with_no_other(tree: Path, tmp_path:
         assert other.exit_code == 2 and len(server.requests) == 6
         assert "looks things up in CUTLASS 9.1.3" in " ".join(other.stderr.split())
         assert "is 8.1.3 now" in " ".join(other.stderr.split())
+
+
+def test_a_library_that_was_edited_is_another_one_and_one_installed_anew_is_not(
+    tree: Path,
+) -> None:
+    began = read_library(f"cutlass={tree}")
+    for file in tree.rglob("*.hpp"):
+        os.utime(file, ns=(1, 1))
+    assert read_library(f"cutlass={tree}") == began
+    open_library(began).close()
+    old = began.model_copy(update={"sha256": None})
+    edited = tree / TMA
+    edited.write_bytes(edited.read_bytes().swapcase())
+    with pytest.raises(InputError, match=r"files of cutlass=.* have changed since it began") as no:
+        open_library(began)
+    assert "put them back as they were, or start a new run" in str(no.value)
+    open_library(old).close()
 
 
 @pytest.mark.parametrize("odd", [None, "x", 7, [1, None], [{}], [{"bytes": "many", "seconds": []}]])

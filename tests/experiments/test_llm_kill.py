@@ -327,7 +327,9 @@ def looks_first(protocol: str) -> Step:
 def test_a_run_that_was_killed_between_lookups_asks_nothing_twice(
     nursery: Nursery, tmp_path: Path, protocol: str, places: list[tuple[str, int]]
 ) -> None:
-    """`kept` counts replies: three of each proposal, so that it dies in the middle of one."""
+    """`kept` counts replies: three of each proposal and those that are repairs, so that it dies in
+    the middle of one.
+    """
     more = ("--library", f"cutlass={LIKE}", "--lookup-protocol", protocol, "--evaluations", 3)
     with OpenAiServer([looks_first(protocol)]) as server:
         assert nursery.run(*start(server, tmp_path / "whole", *more)) == 0, nursery.said
@@ -335,7 +337,8 @@ def test_a_run_that_was_killed_between_lookups_asks_nothing_twice(
     result, files = outcome(tmp_path / "whole")
     whole = Whole(asked=asked, result=result, files=files)
     looked = [_looked(node.usage) for node in result.nodes]
-    assert sum(map(len, looked)) == 12 and asked.total() == 9
+    replies = sum(node.usage.get("replies", 0) for node in result.nodes)
+    assert sum(map(len, looked)) == 12 and asked.total() == replies >= 9
     for at, place in enumerate(places):
         run = tmp_path / str(at)
         with OpenAiServer([looks_first(protocol)]) as server:

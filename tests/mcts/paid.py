@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.domain import Candidate
-from mcts.errors import NoMoves, ProposalRejected, WorldError
+from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
 from mcts.optimize import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from tests.support.toy import (
@@ -37,7 +37,8 @@ class PaidToy(ToyProposer):
     """A toy proposer whose replies cost `cost`, and which offers `branches` of each.
 
     `rejects`: every so many replies hold no candidate. `breaks`: every so many the service fails
-    after a reply that was paid for. `knows`: the price it says on being asked, if any.
+    after a reply that was paid for. `mends`: the trials, by count, in which the user has something
+    to mend after one. `knows`: the price it says on being asked, if any.
     """
 
     name = "paid"
@@ -50,13 +51,17 @@ class PaidToy(ToyProposer):
         branches: int = 0,
         rejects: int = 0,
         breaks: int = 0,
+        mends: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(inline=inline)
         self.cost, self.branches, self.rejects, self.breaks = cost, branches, rejects, breaks
+        self.mends = mends
         self.asked: list[ProposalRequest] = []
 
     def propose(self, request: ProposalRequest) -> Proposal:
         self.asked.append(request)
+        if len(self.asked) in self.mends:
+            raise InputError("the key is refused", usage=usage(self.cost))
         fate = random.Random(f"fate {request.seed}")
         if self.rejects and fate.randrange(self.rejects) == 0:
             raise ProposalRejected("the reply holds no code", usage=usage(self.cost))

@@ -247,6 +247,35 @@ def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent()
         search.tell(planted, Outcome("failed"))
 
 
+def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_hope() -> None:
+    search = Search(ROOT, settings=SearchSettings(patience=1, far_proposals=0))
+    middle = asked(search)
+    search.tell(middle.id, Outcome("measured", reward=0.1))
+    while not search.tree.nodes[middle.id].dead:
+        trial = asked(search)
+        if trial.parent == middle.id:
+            search.exhaust(trial.id)
+        else:
+            search.tell(trial.id, Outcome("measured", reward=0.1, expandable=False))
+    assert search.tree.root.dead
+    search.plant(middle.id, Outcome("measured", reward=0.9, expandable=False))
+    assert search.tree.nodes[middle.id].dead and not search.tree.root.dead
+    assert asked(search).parent == 0
+
+
+def test_exhaust_refuses_what_is_not_in_flight_and_changes_nothing() -> None:
+    search = Search(ROOT)
+    first, second = asked(search), asked(search)
+    search.tell(first.id, Outcome("measured", reward=0.4))
+    search.abandon(second.id)
+    before = snapshot(search)
+    for id in (0, first.id, second.id, 99):
+        with pytest.raises(ValueError, match=f"trial {id} is not in flight"):
+            search.exhaust(id)
+    assert snapshot(search) == before
+    assert not any(node.exhausted for node in search.tree.nodes.values())
+
+
 def asked(search: Search) -> Trial:
     trial = search.ask()
     assert trial is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, WorldError
 from mcts.optimize import Budget, Progress, read_result
-from mcts.ports import Pricer
+from mcts.ports import Pricer, Proposal, ProposalRequest
 from mcts.spending import NOTHING, Spending, money, spent_on_reply
 from mcts.stopwatch import SharedStopwatch
 from tests.mcts.finals import ConfirmingToy
@@ -87,6 +89,48 @@ def test_rejected_broken_and_empty_replies_cost_as_well() -> None:
     by_node = sum((node.spending for node in result.nodes), NOTHING)
     lost = kinds.count("abandoned") + kinds.count("no_moves")
     assert by_node.cost == Decimal(str(CENTS)) * (len(toy.asked) - lost)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_what_the_user_must_mend_in_the_middle_of_a_trial_has_been_paid(inline: bool) -> None:
+    journal, toy = MemoryJournal(), PaidToy(mends=frozenset({4, 7}), inline=inline)
+    for sessions in (1, 2):
+        with pytest.raises(InputError, match="the key is refused"):
+            optimizer(journal, toy).run()
+        assert read_result(journal.events()).spending.replies == len(toy.asked)
+        assert [event.kind for event in journal.events()].count("abandoned") == sessions
+    lines: list[Progress] = []
+    result = optimizer(journal, toy, on_progress=lines.append).run()
+    assert result.stop_reason == "evaluations spent" and result.evaluations == 25
+    assert result.spending.cost == Decimal(str(CENTS)) * len(toy.asked)
+    assert lines[-1].spending.cost == result.spending.cost
+
+
+def test_what_the_user_must_mend_before_any_reply_leaves_the_trial_to_be_asked_again() -> None:
+    class Keyless(PaidToy):
+        def propose(self, request: ProposalRequest) -> Proposal:
+            raise InputError("there is no key")
+
+    journal = MemoryJournal()
+    with pytest.raises(InputError, match="no key"):
+        optimizer(journal, Keyless()).run()
+    result = optimizer(journal, PaidToy()).run()
+    assert "abandoned" not in [event.kind for event in journal.events()]
+    assert result.tree_digest == optimizer(MemoryJournal(), PaidToy()).run().tree_digest
+
+
+def test_of_several_models_the_one_without_a_price_is_named() -> None:
+    class Mixed(PricedToy):
+        def propose(self, request: ProposalRequest) -> Proposal:
+            replies = [{"model": name, "prompt_tokens": 1} for name in ("known", "other")]
+            said = usage(None) | {"unpriced": replies}
+            return replace(super().propose(request), usage=said)
+
+        def price(self, usage: Mapping[str, Any]) -> float | None:
+            return 0.5 if usage["model"] == "known" else None
+
+    with pytest.raises(InputError, match="--price other=IN,OUT"):
+        optimizer(MemoryJournal(), Mixed(), caps={"cost_usd": 1.0}).run()
 
 
 def test_progress_ends_at_the_sums_of_the_result() -> None:
@@ -180,8 +224,6 @@ def test_a_cap_that_cannot_be_kept_is_an_error_at_the_first_reply_of_unknown_cos
 def test_a_model_that_counts_no_tokens_cannot_be_capped_by_them() -> None:
     class Silent(PaidToy):
         def propose(self, request: Any) -> Any:
-            from dataclasses import replace
-
             proposal = super().propose(request)
             return replace(proposal, usage={"model": "toy-1", "cost_usd": 0.1})
 
