@@ -94,8 +94,9 @@ class HostPlan(Noun):
     """The launcher, its arguments in order, and what they name.
 
     failure: a function ``const char* f()`` that tells why the last call returned what is not 0.
-    init: names for the numbers of ``get_init_inputs()``, in order. returns: how several outputs
-    come back. where: over tunables and `init`, holds for every allowed combination.
+    init: names for the numbers of ``get_init_inputs()``, in order. returns: how outputs come back;
+    as a tuple, a single one comes alone. where: over tunables and `init`, holds for every allowed
+    combination.
     """
 
     launcher: str = Field(default="launch", pattern=_IDENTIFIER)

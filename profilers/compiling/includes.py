@@ -43,8 +43,8 @@ def forbidden_include(source: str, options: Sequence[str] = ()) -> str | None:
         name = _included(source, start, macros) if start["hash"] else _asked(source, start)
         if name is not None and not _NAME.fullmatch(name):
             return name
-    macro = _HEADER_MACRO.search(source)
-    return macro.group() if macro else None
+    macros_of_headers = map(_HEADER_MACRO.search, (source, *macros))
+    return next((found.group() for found in macros_of_headers if found), None)
 
 
 def _included(source: str, start: re.Match[str], macros: set[str]) -> str | None:

@@ -11,7 +11,8 @@ from mcts.domain import Build, Candidate, is_host_source, parse_host_plan
 from mcts.errors import InputError, WorldError
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
-from profilers.host.compiler import LIBRARY, CompiledHost, HostCompiler
+from profilers.host.compiler import CompiledHost, HostCompiler
+from profilers.host.jailed import LIBRARY
 from profilers.kernelbench.building import Builder, BuiltModule
 
 WeightSpecs = Mapping[str, Mapping[str, Any]]
@@ -41,11 +42,32 @@ class HostBuilder(Builder):
         super().__init__(*builder, **more)
         self._compiler = compiler
         self._weights = weights
+        self._made: dict[str, CompiledHost | Failed] = {}
+
+    def prepare(self, candidate: Candidate) -> None:
+        """Compile a host candidate ahead, beside other threads; `build` tells what came of it."""
+        if candidate.id in self._built:
+            return
+        try:
+            self._made[candidate.id] = compile_host(self._compiler, candidate)
+        except Failed as failed:
+            self._made[candidate.id] = failed
+
+    def build(self, candidate: Candidate) -> BuiltModule:
+        """As ever; a host candidate's failure is only kept by the compiler, where it is its own."""
+        try:
+            return super().build(candidate)
+        except Failed:
+            if is_host_source(candidate.source):
+                self._built.pop(candidate.id, None)
+            raise
 
     def _build(self, candidate: Candidate) -> BuiltModule:
         if not is_host_source(candidate.source):
             return super()._build(candidate)
-        compiled = compile_host(self._compiler, candidate)
+        compiled = self._made.pop(candidate.id, None) or compile_host(self._compiler, candidate)
+        if isinstance(compiled, Failed):
+            raise compiled
         folder = self._folder / candidate.id / "work"
         source = self._folder / candidate.id / "source" / "candidate.py"
         try:

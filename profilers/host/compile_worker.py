@@ -13,7 +13,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,15 @@ _LAST_BYTES = 64 * 2**10
 """And from its end: there they say why they gave up."""
 _MOST_BYTES = 256 * 2**20
 _CHUNK = 65_536
+_RESERVE_S = 5.0
+"""Of the deadline, kept for telling the judge."""
+_DEMANGLING_S = 2.0
 _DRIVER = re.compile(r"undefined reference to `(?:cu[A-Z]\w*)'")
+_KILLED = re.compile(r"died due to signal 9\b|[Kk]illed signal terminated program")
+_CRASHED = re.compile(
+    r"died due to signal|virtual memory exhausted|[Oo]ut of memory|[Cc]annot allocate memory"
+    r"|std::bad_alloc|signal terminated program|No space left on device"
+)
 
 
 def main() -> None:
@@ -38,22 +47,23 @@ def main() -> None:
 
 def _compile(request: dict[str, Any]) -> dict[str, Any]:
     """Run `command` in `folder`, which holds the sources, and tell what came of it."""
-    begin = time.perf_counter()
     folder = Path(request["folder"])
-    code, log, flooded = _run(request["command"], folder, request["environment"])
     sources = {name: _read(folder / name) for name in request["sources"]}
+    code, log, flooded = _run(request["command"], folder, request["environment"])
     folders = [str(path) for path in request["includes"]]
     undefined = _undefined(log)
     failed = code != 0 or bool(undefined)
     text = condensed(undefined if code == 0 else log, sources, folders) if failed else ""
     if failed and flooded:
         text = f"{text}\n[it printed more than {_MOST_BYTES >> 20} MiB and was stopped]".strip()
+    if failed:
+        lost = None if flooded else _lost(code, log)
+        return {"compiled": False, "log": text or _end(log, code), "lost": lost}
     return {
-        "compiled": not failed,
-        "seconds": time.perf_counter() - begin,
-        "log": (text or _end(log, code)) if failed else warnings(log, sources, folders),
-        **({} if failed else _machine_code(folder / request["library"], request["arch"])),
-        "resources": {} if failed else _named(resources(log), request["demangler"]),
+        "compiled": True,
+        "log": warnings(log, sources, folders),
+        "resources": _named(resources(log), request["demangler"]),
+        **_machine_code(folder / request["library"], request["arch"], request["until_s"]),
     }
 
 
@@ -91,6 +101,13 @@ def _undefined(log: str) -> str:
     return "\n".join(line for line in lines if not _DRIVER.search(line))
 
 
+def _lost(code: int, log: str) -> str | None:
+    """ "killed", or "crashed", where the machine may be to blame for a failure; else None."""
+    if code == -signal.SIGKILL or _KILLED.search(log):
+        return "killed"
+    return "crashed" if code < 0 or _CRASHED.search(log) else None
+
+
 def _end(log: str, code: int) -> str:
     """For a failure without a message that is known for one."""
     reason = f"nvcc was killed by signal {-code}" if code < 0 else f"nvcc ended with code {code}"
@@ -112,8 +129,8 @@ def _named(found: dict[str, dict[str, int]], demangler: str | None) -> dict[str,
 def _demangled(names: list[str], demangler: str) -> list[str]:
     try:
         done = subprocess.run(
-            [demangler], input="\n".join(names), capture_output=True, text=True, timeout=10,
-            check=False,
+            [demangler], input="\n".join(names), capture_output=True, encoding="utf-8",
+            errors="replace", timeout=_DEMANGLING_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return names
@@ -121,16 +138,42 @@ def _demangled(names: list[str], demangler: str) -> list[str]:
     return told if len(told) == len(names) else names
 
 
-def _machine_code(library: Path, arch: str) -> dict[str, Any]:
-    """Facts of each kernel's machine code, or why there are none."""
+def _machine_code(library: Path, arch: str, until_s: float) -> dict[str, Any]:
+    """Facts of each kernel's machine code, or why there are none. Ends before `until_s`."""
     try:
-        found = read_executable_sass(library, arch)
+        with _alarm(until_s - _RESERVE_S - time.monotonic()):
+            found = read_executable_sass(library, arch)
+        facts = {
+            name: one.model_dump(mode="json", exclude_defaults=True) for name, one in found.items()
+        }
     except WorldError as error:
         return {"sass": {}, "sass_missing": str(error)}
-    facts = {
-        name: one.model_dump(mode="json", exclude_defaults=True) for name, one in found.items()
-    }
+    except Exception as error:  # noqa: BLE001 - the file is a stranger's: it compiled all the same
+        reason = f"the machine code could not be read: {type(error).__name__}: {error}"
+        return {"sass": {}, "sass_missing": reason[:500]}
     return {"sass": facts, "sass_missing": None}
+
+
+class OutOfTime(Exception):
+    """No TimeoutError: that is an OSError, which some expect where they are interrupted."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """OutOfTime in the main thread, whatever it does, once so many seconds have passed."""
+
+    def ring(_number: int, _frame: object) -> None:
+        raise OutOfTime("nvcc has left too little for it")
+
+    if seconds <= 0:
+        ring(0, None)
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _read(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 The compiler so checks the call: how many arguments the launcher takes, that pointers stand where
 it wants pointers, and that a `float*` is not given bf16. Numbers are checked when they are passed.
+
+The source's macros reach what stands behind it: names there carry a prefix.
 """
 
 from __future__ import annotations
@@ -25,22 +27,21 @@ _HEAD = """\
 #include <string>
 #include <type_traits>
 #include <cuda_runtime.h>
-#include "candidate.cu"
 namespace rooftree_entry {
-struct dtype_bool { using host = bool; };
-struct dtype_int8 { using host = std::int8_t; };
-struct dtype_uint8 { using host = std::uint8_t; };
-struct dtype_int16 { using host = std::int16_t; };
-struct dtype_int32 { using host = std::int32_t; };
-struct dtype_int64 { using host = std::int64_t; };
-struct dtype_float32 { using host = float; };
-struct dtype_float64 { using host = double; };
-struct dtype_float16 { using host = void; };
-struct dtype_bfloat16 { using host = void; };
-struct dtype_float8_e4m3fn { using host = void; };
-struct dtype_float8_e5m2 { using host = void; };
+struct rooftree_dtype_bool { using host = bool; };
+struct rooftree_dtype_int8 { using host = std::int8_t; };
+struct rooftree_dtype_uint8 { using host = std::uint8_t; };
+struct rooftree_dtype_int16 { using host = std::int16_t; };
+struct rooftree_dtype_int32 { using host = std::int32_t; };
+struct rooftree_dtype_int64 { using host = std::int64_t; };
+struct rooftree_dtype_float32 { using host = float; };
+struct rooftree_dtype_float64 { using host = double; };
+struct rooftree_dtype_float16 { using host = void; };
+struct rooftree_dtype_bfloat16 { using host = void; };
+struct rooftree_dtype_float8_e4m3fn { using host = void; };
+struct rooftree_dtype_float8_e5m2 { using host = void; };
 
-template <class Dtype, bool Scratch> struct Pointer {
+template <class Dtype, bool Scratch> struct RooftreePointer {
   void* address;
   template <class T> operator T*() const {
     static_assert(Scratch || !std::is_floating_point<T>::value ||
@@ -49,7 +50,7 @@ template <class Dtype, bool Scratch> struct Pointer {
     return static_cast<T*>(address);
   }
 };
-struct Whole {
+struct RooftreeWhole {
   long long value;
   const char* name;
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>> operator T() const {
@@ -66,82 +67,88 @@ struct Whole {
     return static_cast<T>(value);
   }
 };
-inline int said(const char* text, char* message, std::size_t room) {
+inline int rooftree_said(const char* text, char* message, std::size_t room) {
   std::snprintf(message, room, "%s", text ? text : "no reason given");
   return 1;
 }
-template <class Function> int guarded(char* message, std::size_t room, Function function) {
+template <class Function> int rooftree_guarded(char* message, std::size_t room, Function function) {
   try {
     return function();
   } catch (const std::exception& error) {
-    return said(error.what(), message, room);
+    return rooftree_said(error.what(), message, room);
   } catch (...) {
-    return said("the launcher threw something that is no std::exception", message, room);
+    return rooftree_said("the launcher threw something that is no std::exception", message, room);
   }
 }
-inline int launched(int on_device, char* message, std::size_t room) {
+inline int rooftree_launched(int on_device, char* message, std::size_t room) {
   if (!on_device) return 0;
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return 0;
-  return said((std::string("CUDA: ") + cudaGetErrorString(error)).c_str(), message, room);
+  return rooftree_said((std::string("CUDA: ") + cudaGetErrorString(error)).c_str(), message, room);
 }
 template <class Result, class Why>
-int finished(Result result, int on_device, char* message, std::size_t room, Why why) {
+int rooftree_finished(Result result, int on_device, char* message, std::size_t room, Why why) {
   static_assert(!std::is_same<Result, bool>::value && !std::is_floating_point<Result>::value,
                 "the launcher must return void, int, cudaError_t, an enum, or const char*: "
                 "0 or nullptr where all is well");
   if constexpr (std::is_convertible<Result, const char*>::value) {
-    if (const char* text = result) return said(text, message, room);
+    if (const char* text = result) return rooftree_said(text, message, room);
   } else if constexpr (std::is_same<Result, cudaError_t>::value) {
     if (result != cudaSuccess)
-      return said((std::string("CUDA: ") + cudaGetErrorString(result)).c_str(), message, room);
+      return rooftree_said((std::string("CUDA: ") + cudaGetErrorString(result)).c_str(),
+                           message, room);
   } else if (static_cast<long long>(result) != 0) {
     const char* text = why();
     const std::string code = std::to_string(static_cast<long long>(result));
     const std::string reason = text && *text ? std::string(": ") + text : std::string();
-    return said(("the launcher returned " + code + reason).c_str(), message, room);
+    return rooftree_said(("the launcher returned " + code + reason).c_str(), message, room);
   }
-  return launched(on_device, message, room);
+  return rooftree_launched(on_device, message, room);
 }
 }  // namespace rooftree_entry
+#include "candidate.cu"
 """
 
 
 def entry_source(plan: HostPlan) -> str:
-    """The file that is compiled: the candidate's source, included, and its entry points."""
+    """The file that is compiled: includes the candidate's source, then defines entry points."""
     whole = whole_arguments(plan)
     why = f"return ::{plan.failure}();" if plan.failure else "return (const char*)nullptr;"
     call = f"::{plan.launcher}({', '.join(_arguments(plan, whole))})"
     lines = [
         _HEAD,
         f'extern "C" __attribute__((visibility("default"))) int {CALL}(',
-        "    void* const* pointers, const long long* whole, const double* real, void* stream,",
-        "    int on_device, char* message, std::size_t room) noexcept {",
+        "    void* const* rooftree_pointers, const long long* rooftree_whole,",
+        "    const double* rooftree_real, void* rooftree_stream, int rooftree_on_device,",
+        "    char* rooftree_text, std::size_t rooftree_room) noexcept {",
         "  using namespace rooftree_entry;",
-        "  (void)whole; (void)real; (void)pointers; (void)stream;",
-        "  return guarded(message, room, [&]() -> int {",
-        "    if (on_device) cudaGetLastError();",
-        f"    auto reason = []() -> const char* {{ {why} }};",
-        "    auto launch = [&]() {",
+        "  (void)rooftree_whole; (void)rooftree_real; (void)rooftree_pointers;",
+        "  (void)rooftree_stream;",
+        "  return rooftree_guarded(rooftree_text, rooftree_room, [&]() -> int {",
+        "    if (rooftree_on_device) cudaGetLastError();",
+        f"    auto rooftree_why = []() -> const char* {{ {why} }};",
+        "    auto rooftree_launch = [&]() {",
         f"      return {call};",
         "    };",
-        "    if constexpr (std::is_void<decltype(launch())>::value) {",
-        "      launch();",
-        "      (void)reason;",
-        "      return launched(on_device, message, room);",
+        "    if constexpr (std::is_void<decltype(rooftree_launch())>::value) {",
+        "      rooftree_launch();",
+        "      (void)rooftree_why;",
+        "      return rooftree_launched(rooftree_on_device, rooftree_text, rooftree_room);",
         "    } else {",
-        "      return finished(launch(), on_device, message, room, reason);",
+        "      return rooftree_finished(rooftree_launch(), rooftree_on_device, rooftree_text,",
+        "                               rooftree_room, rooftree_why);",
         "    }",
         "  });",
         "}",
         f'extern "C" __attribute__((visibility("default"))) int {MEASURE}(',
-        "    int which, const long long* whole, unsigned long long* bytes, char* message,",
-        "    std::size_t room) noexcept {",
+        "    int rooftree_which, const long long* rooftree_whole,",
+        "    unsigned long long* rooftree_bytes, char* rooftree_text,",
+        "    std::size_t rooftree_room) noexcept {",
         "  using namespace rooftree_entry;",
-        "  (void)whole;",
-        "  return guarded(message, room, [&]() -> int {",
+        "  (void)rooftree_whole;",
+        "  return rooftree_guarded(rooftree_text, rooftree_room, [&]() -> int {",
         *_measured(plan, whole),
-        '    return said("no such workspace", message, room);',
+        '    return rooftree_said("no such workspace", rooftree_text, rooftree_room);',
         "  });",
         "}",
         "",
@@ -193,9 +200,9 @@ def _arguments(plan: HostPlan, whole: tuple[str | int, ...]) -> list[str]:
     texts, reals = [], 0
     for argument in plan.args:
         if argument == STREAM:
-            texts.append("static_cast<cudaStream_t>(stream)")
+            texts.append("static_cast<cudaStream_t>(rooftree_stream)")
         elif isinstance(argument, ScalarArgument) and "float" in argument.type:
-            texts.append(f"static_cast<{_C_TYPES[argument.type]}>(real[{reals}])")
+            texts.append(f"static_cast<{_C_TYPES[argument.type]}>(rooftree_real[{reals}])")
             reals += 1
         elif isinstance(argument, ScalarArgument):
             number = _whole(_expression(argument), whole)
@@ -203,8 +210,8 @@ def _arguments(plan: HostPlan, whole: tuple[str | int, ...]) -> list[str]:
         elif argument in plan.buffers:
             dtype = dtypes[str(argument)]
             flag = "true" if argument in scratch else "false"
-            kind = f"Pointer<dtype_{dtype}, {flag}>"
-            texts.append(f"{kind}{{pointers[{pointers.index(str(argument))}]}}")
+            kind = f"RooftreePointer<rooftree_dtype_{dtype}, {flag}>"
+            texts.append(f"{kind}{{rooftree_pointers[{pointers.index(str(argument))}]}}")
         else:
             texts.append(_whole(argument, whole))
     return texts
@@ -217,7 +224,7 @@ def _dtypes(plan: HostPlan) -> dict[str, str]:
 
 def _whole(expression: str | int, whole: tuple[str | int, ...]) -> str:
     name = "".join(c if c.isalnum() or c in " _+-*/().," else " " for c in str(expression))
-    return f'Whole{{whole[{whole.index(expression)}], "{name[:80]}"}}'
+    return f'RooftreeWhole{{rooftree_whole[{whole.index(expression)}], "{name[:80]}"}}'
 
 
 def _measured(plan: HostPlan, whole: tuple[str | int, ...]) -> list[str]:
@@ -226,9 +233,9 @@ def _measured(plan: HostPlan, whole: tuple[str | int, ...]) -> list[str]:
         if scratch.bytes_from is not None:
             values = ", ".join(_whole(expression, whole) for expression in scratch.args)
             lines += [
-                f"    if (which == {index}) {{",
-                f"      const auto needed = ::{scratch.bytes_from}({values});",
-                "      *bytes = static_cast<unsigned long long>(needed);",
+                f"    if (rooftree_which == {index}) {{",
+                f"      const auto rooftree_needed = ::{scratch.bytes_from}({values});",
+                "      *rooftree_bytes = static_cast<unsigned long long>(rooftree_needed);",
                 "      return 0;",
                 "    }",
             ]

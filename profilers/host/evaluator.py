@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,14 @@ from mcts.domain import (
     Profile,
     is_host_source,
 )
+from mcts.errors import InputError
 from profilers import ncu
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import architecture
 from profilers.host.building import HostBuilder, compile_host
 from profilers.host.compiler import HostCompiler
+from profilers.host.nvcc import nvcc_problem
 from profilers.host.settings import HostSettings
-from profilers.kernelbench.building import Builder
 from profilers.kernelbench.evaluator import KernelBenchEvaluator
 from profilers.profiles.profiling import SASS
 
@@ -30,9 +30,12 @@ _DEFAULT_ARCH = "sm_90a"
 class HostEvaluator(KernelBenchEvaluator):
     """Judges `.cu` candidates with a launcher beside `.py` ones, by one judge and on one GPU.
 
-    A source says itself which it is (`is_host_source`). nvcc is needed by the first host candidate,
-    not before. Several threads may evaluate at a time: they compile together and measure in turn.
+    A source says itself which it is (`is_host_source`). Several threads may evaluate at a time:
+    they compile together and measure in turn. InputError where the task is about host code and
+    nvcc is missing; for other tasks the first host candidate needs it, nothing before.
     """
+
+    _builder: HostBuilder
 
     def __init__(
         self,
@@ -42,6 +45,9 @@ class HostEvaluator(KernelBenchEvaluator):
         cache_dir: Path | None = None,
         **options: Any,
     ) -> None:
+        about_host = task.dialect == "host" or is_host_source(task.baseline.source)
+        if about_host and (problem := nvcc_problem()) is not None:
+            raise InputError(problem)
         self._host = host or HostSettings()
         self._cache_dir = cache_dir
         super().__init__(task, **options)
@@ -50,8 +56,7 @@ class HostEvaluator(KernelBenchEvaluator):
         """Compile outside of the GPU's turn, then judge."""
         if is_host_source(candidate.source):
             self._tell(candidate.id, "compiling")
-            with contextlib.suppress(Failed):  # the compiler remembers, the judge words it
-                compile_host(self._compiler, candidate)
+            self._builder.prepare(candidate)
         return super().evaluate(candidate)
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
@@ -68,10 +73,11 @@ class HostEvaluator(KernelBenchEvaluator):
             missing[SASS] = compiled.sass_missing
         return Profile(kernels=tuple(kernels), hardware=self.hardware, missing=missing)
 
-    def _make_builder(self) -> Builder:
+    def _make_builder(self) -> HostBuilder:
         gpu = self._gpu
         arch = architecture(gpu.compute_capability) if gpu is not None else _DEFAULT_ARCH
         self._compiler = HostCompiler(arch=arch, settings=self._host, cache_dir=self._cache_dir)
+        self._closers.append(self._compiler.close)
         return HostBuilder(
             self._nursery,
             folder=self._folder / "builds",

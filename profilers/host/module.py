@@ -172,9 +172,9 @@ class _Calls:
         stream = torch.cuda.current_stream(device).cuda_stream if on_device else 0
         addresses = [tensor.data_ptr() for tensor in (*held, *outputs, *scratch)]
         self._launcher(addresses, shaped, stream, on_device=on_device)
-        if len(outputs) == 1:
-            return outputs[0]
-        return outputs if self._plan.returns == "list" else tuple(outputs)
+        if self._plan.returns == "list":
+            return outputs
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _taken(self, inputs: Sequence[Any]) -> tuple[list[Any], dict[str, Scalar]]:
         """Tensors in the plan's order, and plain numbers by name."""

@@ -17,7 +17,8 @@ class HostSettings:
     deadline_s: after it a compilation is killed; a CUTLASS kernel takes half a minute to two.
     memory_bytes: bound on each process of the compiler; a CUTLASS kernel takes 2 GiB.
     library_bytes: largest shared object, and largest intermediate file.
-    processes: compilations at a time; None for as many as the machine's cores and memory hold.
+    processes: compilations at a time; None for as many as the machine's cores hold, and its
+        memory at `memory_bytes` each.
     """
 
     includes: tuple[Path, ...] = ()
@@ -31,4 +32,4 @@ class HostSettings:
         if self.processes is not None:
             return max(1, self.processes)
         whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return max(1, min(4, os.cpu_count() or 1, whole // (4 * _GIB)))
+        return max(1, min(4, os.cpu_count() or 1, whole // self.memory_bytes))

@@ -14,6 +14,9 @@ from typing import Any
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
 
+FORGED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What comes of fields that nobody of ours has written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -46,28 +49,28 @@ class Shelf:
             if any(_stamp(Path(path)) != stamp for path, stamp in noted["headers"].items()):
                 return None
             return _stored(library, noted)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, *FORGED):
             return None
 
     def store(
         self,
         key: str,
-        made: Path,
+        content: bytes,
         *,
         told: Mapping[str, Any],
         headers: Sequence[Path],
     ) -> Stored:
-        """Keep the library `made`, and of what the compile worker has told `log`, `resources`,
-        `sass` and `sass_missing`. WorldError where there is no room or it is not there.
+        """Keep a library's `content`, and of what the compile worker has told `log`, `resources`,
+        `sass` and `sass_missing`. WorldError where there is no room, one of `FORGED` for nonsense.
         """
         library = self._folder / f"{key}.so"
+        noted = {
+            "sha256": hashlib.sha256(content).hexdigest(),
+            **{name: told[name] for name in ("log", "resources", "sass", "sass_missing")},
+            "headers": {str(path): _stamp(path) for path in headers},
+        }
+        stored = _stored(library, noted)
         try:
-            content = made.read_bytes()
-            noted = {
-                "sha256": hashlib.sha256(content).hexdigest(),
-                **{name: told[name] for name in ("log", "resources", "sass", "sass_missing")},
-                "headers": {str(path): _stamp(path) for path in headers},
-            }
             self._folder.mkdir(parents=True, exist_ok=True)
             self._write(library, content)
             self._write(library.with_suffix(".json"), json.dumps(noted).encode())
@@ -75,7 +78,7 @@ class Shelf:
             raise WorldError(
                 f"cannot keep a compiled library in {self._folder}: {error}"
             ) from error
-        return _stored(library, noted)
+        return stored
 
     def _write(self, path: Path, content: bytes) -> None:
         handle, partial = tempfile.mkstemp(dir=self._folder)
@@ -83,9 +86,8 @@ class Shelf:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             Path(partial).replace(path)
-        except OSError:
+        finally:  # also where somebody presses Ctrl-C
             Path(partial).unlink(missing_ok=True)
-            raise
 
 
 def _stamp(path: Path) -> list[int]:

@@ -65,6 +65,7 @@ def test_searches_reads_writes_compiles_and_repairs_from_a_condensed_error(tmp_p
     assert looked == ["search", "definition", "read", "uses"]
     assert first.usage["cost_usd"] == 0.03 and second.usage["cost_usd"] == 0.02
     proposer.close()
+    compiler.close()
 
 
 def _compile(compiler: HostCompiler, candidate: Candidate) -> None:

@@ -64,6 +64,8 @@ def test_cuda_headers_and_ordinary_text_pass(source: str) -> None:
 
 def test_a_tunable_is_a_macro_too() -> None:
     assert forbidden_include("#include FILE" + KERNEL, ["-DN=1", '-DFILE="/etc/passwd"'])
+    assert forbidden_include(KERNEL, ["-D__THRUST_DEVICE_SYSTEM_SORT_HEADER=<x>"])
+    assert forbidden_include(KERNEL, ["-DN=1", "-DTILE=Shape<1,2>"]) is None
 
 
 def test_a_long_hostile_text_is_searched_in_no_time() -> None:

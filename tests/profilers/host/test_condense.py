@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from profilers.compiling.toolchain import find_tool
-from profilers.host.compiler import nvcc_problem
 from profilers.host.condense import CONDENSED_CAP, condensed, shortened, warnings
+from profilers.host.nvcc import nvcc_problem
 from profilers.host.resources import readable, resources
 
 CHAINED = """\

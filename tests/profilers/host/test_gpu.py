@@ -13,8 +13,8 @@ torch: Any = pytest.importorskip("torch")
 from experiments.headers import include_folders  # noqa: E402
 from experiments.problems import problem_task  # noqa: E402
 from mcts.domain import Candidate, Policy  # noqa: E402
-from profilers.host.compiler import nvcc_problem  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
+from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
 from tests.contracts.evaluator_contract import EvaluatorContract  # noqa: E402
 

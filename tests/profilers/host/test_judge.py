@@ -12,8 +12,9 @@ torch: Any = pytest.importorskip("torch")
 
 from experiments.problems import problem_task  # noqa: E402
 from mcts.domain import Candidate, Evaluation, Policy  # noqa: E402
-from profilers.host.compiler import nvcc_problem  # noqa: E402
+from mcts.errors import WorldError  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
+from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
 from profilers.kernelbench.settings import KernelBenchSettings  # noqa: E402
 from tests.support.host_sources import PROBLEM, source  # noqa: E402
@@ -51,6 +52,8 @@ def test_a_launcher_that_does_the_work_is_measured(judge: HostEvaluator) -> None
     assert found.isolation is not None
     assert found.build is not None
     assert found.build.registers["doubled"] > 0
+    assert not found.build.cached
+    assert found.build.seconds > 0.1
 
 
 def test_the_problem_takes_pytorch_candidates_as_well(judge: HostEvaluator) -> None:
@@ -67,6 +70,8 @@ def test_a_host_candidate_may_be_the_baseline(tmp_path: Path) -> None:
         assert timing.baseline == "baseline"
     finally:
         judge.close()
+    with pytest.raises(WorldError, match="closed"):
+        judge.evaluate(Candidate(source=source(extra="int other;")))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from mcts.domain import parse_host_plan  # noqa: E402
-from profilers.host.compiler import HostCompiler, nvcc_problem  # noqa: E402
+from profilers.host.compiler import HostCompiler  # noqa: E402
 from profilers.host.module import HostCallError, host_model  # noqa: E402
+from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from tests.support.host_sources import source  # noqa: E402
 
 pytestmark = pytest.mark.skipif(nvcc_problem() is not None, reason=str(nvcc_problem()))
@@ -50,7 +51,7 @@ extern "C" const char* probe(const int64_t* x, double* y, unsigned char n, short
 
 
 @pytest.fixture(scope="module")
-def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+def make(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """A `ModelNew` of a source."""
     compiler = HostCompiler(cache_dir=tmp_path_factory.mktemp("cache"))
 
@@ -64,7 +65,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
         )  # fmt: skip
         return model(*init)
 
-    return made
+    yield made
+    compiler.close()
 
 
 @pytest.fixture
@@ -144,6 +146,13 @@ def test_several_outputs_come_back_as_the_plan_says(make: Callable[..., Any]) ->
     assert outputs[0].tolist() == [10, 10, 11, 11, 12, 12]
     assert outputs[1].dtype == torch.bool
     assert outputs[1].shape == ()
+
+
+def test_a_list_of_one_output_is_a_list(make: Callable[..., Any]) -> None:
+    text = source(head='returns = "list"')
+    (only,) = (outputs := make(text, 6, 0.25)(torch.zeros(4, 6)))
+    assert isinstance(outputs, list)
+    assert only.shape == (4, 6)
 
 
 @pytest.mark.parametrize(
