@@ -5,21 +5,32 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codegen.chat import ChatClient, Message, Offer, Reply
 from codegen.chat_request import ChatRequest, Route
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.library import LibraryTool
 
 _AROUND = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the service said instead of answering: it will not have this prompt."""
+
+    text: str
+
+
 class RecordingClient:
-    """Asks `inner` and appends every question and answer to `path`. Thread-safe."""
+    """Asks `inner` and appends every question and answer to `path`, refusals of a prompt included.
+
+    What the world did to a question (no answer came, the client was closed) is not on the tape: it
+    says nothing of the question. Thread-safe.
+    """
 
     def __init__(self, inner: ChatClient, path: Path, *, route: Route) -> None:
         self._inner, self._route, self._path = inner, route, path
@@ -38,21 +49,27 @@ class RecordingClient:
         seed: int | None = None,
         offer: Offer | None = None,
     ) -> Reply:
-        reply = self._inner.complete(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
-        )
         request = self._route.request(
             messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
-        entry = {"request": request.as_dict(), "reply": reply.as_dict()}
-        line = json.dumps(entry, ensure_ascii=False)
+        try:
+            reply = self._inner.complete(
+                messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
+            )
+        except ProposalRejected as error:
+            self._write(request, {"refusal": str(error)})
+            raise
+        self._write(request, {"reply": reply.as_dict()})
+        return reply
+
+    def _write(self, request: ChatRequest, answer: Mapping[str, Any]) -> None:
+        line = json.dumps({"request": request.as_dict(), **answer}, ensure_ascii=False)
         try:
             with self._lock:
                 self._file.write(line + "\n")
                 self._file.flush()
         except OSError as error:
             raise WorldError(f"{self._path} cannot be written: {error.strerror}") from None
-        return reply
 
     def close(self) -> None:
         self._inner.close()
@@ -64,18 +81,19 @@ class CassetteClient:
     """Plays what a `RecordingClient` recorded. Thread-safe.
 
     A question that was recorded several times is answered in that order, then with the last
-    answer again. Where the server stood does not matter. Nothing is paid: replies are `cached`.
+    answer again; a refusal is one, and is raised as ProposalRejected. Where the server stood does
+    not matter. Nothing is paid: replies are `cached`.
     """
 
     def __init__(self, path: Path, *, route: Route) -> None:
         self._path, self._route = path, replace(route, api_base=None)
         self._lock = threading.Lock()
-        self._replies: defaultdict[str, list[Reply]] = defaultdict(list)
+        self._answers: defaultdict[str, list[Reply | Refusal]] = defaultdict(list)
         self._requests = _read(path)
-        for request, reply in self._requests:
-            self._replies[request.key].append(reply)
-        for replies in self._replies.values():
-            replies.reverse()
+        for request, answer in self._requests:
+            self._answers[request.key].append(answer)
+        for answers in self._answers.values():
+            answers.reverse()
 
     def complete(
         self,
@@ -90,11 +108,15 @@ class CassetteClient:
             messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
         )
         with self._lock:
-            replies = self._replies.get(asked.key)
-            if replies:
-                reply = replies.pop() if len(replies) > 1 else replies[0]
-                return reply.from_before()
-        raise WorldError(f"{self._path} holds no answer to this request: {self._nearest(asked)}")
+            answers = self._answers.get(asked.key)
+            if answers is None:
+                raise WorldError(
+                    f"{self._path} holds no answer to this request: {self._nearest(asked)}"
+                )
+            answer = answers.pop() if len(answers) > 1 else answers[0]
+        if isinstance(answer, Refusal):
+            raise ProposalRejected(answer.text)
+        return answer.from_before()
 
     def close(self) -> None:
         """Nothing is in flight."""
@@ -105,7 +127,7 @@ class CassetteClient:
         return max(differences, default=((), "nothing is recorded"), key=lambda each: each[0])[1]
 
 
-def _read(path: Path) -> list[tuple[ChatRequest, Reply]]:
+def _read(path: Path) -> list[tuple[ChatRequest, Reply | Refusal]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -123,7 +145,7 @@ def _read(path: Path) -> list[tuple[ChatRequest, Reply]]:
     return found
 
 
-def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply]:
+def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | Refusal]:
     asked = line["request"]
     request = ChatRequest(
         models=tuple(asked["models"]),
@@ -134,6 +156,8 @@ def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply]:
         seed=asked["seed"],
         offer=_offer(asked.get("offer")),
     )
+    if "refusal" in line:
+        return request, Refusal(str(line["refusal"]))
     return request, Reply(**line["reply"])
 
 

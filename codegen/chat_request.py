@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from codegen.chat import Message, Offer
 from codegen.scrubbing import address, hide
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ChatRequest:
     """A question as it is kept: who is asked, where, and what. It holds no secret.
 
@@ -31,11 +32,17 @@ class ChatRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """Its fields for JSON; the offer only where there is one."""
-        found = asdict(self)
-        if self.offer is None:
-            del found["offer"]
-        return found
+        found: dict[str, Any] = {
+            "models": self.models,
+            "server": self.server,
+            "messages": self.messages,
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+        }
+        return found if self.offer is None else {**found, "offer": asdict(self.offer)}
 
+    @cached_property
     def canonical(self) -> str:
         """One text for one request, whatever order its fields were written in."""
         return json.dumps(
@@ -46,10 +53,10 @@ class ChatRequest:
             allow_nan=False,
         )
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A SHA-256 of the canonical text, in hex."""
-        return hashlib.sha256(self.canonical().encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(self.canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

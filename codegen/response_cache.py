@@ -13,6 +13,7 @@ from pathlib import Path
 
 from codegen.chat import ChatClient, Message, Offer, Reply
 from codegen.chat_request import ChatRequest, Route
+from codegen.syncing import BackgroundSync
 from mcts.errors import InputError, WorldError
 
 SCHEMA_VERSION = 1
@@ -31,11 +32,16 @@ CREATE TABLE IF NOT EXISTS answer (
 class AnswerStore:
     """Answers by the key of their request, in one SQLite file. Threads and processes may share it.
 
+    An answer that was kept is in the file when `keep` returns, so that no killed process loses it;
+    the disk is made to hold it in the background, some milliseconds later.
+
     Raises InputError for a file that is no such store, WorldError when the disk refuses.
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
+        real = path.resolve()  # where SQLite keeps what belongs to it
+        self._sync = BackgroundSync(real.with_name(f"{real.name}-wal"))
         try:
             self._connection = sqlite3.connect(
                 path, isolation_level=None, timeout=_WAIT_S, check_same_thread=False
@@ -50,7 +56,7 @@ class AnswerStore:
 
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")  # `_sync` does the rest
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         if version > SCHEMA_VERSION:
@@ -72,26 +78,39 @@ class AnswerStore:
             raise WorldError(f"{self._path} holds an answer that cannot be read: {error}") from None
 
     def keep(self, request: ChatRequest, reply: Reply, *, run_id: str) -> None:
-        """Write an answer; returns once it would survive a power cut. The first one stays."""
+        """Write an answer; returns once it would survive a kill. The first one stays."""
         row = (
             request.key,
-            request.canonical(),
+            request.canonical,
             json.dumps(reply.as_dict(), ensure_ascii=False),
             run_id,
             datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
         with self._lock:
             self._run("INSERT INTO answer VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
+        try:
+            self._sync.request()
+        except OSError as error:
+            raise self._broken(error) from None
 
     def _run(self, statement: str, values: Sequence[str]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)
         except (sqlite3.Error, OSError) as error:
-            raise WorldError(f"the cache of answers {self._path} cannot be used: {error}") from None
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> WorldError:
+        return WorldError(f"the cache of answers {self._path} cannot be used: {error}")
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        """Return once the disk holds every answer; idempotent."""
+        try:
+            self._sync.close()
+        except OSError as error:
+            raise self._broken(error) from None
+        finally:
+            with self._lock:
+                self._connection.close()
 
 
 class CachedClient:

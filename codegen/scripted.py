@@ -26,7 +26,7 @@ from mcts.domain import (
     KernelTask,
     Scalar,
     TunableSpace,
-    parse_launch_plan,
+    declared_space,
 )
 from mcts.errors import NoMoves
 from mcts.knowledge.moves import is_undone
@@ -50,6 +50,11 @@ SIBLING_FADE = 0.5
 """How much a tunable fades once all of its single moves from this parent were tried."""
 HINDSIGHT = 1.5
 """Exponent on what a value brings by this run's times, in standard deviations of log speedup."""
+ADVISED_HINDSIGHT = 0.7
+"""The same where the tools advise."""
+DIVERSE_ODDS = 0.5
+"""FAR_ODDS of a move that is to be structurally different; there, what the run's times say counts
+as if nothing advised: what the tools said has led no further."""
 MOST_HISTORY = 128
 """So many of the latest candidates have a say in that."""
 LOOKS = 1.0
@@ -80,10 +85,11 @@ class ScriptedProposer:
     makes changes of 1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; where constraints forbid
     single steps, pairs and far jumps take over by themselves, so every configuration can be
     reached. A tunable weighs otherwise for steps away from its default, which apply its methods,
-    than for steps back. A far move is drawn without the division, at greater odds: most tunables
-    change, the advised ones likeliest. Where nothing advises it, its first moves are all far ones,
-    and each value weighs by what the run's times say of it. `sampling` says how experience from
-    other runs enters. Deterministic in `request.seed`; keeps caches but no state.
+    than for steps back, and each value by what the run's times say of it. A far move is drawn
+    without the division, at greater odds: most tunables change, the advised ones likeliest; so is
+    one that is to be structurally different, at lesser odds. Where nothing advises it, its first
+    moves are all far ones. `sampling` says how experience from other runs enters. Deterministic in
+    `request.seed`; keeps caches but no state.
     """
 
     name = "scripted"
@@ -109,17 +115,19 @@ class ScriptedProposer:
 
 @dataclass(frozen=True, slots=True)
 class _TaskKey:
-    """Lets a task be a cache key by its id."""
+    """Lets a task be a cache key by its id, and by which combinations exist."""
 
     task: KernelTask = field(compare=False)
     id: str = ""
+    rows: frozenset[tuple[Scalar, ...]] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.task.id)
+        object.__setattr__(self, "rows", self.task.space.row_set)
 
 
 def _break_ground(key: _TaskKey, source: str) -> _Ground:
-    space = parse_launch_plan(source).space if key.task.dialect == "cuda" else key.task.space
+    space = declared_space(key.task, source)
     methods = [set(tunable.methods) for tunable in space.tunables.values()]
     shared = np.array([[bool(a & b) for b in methods] for a in methods], dtype=np.bool_)
     if methods:
@@ -156,19 +164,21 @@ def _weigh(
         # What differs from the safe default is what can have broken.
         suspects = np.where(origin != lattice.defaults, HOMEWARD, 1.0 / HOMEWARD)
         pulls = np.repeat((suspects / suspects.mean())[:, None], 2, axis=1)
-    far = request.move.far or _blind(request, lattice)
+    elsewhere = request.move.kind == "diversify"
+    far = request.move.far or elsewhere or _blind(request, lattice)
     changed = pool != origin
     single = changed.sum(axis=1) == 1
     if not far:
         pulls = pulls * _fade(request, ground, pool[single], changed[single])[:, None]
-    share = FAR_ODDS if far else 1.0 / len(lattice.names)
+    share = DIVERSE_ODDS if elsewhere else FAR_ODDS if far else 1.0 / len(lattice.names)
     effects = _effects(request, ground)
+    hindsight = ADVISED_HINDSIGHT if _advised(request) and not elsewhere else HINDSIGHT
     values = np.zeros_like(effects)
     factors = np.ones_like(values)
     for column, known in enumerate(lattice.values):
         at, default, count = int(origin[column]), int(lattice.defaults[column]), len(known)
         undone = [int(is_undone(at, there, default)) for there in range(count)]
-        gained = np.exp(HINDSIGHT * (effects[column, :count] - effects[column, at]))
+        gained = np.exp(hindsight * (effects[column, :count] - effects[column, at]))
         values[column, :count] = pulls[column, undone] * gained.clip(1 / MOST, MOST)
         steps = _steps(count, at, default, repair, FAR_REACH if far else STEP_REACH)
         factors[column, :count] = steps * values[column, :count] * share
@@ -194,18 +204,14 @@ def _blind(request: ProposalRequest, lattice: Lattice) -> bool:
 
 
 def _effects(request: ProposalRequest, ground: _Ground) -> NDArray[np.float64]:
-    """What this run's times say of each value.
-
-    Nothing where a failure is to be repaired, and where the tools advise: there, by study, it
-    brought nothing.
-    """
+    """What this run's times say of each value; nothing where a failure is to be repaired."""
     lattice, source = ground.lattice, request.parent.source
     seen = [
         (one.candidate, one.evaluation)
         for one in request.history[-MOST_HISTORY:]
         if one.candidate and one.evaluation and one.candidate.source == source
     ]
-    if not seen or _advised(request) or request.move.kind == "repair":
+    if not seen or request.move.kind == "repair":
         return np.zeros((len(lattice.names), max(map(len, lattice.values))))
     rows = np.array([_row_of(ground, candidate) for candidate, _ in seen])
     speedups = np.array([evaluation.speedup or math.nan for _, evaluation in seen])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 _MESSAGE_LIMIT = 300
@@ -46,9 +47,11 @@ def _without(text: str, environment: Mapping[str, str] | None, least: int) -> st
 
 def _secrets(environment: Mapping[str, str], least: int) -> Iterator[tuple[str, str]]:
     """Names and values, the longest first: one may hold another."""
-    found = [
-        (name, value)
-        for name, value in environment.items()
-        if len(value) >= least and _SECRET_NAME.search(name.upper())
-    ]
+    names = [name for name in environment if _names_a_secret(name)]
+    found = [(name, value) for name in names if len(value := environment.get(name, "")) >= least]
     yield from sorted(found, key=lambda pair: -len(pair[1]))
+
+
+@lru_cache(maxsize=1024)
+def _names_a_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name.upper()) is not None

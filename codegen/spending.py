@@ -1,6 +1,6 @@
-"""What a proposal cost: the sum over its calls, and only where every call said.
+"""What a proposal cost: the sums over its calls, and what is in them where a call did not say.
 
-Where one did not, a price that becomes known later is asked of each such call by its own model.
+A price that becomes known later is asked of each call without one, by its own model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Spending:
         self.seconds += seconds
 
     def usage(self) -> dict[str, Any]:
-        """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs.
+        """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs; what
+        the others told is then in `priced_usd` and `counted_tokens`.
 
         `prompt` is role and version of the template, `dropped` what did not fit into it by kind,
         `replies` how many were asked for, `attempts` how many requests that took, `faults` why
@@ -52,7 +53,9 @@ class Spending:
         replies = self.replies
         asked = dict.fromkeys(reply.asked for reply in replies if reply.asked)
         before = [reply.original_cost_usd for reply in replies if reply.cached]
+        models = list(dict.fromkeys(reply.model for reply in replies))
         return {
+            "models": models if len(models) > 1 else [],
             "faults": [fault for reply in replies for fault in reply.faults],
             "asked": ", ".join(name for name in asked if name.rpartition("/")[2] != self._model()),
             "reasoning_tokens": _sum([reply.reasoning_tokens for reply in replies]),
@@ -61,6 +64,7 @@ class Spending:
             "original_cost_usd": _cost(before),
             "unpriced": self._unpriced(),
             "priced_usd": self._priced_usd(),
+            **self._counted(),
         }
 
     def _unpriced(self) -> list[dict[str, Any]]:
@@ -82,6 +86,15 @@ class Spending:
         """What the other replies cost, where some are unpriced."""
         known = [reply.cost_usd for reply in self.replies if reply.cost_usd is not None]
         return _cost(known) if len(known) < len(self.replies) else None
+
+    def _counted(self) -> dict[str, int]:
+        """How many of several replies did not tell all their tokens, and the tokens told."""
+        told = [(reply.prompt_tokens, reply.completion_tokens) for reply in self.replies]
+        silent = sum(None in each for each in told)
+        if silent == 0 or len(told) < 2:
+            return {}
+        tokens = sum(count for each in told for count in each if count is not None)
+        return {"uncounted": silent, "counted_tokens": tokens}
 
     def _model(self) -> str:
         return self.replies[-1].model

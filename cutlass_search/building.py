@@ -7,6 +7,7 @@ files that did not change is taken over.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import math
 import os
@@ -14,27 +15,29 @@ import sqlite3
 import tempfile
 import time
 from array import array
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
 from cutlass_search.chunks import CHUNK_KINDS, Cut
+from cutlass_search.concepts import concept_map, map_texts
 from cutlass_search.corpus import Corpus, SourceFile, fingerprint
 from cutlass_search.cutting import cut_all
-from cutlass_search.generations import architectures, bits, is_cutlass_2
-from cutlass_search.schema import COLUMNS, SCHEMA, SIZES, TAKE_OVER, WORDS
+from cutlass_search.schema import COLUMNS, SCHEMA, TAKE_OVER, WORDS
+from cutlass_search.standing import standing
 from mcts.errors import WorldError
 
-_MAKERS = ("building", "chunks", "generations", "heads", "schema", "structure", "words")
+_MAKERS = (
+    "building", "chunks", "concepts", "generations", "heads", "schema", "standing", "structure",
+    "words",
+)  # fmt: skip
 """The modules of which an index is made."""
-VECTORS = {
-    "file": "i", "kind": "i", "architectures": "i", "old": "i", "in_names": "f", "in_code": "f"
-}  # fmt: skip
-"""One number per chunk each, by C type: the file, the kind, the architectures and generation of the
-file, and what a word counts in the names and in the code of the chunk."""
+VECTORS = {"file": "i", "kind": "i", "standing": "i", "in_names": "f", "in_code": "f"}
+"""One number per chunk each, by C type: the file, the kind, the standing of the file, and what a
+word counts in the names and in the code of the chunk."""
 IN_NAMES = 3.0
 IN_CODE = 1.0
 FREQUENT = 256
@@ -46,11 +49,13 @@ _LEFT_BEHIND_S = 3_600
 
 @cache
 def index_format() -> str:
-    """A hash over the code that makes an index: other code, and the index is made anew."""
+    """A hash over the code and the map that an index is made of: with others it is made anew."""
     folder = files("cutlass_search")
     made = hashlib.sha256()
     for name in _MAKERS:
         made.update((folder / f"{name}.py").read_bytes())
+    for text in map_texts():
+        made.update(text.encode())
     return made.hexdigest()
 
 
@@ -68,7 +73,8 @@ def build(
     try:
         with closing(sqlite3.connect(fresh, isolation_level=None, uri=True)) as connection:
             connection.executescript(SCHEMA)
-            _fill(connection, corpus, sources, older)
+            with _no_collection():
+                _fill(connection, corpus, sources, older)
         fresh.replace(target)
     except sqlite3.Error as error:
         if older is None:
@@ -78,6 +84,18 @@ def build(
     finally:
         fresh.unlink(missing_ok=True)
     build(corpus, sources, target)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without looking for garbage, which among so many tuples takes a tenth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _fill(
@@ -101,6 +119,7 @@ def _fill(
         "version": corpus.version,
         "licence": corpus.licence,
         "taken over": str(len(known)),
+        "concepts": concept_map().dump(),
     }
     connection.executemany("INSERT INTO fact VALUES (?, ?)", facts.items())
     connection.execute("COMMIT")
@@ -135,7 +154,7 @@ def _write(
             (number, one.path, one.lines, source.size, source.changed_ns),
         )
         connection.executemany(
-            "INSERT INTO chunk VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunk VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(number, *chunk) for chunk in one.chunks],
         )
         connection.executemany(
@@ -146,16 +165,19 @@ def _write(
 
 def _measure(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> None:
     """One entry per chunk and vector. Long chunks hold any word more easily."""
-    own = [bits(architectures(one.path)) for one in sources]
-    old = [int(is_cutlass_2(one.path)) for one in sources]
+    own = [standing(one.path) for one in sources]
+    known = {one: number for number, one in enumerate(dict.fromkeys(own))}
+    connection.executemany("INSERT INTO standing VALUES (?, ?, ?, ?)", known)
     kinds = {kind: at for at, kind in enumerate(CHUNK_KINDS)}
     rows = [
         (
-            number, kinds[kind], own[number - 1], old[number - 1],
-            IN_NAMES / (1 + 0.3 * math.log2(1 + names)),
-            IN_CODE / (1 + 0.7 * math.log2(1 + code / _TYPICAL_CODE)),
+            number, kinds[kind], known[own[number - 1]],
+            IN_NAMES / (1 + 0.3 * math.log2(1 + named)),
+            IN_CODE / (1 + 0.7 * math.log2(1 + used / _TYPICAL_CODE)),
         )
-        for number, kind, names, code in connection.execute(SIZES)
+        for number, kind, named, used in connection.execute(
+            "SELECT file, kind, named, used FROM chunk ORDER BY id"
+        )
     ]  # fmt: skip
     columns = zip(*rows, strict=True) if rows else [()] * len(VECTORS)
     connection.executemany(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from cutlass_search.heads import template_end
 from cutlass_search.structure import Declaration, clean_comment, declarations
@@ -42,7 +42,8 @@ _NUMBERS = re.compile(r"\d+")
 
 class Chunk(NamedTuple):
     """Lines count from 1 and include the comment above. `names`, `about` and `code` are the words
-    it is found by: what it defines, what is said of it, and what it uses."""
+    it is found by: what it defines, what is said of it, and what it uses; `named` and `used` count
+    the first and the last."""
 
     kind: str
     name: str
@@ -53,6 +54,8 @@ class Chunk(NamedTuple):
     names: str
     about: str
     code: str
+    named: int
+    used: int
 
 
 class Symbol(NamedTuple):
@@ -88,6 +91,7 @@ def cut(path: str, text: str) -> Cut:
 class _Cutter:
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
+        self._words_of_path = terms(path)
         self._start = _behind_licence(text)
         self._lines = _Lines(text)
         self._chunks: list[Chunk] = []
@@ -178,13 +182,12 @@ class _Cutter:
         about = clean_comment(said)[:_ABOUT_FILE].replace("\\file", "").replace("\\brief", "")
         names = dict.fromkeys(one.name for one in found if one.body and one.kind != "variable")
         title = next((line.strip() for line in about.splitlines() if line.strip()), "")
+        name = self._path.rsplit("/", 1)[-1]
+        words = terms(about) | self._words_of_path
         self._chunks.append(
             Chunk(
-                kind="file", name=self._path.rsplit("/", 1)[-1], line=1, last=self._lines.count,
-                title=title[:_TITLE], note="",
-                names=_text(terms(self._path.rsplit("/", 1)[-1])),
-                about=_text(terms(f"{self._path} {about}")),
-                code=_text(terms(" ".join(names))),
+                kind="file", name=name, line=1, last=self._lines.count,
+                title=title[:_TITLE], note="", **_words(terms(name), words, terms(" ".join(names))),
             )
         )  # fmt: skip
 
@@ -194,15 +197,13 @@ class _Cutter:
         holds = list(holds)
         end = one.end if kin > 1 else max(one.end, max(each.end for each in holds))
         names = " ".join(each.name + " " + " ".join(each.enumerators) for each in holds)
+        said = terms(f"{one.scope} {one.comment}") | self._words_of_path
         title = self._title(one) + (f" (and {kin - 1} like it)" if kin > 1 else "")
         self._chunks.append(
             Chunk(
                 kind=kind, name=one.qualified,
                 line=self._lines.at(one.start), last=self._lines.at(end),
-                title=title, note=_note(one.note),
-                names=_text(terms(names)),
-                about=_text(terms(f"{self._path} {one.scope} {one.comment}")),
-                code=_text(terms(text)),
+                title=title, note=_note(one.note), **_words(terms(names), said, terms(text)),
             )
         )  # fmt: skip
 
@@ -282,8 +283,7 @@ def _document(path: str, text: str) -> Cut:
         chunks.append(
             Chunk(
                 kind="doc", name=title, line=line, last=max(line, lines.at(end) - 1), title=title,
-                note="", names=_text(terms(title)), about=_text(terms(path)),
-                code=_text(terms(section)),
+                note="", **_words(terms(title), terms(path), terms(section)),
             )
         )  # fmt: skip
     return Cut(path, lines.count, chunks, [])
@@ -301,5 +301,16 @@ def _note(comment: str) -> str:
     return " ".join(comment.split())
 
 
-def _text(words: set[str]) -> str:
-    return " ".join(words)
+class _Words(TypedDict):
+    names: str
+    about: str
+    code: str
+    named: int
+    used: int
+
+
+def _words(names: set[str], about: set[str], code: set[str]) -> _Words:
+    return _Words(
+        names=" ".join(names), about=" ".join(about), code=" ".join(code),
+        named=len(names), used=len(code),
+    )  # fmt: skip

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from mcts.errors import InputError
@@ -102,6 +101,8 @@ def fingerprint(files: tuple[SourceFile, ...]) -> str:
 
 
 def _installed() -> Path:
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         found = distribution(WHEEL)
     except PackageNotFoundError:

@@ -7,7 +7,6 @@ the other: what it learned about identifiers serves the next one.
 
 from __future__ import annotations
 
-import gc
 import marshal
 import os
 import subprocess
@@ -18,16 +17,16 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from cutlass_search.chunks import Chunk, Cut, Symbol, cut
+from cutlass_search.chunks import Chunk, Cut, Symbol
 from cutlass_search.corpus import SourceFile
-from mcts.errors import InputError
+from cutlass_search.portions import cut_here
 
 ENOUGH_FOR_PROCESSES = 200
 _MOST_PROCESSES = 8
 _PORTIONS = 4
 """Portions per process: the last ones even out what the first ones took, and while they are cut,
 the first ones are written."""
-_PROGRAM = "from cutlass_search.cutting import serve; serve()"
+_PROGRAM = "from cutlass_search.portions import serve; serve()"
 
 
 def cut_all(root: Path, sources: Sequence[SourceFile]) -> Iterator[Cut]:
@@ -44,37 +43,6 @@ def cut_all(root: Path, sources: Sequence[SourceFile]) -> Iterator[Cut]:
                 yield from cuts
     finally:
         workers.end()
-
-
-def cut_here(root: Path, paths: Sequence[str]) -> list[Cut]:
-    """The files at `paths` cut, one after the other. InputError for one that cannot be read."""
-    cuts = []
-    for path in paths:
-        try:
-            text = (root / path).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise InputError(f"cannot read {root / path}: {error.strerror}") from None
-        cuts.append(cut(path, text))
-    return cuts
-
-
-def serve() -> None:
-    """What a process does: read a root and paths, write their cuts, until there are no more.
-
-    It ends soon, so that looking for garbage would only take time.
-    """
-    gc.disable()
-    while True:
-        try:
-            root, *paths = marshal.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        cuts = [
-            (one.path, one.lines, list(map(tuple, one.chunks)), list(map(tuple, one.symbols)))
-            for one in cut_here(Path(root), paths)
-        ]
-        marshal.dump(cuts, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
 
 
 class _Workers:

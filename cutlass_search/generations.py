@@ -1,8 +1,4 @@
-"""Which GPU architectures and which generation of CUTLASS a path belongs to.
-
-Half of the tree is for other GPUs than the one that is asked about, or is the API of CUTLASS 2,
-which says the same things in other words. Both are ranked lower, never hidden.
-"""
+"""Which GPU architectures and which generation of CUTLASS a path belongs to."""
 
 from __future__ import annotations
 
@@ -38,11 +34,6 @@ def architectures(text: str) -> frozenset[str]:
     return frozenset(
         name for name, also in ARCHITECTURES.items() if name in words or words & set(also)
     )
-
-
-def bits(names: frozenset[str]) -> int:
-    """A set of architectures as one number."""
-    return sum(1 << at for at, name in enumerate(ARCHITECTURES) if name in names)
 
 
 def is_cutlass_2(path: str) -> bool:

@@ -44,6 +44,7 @@ _CONCEPT = re.compile(r"\s*concept\s+(?P<name>\w+)\s*=")
 _VARIABLE = re.compile(r"(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
 _OPERATOR = re.compile(r"operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s\w[\w:<>&* ]*)(?=\s*\()")
 _BRACKET = re.compile(r"[<()]|(?<!-)>")
+_ROUND = re.compile(r"[()]")
 _WORDS = """
 if for while switch return sizeof alignof decltype noexcept static_assert __launch_bounds__
 alignas __align__ __attribute__ defined requires explicit catch asm __declspec typeof
@@ -90,8 +91,19 @@ def _function(head: str) -> Head | None:
         name, before = _word_before(head, at)
         if name and name not in _NOT_NAMES:
             return None if "=" in head[:before] else Head(kind, name)
-        at = head.find("(", at + 1)
+        # What `__launch_bounds__(...)` calls inside of its brackets is not what is declared.
+        at = head.find("(", _bracket_end(head, at) if name else at + 1)
     return None
+
+
+def _bracket_end(head: str, at: int) -> int:
+    """The place behind the round bracket that closes the one at `at`."""
+    depth = 0
+    for found in _ROUND.finditer(head, at):
+        depth += 1 if found.group() == "(" else -1
+        if depth == 0:
+            return found.end()
+    return len(head)
 
 
 def _word_before(head: str, at: int) -> tuple[str, int]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from cutlass_search.building import VECTORS, build, index_format, matching
-from cutlass_search.concepts import concepts
+from cutlass_search.concepts import ConceptMap, load_map
 from cutlass_search.corpus import Corpus, fingerprint
+from cutlass_search.standing import Standing
+from cutlass_search.words import groups
 from mcts.errors import WorldError
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ class Index:
     """An open index over `corpus`, kept at `path`; `built` says whether it was made just now.
 
     vectors: one number per chunk each, chunk 1 first (see `building.VECTORS`); ready: the chunks of
-    frequent words, by column and word; places: the chunk of a path and symbol, once looked up.
+    frequent words, by column and word; standings: what files are, by the number in the vector of
+    that name; concepts: the map of them; places: the chunk of a path and symbol, once looked up.
     """
 
     corpus: Corpus
@@ -37,6 +40,8 @@ class Index:
     built: bool
     vectors: Mapping[str, NDArray[Any]]
     ready: Mapping[tuple[str, str], NDArray[np.int32]]
+    standings: tuple[Standing, ...]
+    concepts: ConceptMap
     places: dict[tuple[str, str], int | None] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[str, ...], NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
@@ -104,7 +109,7 @@ def open_index(corpus: Corpus, *, folder: Path, rebuild: bool = False) -> Index:
     another format. Where only files changed, what did not change is taken over; rebuild: not even
     that. WorldError where `folder` cannot be written.
     """
-    concepts()  # Read now: the first question should take no longer than others.
+    groups("now")  # Reads the table of like words: the first question should take no longer.
     files = corpus.files()
     path = folder / _name(corpus)
     kept = None if rebuild else _kept(corpus, path)
@@ -147,9 +152,17 @@ def _loaded(corpus: Corpus, path: Path, connection: sqlite3.Connection, *, built
         (str(column), str(term)): np.frombuffer(found, dtype=np.int32)
         for column, term, found in connection.execute("SELECT field, term, list FROM ready")
     }
-    return Index(
-        corpus=corpus, path=path, connection=connection, built=built, vectors=vectors, ready=ready
+    standings = tuple(
+        Standing(architectures, bool(old), place, variants)
+        for architectures, old, place, variants in connection.execute(
+            "SELECT architectures, old, place, variants FROM standing ORDER BY rowid"
+        )
     )
+    (concepts,) = connection.execute("SELECT value FROM fact WHERE key = 'concepts'").fetchone()
+    return Index(
+        corpus=corpus, path=path, connection=connection, built=built, vectors=vectors, ready=ready,
+        standings=standings, concepts=load_map(concepts),
+    )  # fmt: skip
 
 
 def _name(corpus: Corpus) -> str:

@@ -6,10 +6,17 @@ COLUMNS = ("names", "about", "code")
 """Where a word stands in a chunk: among what it defines, in what is said of it, in its code."""
 
 SCHEMA = """
+PRAGMA page_size = 16384;
+PRAGMA cache_size = -65536;
+PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE vector (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
+CREATE TABLE standing (
+    architectures INTEGER NOT NULL, old INTEGER NOT NULL, place INTEGER NOT NULL,
+    variants INTEGER NOT NULL
+) STRICT;
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL, lines INTEGER NOT NULL,
     size INTEGER NOT NULL, changed_ns INTEGER NOT NULL
@@ -17,7 +24,8 @@ CREATE TABLE file (
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
     line INTEGER NOT NULL, last INTEGER NOT NULL, title TEXT NOT NULL, note TEXT NOT NULL,
-    names TEXT NOT NULL, about TEXT NOT NULL, code TEXT NOT NULL
+    names TEXT NOT NULL, about TEXT NOT NULL, code TEXT NOT NULL,
+    named INTEGER NOT NULL, used INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE symbol (
     name TEXT NOT NULL, qualified TEXT NOT NULL, kind TEXT NOT NULL, file INTEGER NOT NULL,
@@ -46,18 +54,11 @@ CREATE UNIQUE INDEX file_path ON file (path);
 
 TAKE_OVER = """
 INSERT INTO file SELECT new, path, lines, size, changed_ns FROM older.file JOIN same ON old = id;
-INSERT INTO chunk (file, kind, name, line, last, title, note, names, about, code)
-    SELECT new, kind, name, line, last, title, note, names, about, code
+INSERT INTO chunk (file, kind, name, line, last, title, note, names, about, code, named, used)
+    SELECT new, kind, name, line, last, title, note, names, about, code, named, used
     FROM older.chunk JOIN same ON old = file ORDER BY id;
 INSERT INTO symbol
     SELECT name, qualified, kind, new, line, last, body, special, title, note
     FROM older.symbol JOIN same ON old = file;
 """
 """What another index says of files that did not change; `same` has their old and new numbers."""
-
-SIZES = """
-SELECT file, kind, 1 + length(names) - length(replace(names, ' ', '')),
-    1 + length(code) - length(replace(code, ' ', ''))
-FROM chunk ORDER BY id
-"""
-"""How many words a chunk has, in what it defines and in its code."""

@@ -2,9 +2,9 @@
 
 A word counts by its rarity (inverse document frequency) and by where it stands: among the names
 that a chunk defines, in what is said of it (path, scope, comment), or in its code; long chunks
-count less. What covers more of the question counts more. Entry points of a concept that the
-question names are lifted. The weights were set on the questions of
-`experiments.cutlass_retrieval` that are not held back.
+count less. What covers more of the question counts more, and what stands in front by its path.
+Entry points of concepts that the question names, or with which it shares words, are lifted. The
+weights were set on the questions of `experiments.cutlass_retrieval` that are not held back.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cutlass_search.concepts import Entry, named
-from cutlass_search.generations import NEWER, architectures, bits
+from cutlass_search.concepts import Concept, Entry
 from cutlass_search.index import Index
+from cutlass_search.standing import factors
 from cutlass_search.words import Group, stem
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-IN_ABOUT = 1.0
+IN_ABOUT = 0.8
 JOINED = 0.6
 """What two words written as one count, beside their own."""
 COVERAGE = 0.4
 """Exponent of the share of the question that a chunk covers."""
-OTHER_ARCHITECTURE = 0.6
-NEWER_ARCHITECTURE = 0.85
-CUTLASS_2 = 0.65
 CONCEPT = 2.0
 MOST_CONCEPTS = 3
+"""What the rarity of a phrase counts that names a concept, and how many are named at most."""
+LIKELY, SHARE = 3.0, 0.7
+"""What the rarity of words counts that a concept shares, and the exponent of their share."""
+POSITION = 0.2
+"""How much less each further entry of a concept is lifted."""
 COMMON = 1 / 8
 """Words in more than this share of the chunks are looked for in names and comments alone."""
 
@@ -58,9 +60,10 @@ def scores(
         found[rows] += idf * worth
         covered[rows] += idf
     found *= (covered / every) ** COVERAGE if every else 1.0
-    found *= _standing(index, question)
+    factor = np.array(factors(question, wanted, index.standings))
+    found *= factor[index.vectors["standing"]]
     if curated:
-        _lift(index, question, rarity, found)
+        _lift(index, question, wanted, rarity, found)
     return found
 
 
@@ -98,36 +101,34 @@ def _matches(
     return rows, worth[rows]
 
 
-def _standing(index: Index, question: str) -> NDArray[np.float64]:
-    """A factor per chunk by the architecture and generation of its file."""
-    import numpy as np
-
-    asked = architectures(question)
-    own = index.vectors["architectures"]
-    factor = np.ones(len(own))
-    if asked:
-        factor[(own != 0) & (own & bits(asked) == 0)] = OTHER_ARCHITECTURE
-    else:
-        factor[own & bits(frozenset(NEWER)) != 0] = NEWER_ARCHITECTURE
-    if not asked & {"sm70", "sm75", "sm80", "sm89"}:
-        factor[index.vectors["old"] != 0] *= CUTLASS_2
-    return factor
-
-
 def _lift(
-    index: Index, question: str, rarity: dict[str, float], found: NDArray[np.float64]
+    index: Index,
+    question: str,
+    wanted: Sequence[Group],
+    rarity: dict[str, float],
+    found: NDArray[np.float64],
 ) -> None:
     usual = sum(rarity.values()) / len(rarity) if rarity else 0.0
-    for concept, phrase in named(question)[:MOST_CONCEPTS]:
+    lifts: dict[int, float] = {}
+    for concept, phrase in index.concepts.named(question)[:MOST_CONCEPTS]:
         worth = CONCEPT * sum(rarity.get(word, usual) for word in phrase)
-        for position, entry in enumerate(concept.entries):
-            at = _chunk_of(index, entry)
-            if at is not None:
-                found[at] += worth / (1 + 0.5 * position)
+        _add(index, concept, worth, lifts)
+    for concept, worth, share in index.concepts.likely(wanted):
+        _add(index, concept, LIKELY * worth * share**SHARE, lifts)
+    for at, worth in lifts.items():
+        found[at] += worth
+
+
+def _add(index: Index, concept: Concept, worth: float, lifts: dict[int, float]) -> None:
+    for position, entry in enumerate(concept.entries):
+        at = _chunk_of(index, entry)
+        if at is not None:
+            lifts[at] = max(lifts.get(at, 0.0), worth / (1 + POSITION * position))
 
 
 def _chunk_of(index: Index, entry: Entry) -> int | None:
-    """The smallest chunk that holds a definition; None where this version has none."""
+    """The smallest chunk that holds a definition, a class before its constructors; None where this
+    version has none."""
     place = (entry.path, entry.symbol)
     if place in index.places:
         return index.places[place]
@@ -136,7 +137,8 @@ def _chunk_of(index: Index, entry: Entry) -> int | None:
            JOIN symbol s INDEXED BY symbol_name ON s.file = f.id AND s.name = ? COLLATE NOCASE
            JOIN chunk c ON c.file = f.id AND s.line BETWEEN c.line AND c.last
            WHERE f.path = ? AND s.body AND c.kind <> 'file'
-           ORDER BY c.last - c.line, c.id LIMIT 1""",
+           ORDER BY s.qualified LIKE '%' || s.name || '::' || s.name, c.last - c.line, c.id
+           LIMIT 1""",
         (entry.symbol, entry.path),
     ).fetchone()
     at = index.places[place] = None if row is None else int(row[0]) - 1

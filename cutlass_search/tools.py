@@ -10,14 +10,17 @@ import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cutlass_search.concepts import Concept, concepts, named, stems
+from cutlass_search.concepts import Concept, ConceptMap
 from cutlass_search.index import Index
 from cutlass_search.reading import Passage, inside, read_passage
 from cutlass_search.searching import LONGEST_QUERY, Hit, find
 from cutlass_search.symbols import Definition, Use, definitions, using
+from cutlass_search.words import groups
 from mcts.errors import InputError
 
 MOST_RESULTS = 10
+WHOLE = 0.99
+"""Share of a text from which on a concept is taken for what it names."""
 INCLUDED = ("include", "tools/util/include")
 """Folders that a compiler is given for headers."""
 _EXPRESSION = re.compile(
@@ -89,7 +92,7 @@ def uses(index: Index, symbol: str) -> Found[Use]:
 
 def example_for(index: Index, concept: str) -> Shown:
     """Entry points and an example for a concept of the curated map, such as *TMA load*."""
-    one = _named(concept)
+    one = _named(index.concepts, concept[:LONGEST_QUERY])
     entries, missing = [], []
     for entry in one.entries:
         found = _in(index, entry.path, entry.symbol)
@@ -112,15 +115,23 @@ def _in(index: Index, path: str, symbol: str) -> Definition | None:
     return next((one for one in found if one.path == path and one.body), found[0])
 
 
-def _named(text: str) -> Concept:
-    matching = named(text[:400])
+def _named(known: ConceptMap, text: str) -> Concept:
+    """The concept that is called `text`, else that of which it holds the longest phrase, and of
+    those the likeliest; without one, that of which the name or phrases hold all of `text`."""
+    found = known.likely(groups(text))
+    likely = [one for one, _, _ in found]
+    matching = known.named(text)
     if matching:
-        return matching[0][0]
-    wanted = stems(text[:400])
-    near = max(concepts(), key=lambda one: max(len(wanted & phrase) for phrase in one.phrases))
-    every = ", ".join(one.name for one in concepts())
-    if any(wanted & phrase for phrase in near.phrases):
-        raise InputError(
-            f"no concept {text[:60]!r}; did you mean {near.name!r}? There are: {every}"
-        )
-    raise InputError(f"no concept {text[:60]!r}; there are: {every}")
+        longest = [one for one, phrase in matching if len(phrase) == len(matching[0][1])]
+        if called := [one for one in longest if one.name.lower() == text.strip().lower()]:
+            return called[0]
+        return next((one for one in likely if one in longest), longest[0])
+    if found and found[0][2] >= WHOLE:
+        return likely[0]
+    if likely:
+        near = ", ".join(repr(one.name) for one in likely)
+        raise InputError(f"no concept {text[:60]!r}; did you mean {near}?")
+    some = ", ".join(one.name for one in known.concepts[:MOST_RESULTS])
+    raise InputError(
+        f"no concept {text[:60]!r}; there are {len(known.concepts)}, among them {some}"
+    )

@@ -174,10 +174,10 @@ def build_optimizer(
     """Everything wired; the evaluator is handed in because its caller must close it.
 
     The caller must close its proposer too, with `released`. `run_dir` is where answers of a
-    language model are kept.
+    language model are kept. The task is the evaluator's, which may judge no more than a part of it.
     """
     return Optimizer(
-        task=source.task,
+        task=evaluator.task,
         proposer=build_proposer(source, config, hardware=evaluator.hardware, run_dir=run_dir),
         evaluator=evaluator,
         advisor=build_advisor(config),

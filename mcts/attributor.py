@@ -11,7 +11,14 @@ from mcts.bench import Bench
 from mcts.briefing import Signatures, realised
 from mcts.budget import Budget
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, KernelTask
-from mcts.errors import NoMoves, NotRecorded, ProposalRejected
+from mcts.errors import (
+    InputError,
+    JournalError,
+    NoMoves,
+    NotRecorded,
+    ProposalRejected,
+    WorldError,
+)
 from mcts.objective import Ranking, time_noise
 from mcts.ports import Evaluator, Journal, ProposalRequest, Remover
 from mcts.record import NodeRecord, Result
@@ -122,26 +129,63 @@ class Attributor:
             self._spent += Spending(gpu_s=seconds_of(self._log.find(kind, candidate_id) or {}))
 
     def _rewritten(self, node: _Node, method: str, key: str) -> Variant:
-        """The code without the method, asked for once. Raises NoMoves or ProposalRejected."""
-        said = self._log.find("removed", key)
+        """The code without the method, asked for once. Raises NoMoves or ProposalRejected.
+
+        Raises WorldError or InputError where no answer could be had; what replies before that cost
+        is in the journal, and the next session asks anew.
+        """
+        key, said = self._tried(key)
         if said is None:
             if self.remover is None:
                 raise NoMoves("no tunable switches it off alone, and nobody here rewrites code")
-            self._log.write("removing", {"key": key})
-            begin = time.monotonic()
-            said = {"key": key, **_removal(self.remover, self._request(node, method), method)}
-            said["seconds"] = round(time.monotonic() - begin, 3)
-            self._log.write("removed", said)
-            spent = spent_on_reply(said["usage"])
-            self._spent += spent
-            if self.budget is not None:
-                self.budget.check_kept(spent, str(said["usage"].get("model", "MODEL")))
+            said = self._asked(self.remover, node, method, key)
         if said["candidate"] is None:
             raise ProposalRejected(said["reason"])
         candidate = Candidate.model_validate(said["candidate"])
         if candidate.id == node.candidate.id:
             raise ProposalRejected("the code came back as it was")
         return Variant(candidate=candidate)
+
+    def _tried(self, key: str) -> tuple[str, Mapping[str, Any] | None]:
+        """The key of the try that counts, and its answer where there is one: each that the world
+        failed after it was paid for has a key of its own."""
+        tried, number = key, 1
+        while (said := self._log.find("removed", tried)) is not None and said.get("failed"):
+            number += 1
+            tried = f"{key} try {number}"
+        return tried, said
+
+    def _asked(self, remover: Remover, node: _Node, method: str, key: str) -> Mapping[str, Any]:
+        """The remover's answer, journalled with what it cost."""
+        self._log.write("removing", {"key": key})
+        begin = time.monotonic()
+        answer: dict[str, Any] = {"candidate": None, "reason": "", "usage": {}}
+        try:
+            proposal = remover.without(self._request(node, method), method)
+        except (NoMoves, ProposalRejected) as error:
+            answer |= {"reason": str(error), "usage": dict(error.usage)}
+        except JournalError:
+            raise
+        except (InputError, WorldError) as error:
+            if error.usage:
+                answer |= {"reason": str(error), "usage": dict(error.usage), "failed": True}
+                self._keep(key, answer, begin)
+            raise
+        else:
+            answer["candidate"] = proposal.candidate.model_dump(mode="json")
+            answer["usage"] = dict(proposal.usage)
+        spent = self._keep(key, answer, begin)
+        if self.budget is not None:
+            self.budget.check_kept(spent, str(answer["usage"].get("model", "MODEL")))
+        return answer
+
+    def _keep(self, key: str, answer: Mapping[str, Any], begin: float) -> Spending:
+        """Write an answer down and count it; returns what it cost."""
+        took = round(time.monotonic() - begin, 3)
+        self._log.write("removed", {"key": key, **answer, "seconds": took})
+        spent = spent_on_reply(answer["usage"])
+        self._spent += spent
+        return spent
 
     def _request(self, node: _Node, method: str) -> ProposalRequest:
         return ProposalRequest(
@@ -164,15 +208,3 @@ class _Node:
         self.candidate, self.evaluation = record.candidate, record.evaluation
         confirmed = record.confirmed
         self.verdict = confirmed if confirmed and confirmed.measured else record.evaluation
-
-
-def _removal(remover: Remover, request: ProposalRequest, method: str) -> dict[str, Any]:
-    """What the remover answers, as it is journalled."""
-    usage: Mapping[str, Any]
-    try:
-        proposal = remover.without(request, method)
-    except (NoMoves, ProposalRejected) as error:
-        return {"candidate": None, "reason": str(error), "usage": dict(error.usage)}
-    usage = proposal.usage
-    candidate = proposal.candidate.model_dump(mode="json")
-    return {"candidate": candidate, "reason": "", "usage": dict(usage)}

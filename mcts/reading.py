@@ -9,7 +9,7 @@ from typing import Any
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, Profile
 from mcts.objective import OBJECTIVES, Objective
 from mcts.ports import Event
-from mcts.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
+from mcts.spending import NOTHING, Receipts, Spending, seconds_of
 from mcts.stages import CONFIRMING, PROPOSING, stages_of
 
 RUNNING = "running or crashed"
@@ -28,6 +28,7 @@ class EventReader:
         self.profiles: dict[str, Profile] = {}
         self.guidance: dict[int, Guidance] = {}
         self.usage: dict[int, Mapping[str, Any]] = {}
+        self._receipts = Receipts()
         self.told: dict[int, Mapping[str, Any]] = {}
         self.branches: dict[int, tuple[str, ...]] = {}
         self.restarted: set[int] = set()
@@ -69,12 +70,10 @@ class EventReader:
     def _take_reply(self, kind: str, payload: Mapping[str, Any]) -> None:
         trial: int | None = payload.get("trial")
         if kind == "priced":
-            cost = money(payload["cost_usd"])
-            if cost is not None:
-                self.spent[trial] += Spending(cost=cost, unpriced=-1)
+            self.spent[trial] += self._receipts.price(trial, payload["cost_usd"])
             return
         usage = payload.get("usage", {})
-        self.spent[trial] += spent_on_reply(usage)
+        self.spent[trial] += self._receipts.reply(trial, usage)
         if (took := seconds_of(payload)) > 0:
             self.stages[PROPOSING] += took
         if kind in ("proposed", "rejected", "no_moves") and trial is not None:

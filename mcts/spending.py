@@ -15,7 +15,8 @@ class Spending:
     """A sum over replies and measurements.
 
     cost: US dollars, of the `replies` whose cost is known; `unpriced` counts the others.
-    tokens: of prompts and completions; `uncounted` replies did not say them all.
+    tokens: of prompts and completions, as far as they were told; `uncounted` replies did not say
+    them all.
     gpu_s: seconds that candidates were judged: compiled, verified, timed, profiled, confirmed.
     """
 
@@ -46,21 +47,61 @@ NOTHING = Spending()
 
 
 def spent_on_reply(usage: Mapping[str, Any]) -> Spending:
-    """What a journalled usage says a reply cost.
+    """What a journalled usage says the replies of one proposal cost.
 
-    A usage that names no model, tokens or cost is that of a proposer that asks nobody: free.
+    Of several replies those that told their cost or tokens are in the sums, whatever the others
+    did: where `cost_usd` is null, `priced_usd` is what is known of it and `unpriced` lists the
+    replies that are not in it; where a count is null, `counted_tokens` and `uncounted` say the same
+    of tokens. A usage that names no model, tokens or cost is that of a proposer that asks nobody:
+    free.
     """
     if not any(name in usage for name in _SIGNS_OF_A_CALL):
         return NOTHING
+    replies = _count(usage.get("replies")) or 1
     cost = money(usage.get("cost_usd"))
+    known = money(usage.get("priced_usd")) if cost is None else cost
     counts = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    tokens, uncounted = sum(count or 0 for count in counts), 0
+    if None in counts:
+        tokens = max(tokens, _count(usage.get("counted_tokens")) or 0)
+        uncounted = _some_of(replies, _count(usage.get("uncounted")))
     return Spending(
-        cost=cost or Decimal(0),
-        tokens=sum(count or 0 for count in counts),
-        replies=1,
-        unpriced=cost is None,
-        uncounted=None in counts,
+        cost=known or Decimal(0),
+        tokens=tokens,
+        replies=replies,
+        unpriced=0 if cost is not None else _some_of(replies, _length(usage.get("unpriced"))),
+        uncounted=uncounted,
     )
+
+
+class Receipts:
+    """What each event adds to the sum: replies of trials, and prices found for them later.
+
+    A price is that of all that a trial's replies cost, so that what was in the sum already is taken
+    off it. A journal may hold it before the replies: it is kept first where the world failed them.
+    """
+
+    def __init__(self) -> None:
+        self._replied: dict[int | None, Mapping[str, Any]] = {}
+        self._priced: dict[int | None, Decimal] = {}
+
+    def reply(self, trial: int | None, usage: Mapping[str, Any]) -> Spending:
+        """What the usage of a trial's replies adds; None is for what belongs to no trial."""
+        spent = spent_on_reply(usage)
+        if trial is None or not spent.replies:
+            return spent
+        self._replied[trial] = usage
+        if trial not in self._priced:
+            return spent
+        return Spending(tokens=spent.tokens, replies=spent.replies, uncounted=spent.uncounted)
+
+    def price(self, trial: int | None, cost: object) -> Spending:
+        """What the price adds; nothing where it is none."""
+        if (price := money(cost)) is None:
+            return NOTHING
+        self._priced[trial] = price
+        before = spent_on_reply(self._replied.get(trial, {}))
+        return Spending(cost=price - before.cost, unpriced=-before.unpriced)
 
 
 def money(value: object) -> Decimal | None:
@@ -82,3 +123,12 @@ def seconds_of(payload: Mapping[str, Any]) -> float:
 def _count(value: object) -> int | None:
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if whole and isinstance(value, int) else None
+
+
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, list | tuple) else None
+
+
+def _some_of(replies: int, told: int | None) -> int:
+    """How many of the replies are meant: those that were told, else all."""
+    return min(told, replies) if told else replies

@@ -38,7 +38,7 @@ class RooflineAdvisor:
         if evaluation.profile is None:
             return Guidance(notes=(*notes.unprofiled(None), *self._notes))
         return self.examine(
-            work=Work.of(task),
+            work=Work.of(task) or evaluation.profile.work,
             profile=evaluation.profile,
             time_us=evaluation.timing.heaviest.median_us if evaluation.timing else None,
         )
@@ -48,13 +48,14 @@ class RooflineAdvisor:
 
         `work` is the least work of a call and `time_us` its time, None where unknown. Tools that
         read counters or machine code look at the longest kernel and at every other that takes a
-        quarter of the time, but at none where a program's kernels take less than that together;
-        tools that read the timeline look at the profile once.
+        quarter of the time, but at none where a program's kernels take less than that together, nor
+        at a library's, which nobody can edit; tools that read the timeline look at the profile
+        once.
         """
         running = notes.running_share(profile.timeline)
         watched = _watched(profile) if running is None or running >= LEAST_SHARE else []
         cases = [Case(work, profile, kernel, time_us) for kernel in watched]
-        if not cases and profile.timeline is None:
+        if not profile.kernels and profile.timeline is None:
             gaps = notes.unprofiled(profile)
             return Guidance(roofline=profile.roofline, notes=(*gaps, *self._notes))
         problems: list[str] = []
@@ -84,7 +85,8 @@ class RooflineAdvisor:
         running = notes.running_share(whole.profile.timeline)
         scored = []
         for case, findings in found:
-            named = [_about(case, finding) for finding in findings] if len(found) > 1 else findings
+            several = len(found) > 1 or any(kernel.library for kernel in whole.profile.kernels)
+            named = [_about(case, finding) for finding in findings] if several else findings
             share = 1.0 if case.share is None else min(1.0, case.share / longest)
             share *= 1.0 if running is None else running
             scored += self._score(named, beside=system, share=share)
@@ -108,7 +110,10 @@ def _longest(profile: Profile) -> KernelProfile:
 
 
 def _watched(profile: Profile) -> list[KernelProfile]:
-    """The kernels worth a look, the longest first; all of them where none was timed."""
+    """The kernels worth a look, the longest first; all of them where none was timed.
+
+    Those of libraries are worth none.
+    """
     longest = profile.dominant
     if longest is None:
         return []
@@ -116,7 +121,8 @@ def _watched(profile: Profile) -> list[KernelProfile]:
     least = LEAST_SHARE * sum(times.values())
     others = [kernel for kernel in profile.kernels if kernel is not longest]
     others.sort(key=lambda kernel: -times[id(kernel)])
-    return [longest, *(kernel for kernel in others if times[id(kernel)] >= least)]
+    worth = [longest, *(kernel for kernel in others if times[id(kernel)] >= least)]
+    return [kernel for kernel in worth if not kernel.library]
 
 
 def _about(case: Case, finding: Finding) -> Finding:

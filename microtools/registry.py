@@ -47,6 +47,7 @@ from microtools.system import (
     allocations_in_loop,
     host_synchronisation,
     launch_overhead,
+    library_kernels,
     pageable_copies,
     small_copies,
     stream_serialisation,
@@ -101,6 +102,7 @@ BUILTIN: tuple[Tool, ...] = (
     host_synchronisation.TOOL,
     stream_serialisation.TOOL,
     unfused_kernels.TOOL,
+    library_kernels.TOOL,
     launch_overhead.TOOL,
 )
 """In the order in which equal scores are ranked: causes before what they bring about."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 
 from codegen.prompting.untrusted import fence
@@ -33,11 +34,11 @@ class Part:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """A heading, a lead that stands only with a part behind it, and the parts.
 
-    Where `fenced`, all parts stand in one fence.
+    Where `fenced`, all parts stand in one fence. `text` is empty where no part is left.
     """
 
     title: str
@@ -46,13 +47,18 @@ class Section:
     joint: str = "\n"
     fenced: bool = False
 
-    def render(self) -> str:
-        """The section's text, empty where no part is left."""
+    @cached_property
+    def text(self) -> str:
         if not self.parts:
             return ""
         body = self.joint.join(part.text for part in self.parts)
         lead = f"{self.lead}\n\n" if self.lead else ""
         return f"# {self.title}\n\n{lead}{fence(body) if self.fenced else body}"
+
+    @cached_property
+    def tokens(self) -> int:
+        """By estimate."""
+        return estimate_tokens(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +82,13 @@ def fit(sections: Sequence[Section], *, budget: int) -> Fitted:
     Where even what must stay takes more, everything else is left out; `tokens` tells.
     """
     kept = list(sections)
-    tokens = sum(estimate_tokens(section.render()) for section in kept)
+    tokens = sum(section.tokens for section in kept)
+    if tokens <= budget:
+        return Fitted(tuple(kept), {}, tokens)
     order = sorted(
         (
             (WORTH.index(part.kind), -part.rank, -place, at)
-            for at, section in enumerate(kept)
+            for at, section in enumerate(sections)
             for place, part in enumerate(section.parts)
             if part.kind
         ),
@@ -92,10 +100,10 @@ def fit(sections: Sequence[Section], *, budget: int) -> Fitted:
             break
         gone.setdefault(at, set()).add(-place)
         section = sections[at]
-        tokens -= estimate_tokens(kept[at].render())
+        tokens -= kept[at].tokens
         left = tuple(p for index, p in enumerate(section.parts) if index not in gone[at])
         kept[at] = replace(section, parts=left)
-        tokens += estimate_tokens(kept[at].render())
+        tokens += kept[at].tokens
         dropped[section.parts[-place].kind] += 1
     return Fitted(tuple(kept), dict(dropped), tokens)
 

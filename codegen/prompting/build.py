@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 from codegen.chat import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
@@ -113,9 +114,7 @@ def _sections(
 ) -> tuple[list[Section], list[Section]]:
     """What stands before the feedback and what behind it; what changes least comes first."""
     before = [
-        task_section(request.task),
-        hardware_section(hardware),
-        methods_section(form, hardware),
+        *_unchanging(_Same(request.task), _Same(hardware), form),
         space_section(space) if space is not None else None,
         variant_section(request, role),
         result_section(request, role),
@@ -129,9 +128,32 @@ def _sections(
     return [section for section in before if section is not None], after
 
 
+class _Same:
+    """A value as a key: equal to nothing but itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=16)
+def _unchanging(task: _Same, hardware: _Same, form: Form) -> tuple[Section | None, ...]:
+    """What every prompt of a run begins with, made once."""
+    return (
+        task_section(task.value),
+        hardware_section(hardware.value),
+        methods_section(form, hardware.value),
+    )
+
+
 def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
-    texts = [section.render() for section in fitted.sections]
-    texts.insert(place, feedback.render() if feedback is not None else "")
+    texts = [section.text for section in fitted.sections]
+    texts.insert(place, feedback.text if feedback is not None else "")
     if note := left_out(fitted.dropped):
         texts.insert(len(texts) - 1, note)
     return "\n\n".join(filter(None, texts))

@@ -6,7 +6,6 @@ import re
 import unicodedata
 
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b.?")
-_SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _KEPT = frozenset("\n\t")
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:)?/(?:[\w.+@~-]+/)+(?=[\w.+@~-])")
@@ -17,7 +16,7 @@ def fence(text: str, language: str = "") -> str:
     cannot end it. Cleaned first.
     """
     body = clean(text)
-    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    longest = max(map(len, re.findall(r"`+", body)), default=0) if "`" in body else 0
     mark = "`" * max(3, longest + 1)
     return f"{mark}{language}\n{body.strip(chr(10))}\n{mark}"
 
@@ -26,12 +25,17 @@ def clean(text: str) -> str:
     """`text` with plain line ends and without what a reader would not see: terminal sequences,
     control characters, marks of direction, characters of no width.
     """
-    if _SUSPECT.search(text) is None:
+    if _is_plain(text):
         return text
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     plain = _TERMINAL.sub("", plain)
     unseen = {c for c in set(plain) if c not in _KEPT and unicodedata.category(c) in _UNSEEN}
     return plain.translate({ord(c): None for c in unseen}) if unseen else plain
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all of it is printable ASCII, tabs and line ends: most texts, and told quickly."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def clean_log(text: str) -> str:

@@ -41,8 +41,9 @@ def cuda_candidate(reply: ReplyText, request: ProposalRequest) -> Candidate:
     if own.id in request.tried:
         return own
     if with_defaults(parent.source, values).strip() == source.strip():
-        source = parent.source  # only values changed: the same candidate as any other move to them
-    return Candidate(source=source, tunables=values)
+        # Only values changed: the same candidate as any other move to them.
+        return Candidate(source=parent.source, tunables=values)
+    return own
 
 
 def check_size(source: str) -> None:

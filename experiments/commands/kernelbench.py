@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from experiments.commands.tables import print_table, width
+from experiments.libraries import read_library
 from experiments.request import RunRequest
 from experiments.suite import tables
 from experiments.suite.finding import ProblemFile, chosen, problems_of
@@ -25,7 +26,10 @@ from experiments.wiring import REPLAY
 from mcts.errors import InputError, RooftreeError
 
 _NOT_SETTINGS = frozenset({"task", "out", "as_json", "measuring", *MAY_CHANGE})
-_ASKING_SETTINGS = ("fallbacks", "reply_tokens", "temperature")
+_ASKING_SETTINGS = (
+    "fallbacks", "reply_tokens", "temperature", "feedback", "branches", "prompt_tokens",
+    "reply_repairs", "lookups", "lookup_tokens", "lookup_protocol",
+)  # fmt: skip
 _WIDE = 110
 """Columns of a terminal from which on there is room for what each problem took."""
 
@@ -47,8 +51,7 @@ def run(
     suite have cost `max_total_cost_usd`. InputError where no problem could be searched.
     """
     wanted = chosen(problems_of(root, level), problems)
-    if request.evaluator == REPLAY:
-        raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
+    _check(request)
     folder = SuiteFolder(out)
     runner = SuiteRunner(folder, request, compare=compare, say=_say)
     runner.check(wanted)
@@ -56,6 +59,22 @@ def run(
         plan = folder.begin(_settings(request, compare=compare), wanted)
         _search(runner, folder, plan, wanted, max_total_cost_usd)
         return _show(folder, plan, as_json=as_json)
+
+
+def _check(request: RunRequest) -> None:
+    """InputError for what `optimize` does and a suite cannot."""
+    if request.evaluator == REPLAY:
+        raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
+    if request.measuring.dialect == "host":
+        raise InputError(
+            "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "
+            "launcher is not; search one problem so: rooftree optimize FILE --dialect host"
+        )
+    if request.measuring.includes:
+        raise InputError(
+            "--include is for .cu candidates with a launcher, and those of a suite are PyTorch "
+            "files; --library lets the model read CUTLASS"
+        )
 
 
 def report(path: Path, *, as_json: bool) -> None:
@@ -160,6 +179,9 @@ def _settings(request: RunRequest, *, compare: bool) -> dict[str, Any]:
         if field.name not in _NOT_SETTINGS
     }
     measuring = request.measuring
+    if request.library is not None:
+        found = read_library(request.library)
+        named["library"] = f"{found.title}, sha256 {found.sha256}"
     return tables.plain(
         {
             **named,

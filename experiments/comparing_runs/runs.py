@@ -98,6 +98,10 @@ def _read(path: Path, label: str) -> ComparedRun:
         raise InputError(f"{path}: its baseline was not measured; there is nothing to compare")
     timing = verdict.timing
     spent = spending_json(result.spending, replayed=facts.replayed)
+    if spent["unpriced"]:
+        spent["cost_usd"] = None  # a part of it would be taken for the whole
+    if spent["uncounted"]:
+        spent["tokens"] = None
     return ComparedRun(
         path=str(path),
         label=label,

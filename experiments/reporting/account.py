@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.lookup_text import lookups_of, lookups_text
 from experiments.reporting.text import line
-from experiments.spending_text import cost_text, money_text, tokens_text
+from experiments.spending_text import cost_text, tokens_text
 from mcts.record import NodeRecord, Result
 from mcts.spending import NOTHING, Spending, spent_on_reply
 
@@ -28,7 +28,7 @@ def account_rows(result: Result) -> list[dict[str, Any]]:
     seconds: dict[tuple[str, str], float] = {}
     for node in result.nodes:
         if spent_on_reply(node.usage).replies:
-            key = text_of(node.usage.get("prompt")), text_of(node.usage.get("model")) or "unknown"
+            key = text_of(node.usage.get("prompt")), _models(node.usage)
             groups[key] = groups.get(key, NOTHING) + node.spending
             nodes[key] = nodes.get(key, 0) + 1
             seconds[key] = seconds.get(key, 0.0) + _seconds(node.usage)
@@ -54,12 +54,12 @@ def usage_rows(node: NodeRecord) -> list[tuple[str, str]]:
         return []
     rows = [
         ("prompt", text_of(usage.get("prompt"))),
-        ("model", text_of(usage.get("model")) or "unknown"),
+        ("model", _models(usage)),
         ("asked", text_of(usage.get("asked"))),
         ("tokens read", _count(usage.get("prompt_tokens"))),
         ("tokens written", _count(usage.get("completion_tokens"))),
         ("of these reasoning", text_of(usage.get("reasoning_tokens"))),
-        ("cost", money_text(spent.cost) if spent.replies > spent.unpriced else "unknown"),
+        ("cost", cost_text(spent)),
         ("seconds", text_of(usage.get("seconds"))),
         ("replies", text_of(usage.get("replies"))),
         ("requests", text_of(usage.get("attempts"))),
@@ -95,6 +95,14 @@ def _besides(total: Spending, nodes: Iterable[NodeRecord]) -> Spending:
         unpriced=max(0, total.unpriced - known.unpriced),
         uncounted=max(0, total.uncounted - known.uncounted),
     )
+
+
+def _models(usage: Mapping[str, Any]) -> str:
+    """Who answered: all of them, where several did."""
+    models = usage.get("models")
+    if isinstance(models, list | tuple) and models:
+        return line(", ".join(str(model) for model in models), 120)
+    return text_of(usage.get("model")) or "unknown"
 
 
 def _seconds(usage: Mapping[str, Any]) -> float:

@@ -77,7 +77,6 @@ def _row(
         "changed": ", ".join(changed_words(parent, node.candidate)),
         "reason": line(reason_of(node)),
         "same_as": node.duplicate_of,
-        "cost": _round(node.spending.cost_usd) or None,
         "bound": bounds(place.bound) if place else None,
         "intensity": _round(place.intensity if place else None),
         "rate": _round(place.rate if place else None),

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcts.ports import Event
 from mcts.record import NodeRecord
-from mcts.spending import money, seconds_of, spent_on_reply
+from mcts.spending import Receipts, seconds_of
 
 _REPLIES = frozenset({"proposed", "rejected", "no_moves", "abandoned", "removed"})
 _JUDGED = frozenset({"measured", "confirmed", "profiled", "broken"})
@@ -29,13 +29,13 @@ class Point:
 def course_of(events: Iterable[Event]) -> list[Point]:
     """One point per node in the order they were told; trials that came to no node count too."""
     points: list[Point] = []
-    cost, judged_s = Decimal(0), 0.0
+    cost, judged_s, receipts = Decimal(0), 0.0, Receipts()
     for event in events:
         payload = event.payload
         if event.kind == "priced":
-            cost += money(payload.get("cost_usd")) or Decimal(0)
+            cost += receipts.price(payload.get("trial"), payload.get("cost_usd")).cost
         elif event.kind in _REPLIES:
-            cost += spent_on_reply(payload.get("usage") or {}).cost
+            cost += receipts.reply(payload.get("trial"), payload.get("usage") or {}).cost
         elif event.kind in _JUDGED:
             judged_s += seconds_of(payload)
         elif event.kind == "told":

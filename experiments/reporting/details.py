@@ -21,6 +21,7 @@ from experiments.reporting.text import (
     line,
     shown,
 )
+from experiments.spending_text import cost_text
 from mcts.domain import Evaluation, Latency, Profile
 from mcts.record import NodeRecord
 
@@ -67,6 +68,7 @@ def _search(node: NodeRecord) -> dict[str, Any]:
         "prior": cleaned(node.prior),
         "visits": node.visits,
         "gpu_s": cleaned(node.spending.gpu_s),
+        "cost": cost_text(node.spending),
         "restarted": node.restarted,
     }
 

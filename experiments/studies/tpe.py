@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import random
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -18,8 +19,8 @@ import numpy as np
 
 from codegen.lattice import Lattice, Rows
 from experiments.parts import ProposerRequest
-from experiments.studies.uniform import LatticeKey, candidate_of, draw_untried, space_of
-from mcts.domain import Evaluation, Scalar, Tunable
+from experiments.studies.uniform import LatticeKey, candidate_of, draw_untried
+from mcts.domain import Evaluation, Scalar, Tunable, declared_space
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest
 
@@ -67,7 +68,10 @@ class TpeProposer:
     def _study(self, request: ProposalRequest, ground: _Ground) -> Any:
         """Everything measured so far as the sampler's trials."""
         optuna = self._optuna
-        sampler = optuna.samplers.TPESampler(seed=request.seed % (1 << 32), multivariate=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            seed = request.seed % (1 << 32)
+            sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)
         study = optuna.create_study(sampler=sampler)
         seen = [(request.parent, request.evaluation)]
         seen += [
@@ -93,7 +97,7 @@ class _Ground:
     """A space in the sampler's terms."""
 
     def __init__(self, key: LatticeKey) -> None:
-        space = space_of(key.task, key.source)
+        space = declared_space(key.task, key.source)
         self.lattice = Lattice(space, key.task)
         self._tunables = space.tunables
         rows = self.lattice.rows

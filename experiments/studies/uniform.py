@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.lattice import Lattice, Rows
 from experiments.parts import ProposerRequest
-from mcts.domain import Candidate, KernelTask, TunableSpace, parse_launch_plan
+from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest
 
@@ -34,27 +34,23 @@ class UniformProposer:
 
 
 class LatticeKey:
-    """A task with a source, as a key of a cache."""
+    """A task, with the combinations that exist, and a source, as a key of a cache."""
 
-    __slots__ = ("id", "source", "task")
+    __slots__ = ("_key", "source", "task")
 
     def __init__(self, task: KernelTask, source: str) -> None:
-        self.task, self.source, self.id = task, source, task.id
+        self.task, self.source = task, source
+        self._key = (task.id, task.space.row_set, source)
 
     def __hash__(self) -> int:
-        return hash((self.id, self.source))
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LatticeKey) and (self.id, self.source) == (other.id, other.source)
-
-
-def space_of(task: KernelTask, source: str) -> TunableSpace:
-    """The tunables that `source` declares, or those of a task without source."""
-    return parse_launch_plan(source).space if task.dialect == "cuda" else task.space
+        return isinstance(other, LatticeKey) and self._key == other._key
 
 
 def _lattice_of(key: LatticeKey) -> Lattice:
-    return Lattice(space_of(key.task, key.source), key.task)
+    return Lattice(declared_space(key.task, key.source), key.task)
 
 
 def draw_untried(

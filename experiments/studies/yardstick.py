@@ -12,7 +12,7 @@ from experiments.taskfiles import TaskSource, find_task
 from mcts.domain import KernelTask, Noun
 from mcts.errors import InputError
 from profilers.recordings.recording import Recording
-from profilers.recordings.replay import ReplayEvaluator
+from profilers.recordings.replay import ReplayEvaluator, narrowed
 from profilers.recordings.t4 import load_recording
 
 
@@ -48,9 +48,10 @@ class Yardstick:
     recording: Recording
     recording_sha256: str
 
-    @property
+    @cached_property
     def task(self) -> KernelTask:
-        return self.source.task
+        """With the combinations that were recorded."""
+        return narrowed(self.source.task, self.recording)
 
     @cached_property
     def space(self) -> RecordedSpace:

@@ -43,6 +43,9 @@ def _take_options(folder: RunFolder, request: RunRequest) -> None:
     update = {name: getattr(request, name) for name in MAY_CHANGE}
     if config.asking is None:
         del update["asking"]
+    else:  # how look-ups are asked for was decided when the search began
+        decided = {"lookup_protocol": config.asking.lookup_protocol}
+        update["asking"] = request.asking.model_copy(update=decided)
     folder.write_config(config.model_copy(update=update))
 
 

@@ -175,7 +175,8 @@ def remarks(plan: Plan, outcomes: Sequence[Outcome], summary: Summary) -> list[s
     lines.append(f"in all: {', '.join(took)}")
     if summary.unpriced:
         lines.append(
-            f"the cost of {summary.unpriced} replies is not known: --price MODEL=IN,OUT gives it"
+            f"not in that: what {summary.unpriced} repl{'y' if summary.unpriced == 1 else 'ies'} "
+            "cost, whose price nobody knows; --price MODEL=IN,OUT gives it"
         )
     return lines
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar
 from mcts.domain.identity import tagged_hash
-
-_TRAILING_SPACE = re.compile(r"[ \t]+(?=\n|\Z)")
 
 
 class Candidate(Noun):
@@ -26,5 +23,6 @@ class Candidate(Noun):
 
     @cached_property
     def id(self) -> str:
-        text = _TRAILING_SPACE.sub("", self.source.replace("\r\n", "\n")).strip()
+        lines = self.source.replace("\r\n", "\n").split("\n")
+        text = "\n".join([line.rstrip(" \t") for line in lines]).strip()
         return tagged_hash("candidate", {"source": text, "tunables": self.tunables})

@@ -13,10 +13,13 @@ from mcts.domain.tunables import TunableSpace
 def declared_space(task: KernelTask, source: str) -> TunableSpace:
     """The tunables of a candidate's plan, or the task's where its source has none of its own.
 
-    InputError where the plan cannot be read.
+    Where only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
+    that declares the same tunables. InputError where the plan cannot be read.
     """
     if task.dialect == "cuda":
-        return _of_launch_plan(source)
+        declared = _of_launch_plan(source)
+        same = task.space.rows and declared.tunables == task.space.tunables
+        return task.space if same else declared
     if task.dialect == "host" and is_host_source(source):
         return _of_host_plan(source)
     return task.space

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mcts.domain.base import Noun
 from mcts.domain.hardware import Hardware
+from mcts.domain.work import Work
 
 BoundClass = Literal["compute", "memory", "latency", "launch", "mixed", "unknown"]
 Axis = Literal["compute", "memory", "latency"]
@@ -129,12 +130,14 @@ class KernelProfile(Noun):
     """One kernel of the plan: counters by Nsight metric name, and SASS facts where read.
 
     `launches` is how often it runs per call with this grid and block; the counters are of one.
+    `library`: it is cuBLAS's, PyTorch's or another's, so that nobody can edit it.
     """
 
     name: str
     launches: int = Field(default=1, ge=1)
     metrics: dict[str, Metric] = {}
     sass: SassFacts | None = None
+    library: bool = False
 
     def value(self, metric: str) -> float | None:
         """The metric's value, or None where it was not measured."""
@@ -233,13 +236,15 @@ class Profile(Noun):
     """The kernels of one candidate, in launch order; `missing` says what is not known, and why.
 
     A quantity that was not measured is absent here and named in `missing`: never zero.
-    `hardware` is what measured it, with its ceilings.
+    `hardware` is what measured it, with its ceilings. `work` is the least work of a call where the
+    task declares none, and who ran it found out.
     """
 
     kernels: tuple[KernelProfile, ...] = ()
     timeline: TimelineFacts | None = None
     roofline: Roofline | None = None
     hardware: Hardware | None = None
+    work: Work | None = None
     missing: dict[str, str] = {}
 
     @property

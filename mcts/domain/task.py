@@ -178,8 +178,11 @@ class KernelTask(Noun):
         """Hash of what defines the measurement; the summary may change freely.
 
         Defaults are left out, so that a field added later does not orphan recordings made before.
+        Of a task with source, so is which combinations a recording holds.
         """
         content = self.model_dump(mode="json", exclude={"summary"}, exclude_defaults=True)
+        if self.dialect != "space" and self.space.rows:
+            del content["space"]["rows"]
         return tagged_hash("task", content)
 
     def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:

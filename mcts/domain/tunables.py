@@ -66,7 +66,7 @@ class TunableSpace(Noun):
     """The product of all tunables, less what the `where` expressions exclude.
 
     Where `rows` is not empty, only those combinations exist (values in the order of `tunables`):
-    a recording made by others names no constraints, only what it measured.
+    a recording holds what was measured and nothing else.
     """
 
     tunables: dict[str, Tunable] = {}
@@ -98,13 +98,14 @@ class TunableSpace(Noun):
 
     def allows(self, configuration: Configuration, shape: Mapping[str, int]) -> bool:
         """Whether all `where` expressions hold for `configuration` on `shape`."""
-        if self.rows and tuple(configuration[name] for name in self.tunables) not in self._row_set:
+        if self.rows and tuple(configuration[name] for name in self.tunables) not in self.row_set:
             return False
         names = {**shape, **configuration}
         return all(bool(evaluate(condition, names)) for condition in self.where)
 
     @cached_property
-    def _row_set(self) -> frozenset[tuple[Scalar, ...]]:
+    def row_set(self) -> frozenset[tuple[Scalar, ...]]:
+        """`rows` for looking up, and as a quick key of caches."""
         return frozenset(self.rows)
 
     @cached_property

@@ -8,13 +8,10 @@ from typing import Any
 from mcts.domain import (
     Candidate,
     Evaluation,
-    KernelProfile,
     KernelTask,
-    Profile,
     is_host_source,
 )
 from mcts.errors import InputError
-from profilers import ncu
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import architecture
 from profilers.host.building import HostBuilder, compile_host
@@ -22,7 +19,7 @@ from profilers.host.compiler import HostCompiler
 from profilers.host.nvcc import nvcc_problem
 from profilers.host.settings import HostSettings
 from profilers.kernelbench.evaluator import KernelBenchEvaluator
-from profilers.profiles.profiling import SASS
+from profilers.kernelbench.machine_code import MachineCode
 
 _DEFAULT_ARCH = "sm_90a"
 
@@ -34,8 +31,6 @@ class HostEvaluator(KernelBenchEvaluator):
     they compile together and measure in turn. InputError where the task is about host code and
     nvcc is missing; for other tasks the first host candidate needs it, nothing before.
     """
-
-    _builder: HostBuilder
 
     def __init__(
         self,
@@ -56,33 +51,31 @@ class HostEvaluator(KernelBenchEvaluator):
         """Compile outside of the GPU's turn, then judge."""
         if is_host_source(candidate.source):
             self._tell(candidate.id, "compiling")
-            self._builder.prepare(candidate)
+            self._host_builder.prepare(candidate)
         return super().evaluate(candidate)
 
-    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """What the compiler made of a host candidate's kernels; no counters are collected."""
+    def _machine_code(self, candidate: Candidate) -> MachineCode:
+        """What nvcc made of a host candidate's kernels, as its compilation told."""
         if not is_host_source(candidate.source):
-            return super().profile(candidate, evaluation)
-        missing = {ncu.TOOL: "counters are not collected for candidates with host code"}
+            return super()._machine_code(candidate)
         try:
             compiled = compile_host(self._compiler, candidate)
         except Failed as failed:
-            return Profile(hardware=self.hardware, missing={**missing, SASS: str(failed)})
-        kernels = [KernelProfile(name=name, sass=facts) for name, facts in compiled.sass.items()]
-        if compiled.sass_missing is not None:
-            missing[SASS] = compiled.sass_missing
-        return Profile(kernels=tuple(kernels), hardware=self.hardware, missing=missing)
+            return MachineCode(missing=str(failed))
+        return MachineCode(compiled.sass, compiled.sass_missing)
 
     def _make_builder(self) -> HostBuilder:
-        gpu = self._gpu
+        place = self._place
+        gpu = place.gpu
         arch = architecture(gpu.compute_capability) if gpu is not None else _DEFAULT_ARCH
         self._compiler = HostCompiler(arch=arch, settings=self._host, cache_dir=self._cache_dir)
-        self._closers.append(self._compiler.close)
-        return HostBuilder(
-            self._nursery,
-            folder=self._folder / "builds",
+        place.at_close(self._compiler.close)
+        self._host_builder = HostBuilder(
+            place.nursery,
+            folder=place.folder / "builds",
             gpu=gpu,
             settings=self.settings,
             compiler=self._compiler,
-            weights=lambda: self._problem.oracle.ask("weights", seed=None)["weights"],
+            weights=lambda: place.problem.oracle.ask("weights", seed=None)["weights"],
         )
+        return self._host_builder

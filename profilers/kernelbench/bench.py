@@ -19,7 +19,7 @@ from profilers.kernelbench.guards import Problem
 from profilers.kernelbench.importing import set_environment
 from profilers.kernelbench.scatter import Scatter
 from profilers.kernelbench.timed_runs import Shot, TimedRuns, device_name, same_bytes
-from profilers.kernelbench.tracing import kernels_of
+from profilers.kernelbench.tracing import events_of, kernels_of
 from profilers.kernelbench.values import TensorSpec, decode
 
 
@@ -135,6 +135,18 @@ class CandidateBench:
             arguments = self._taken[0].arguments
             return {"kernels": kernels_of(lambda: self._runs.once(
                 self.candidate.model, arguments, flush=False))}  # fmt: skip
+
+    def record(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What several calls in a row do on the device, and when; they are warm by then."""
+        self._runs.drop()
+        self._taken = [self._take(request["inputs"])]
+        self._runs.prepare([self._taken[0].arguments])
+        if not self._runs.on_device:
+            raise Refusal("internal", "there is no device to trace")
+        model, calls = self.candidate.model, request["calls"]
+        with self.candidate.boundary("runtime"):
+            self._runs.burn(model, calls)
+            return {"trace": events_of(lambda: self._runs.burn(model, calls))}
 
     def _told(self, shot: Shot, taken: Taken, request: Mapping[str, Any]) -> dict[str, Any]:
         problems = self._output_problems([shot])

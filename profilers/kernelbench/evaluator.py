@@ -7,12 +7,9 @@ candidate runs in a worker of its own, jailed, and what it says is a claim.
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from contextlib import contextmanager
 
 from mcts.domain import (
     PYTORCH_DIALECTS,
@@ -26,39 +23,26 @@ from mcts.domain import (
 )
 from mcts.errors import InputError, WorldError
 from mcts.ports import StageObserver
-from mcts.seeding import seed_from
-from profilers.children.nursery import Nursery
 from profilers.children.processes import ChildGone
-from profilers.children.scratch import ScratchFolder
 from profilers.compiling.building import Failed
-from profilers.hardware.device import Gpu, find_gpu
-from profilers.hardware.locks import GpuLock
-from profilers.kernelbench.building import Builder, BuiltModule
-from profilers.kernelbench.clients import NURSERY, ORACLE, Refused, Twin, Worker
+from profilers.kernelbench.building import Builder
+from profilers.kernelbench.clients import Refused
 from profilers.kernelbench.conclusions import UnderWay, judged, lost, refused, said_no
-from profilers.kernelbench.opening import OpenProblem
-from profilers.kernelbench.rounds import rounds_of
+from profilers.kernelbench.machine_code import MachineCode, left_by
+from profilers.kernelbench.profiling import profile_model
+from profilers.kernelbench.rounds import Round, rounds_of
 from profilers.kernelbench.settings import KernelBenchSettings
 from profilers.kernelbench.timing import Timer, Times
 from profilers.kernelbench.trial import Trial
 from profilers.kernelbench.verdicts import Unfaithful
 from profilers.kernelbench.verifying import Verifier
+from profilers.kernelbench.workplace import Processes, Workplace
 from profilers.measuring.energy import Runners
 from profilers.measuring.metering import with_energy
-from profilers.sandbox import Jail
-from profilers.sandbox.probe import probe
+
+__all__ = ["KernelBenchEvaluator", "Processes"]
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Processes:
-    """The modules that the oracle and the candidates run as, and what they import."""
-
-    oracle: str = ORACLE
-    nursery: str = NURSERY
-    needs: str = "torch"
-
 
 _TORCH = Processes()
 _DEFAULTS = KernelBenchSettings()
@@ -90,33 +74,35 @@ class KernelBenchEvaluator:
             )
         self.task = task
         self.settings = settings
-        self._device = device
-        self._processes = processes
         self._say: Progress = on_progress or (lambda _text: None)
         self._tell: StageObserver = lambda _candidate_id, _stage: None
         self._lock = threading.RLock()
-        self._closers: list[Callable[[], None]] = []
-        self._gpu: Gpu | None = None
         self._usual_us: float | None = None
+        self._call_s = settings.call_deadline_s
+        self._place = Workplace(
+            task, device=device, settings=settings, processes=processes, say=self._say
+        )
         try:
-            self._open()
+            self._place.open(self._make_builder)
+            self._check_baseline()
         except BaseException:
             self.close()
             raise
 
     @property
     def hardware(self) -> Hardware:
-        return self._gpu.hardware if self._gpu is not None else Hardware(name="CPU (PyTorch)")
+        """The device, with the ceilings measured on it where they could be."""
+        return self._place.hardware
 
     @property
     def marks(self) -> tuple[str, ...]:
         """What the task gate found remarkable; in the notes of every evaluation."""
-        return self._problem.marks
+        return self._place.problem.marks
 
     @property
     def isolation(self) -> Isolation:
         """What holds candidates on this machine."""
-        return self._isolation
+        return self._place.isolation
 
     def tell_stages(self, observer: StageObserver) -> None:
         """Tell `observer` what is done to each candidate."""
@@ -135,13 +121,19 @@ class KernelBenchEvaluator:
             )
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """No counters are collected for PyTorch candidates yet; says so."""
-        reason = "counters are not collected for PyTorch candidates; see rooftree inspect"
-        return Profile(hardware=self.hardware, missing={"kernels": reason})
+        """Counters of the kernels of a measured candidate's call, machine code, a timeline, the
+        roofline. What cannot be had is named, whatever the candidate does.
+        """
+        time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
+        with self._turn(candidate):
+            return profile_model(
+                self._place, candidate, time_us=time_us, tell=self._tell,
+                read_machine_code=self._machine_code, call_s=self._call_s,
+            )  # fmt: skip
 
     def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """The evaluation with the energy of a call beside the baseline's; takes some seconds."""
-        uuid = self._gpu.uuid if self._gpu is not None else None
+        uuid = self._place.gpu.uuid if self._place.gpu is not None else None
         return with_energy(evaluation, uuid=uuid, runners=self._runners(candidate))
 
     @contextmanager
@@ -150,7 +142,7 @@ class KernelBenchEvaluator:
         with self._turn(candidate):
             try:
                 with self._trial(candidate, self.settings) as trial:
-                    self._load(trial, candidate)
+                    self._place.load(trial, candidate)
                     self._tell(candidate.id, "metering")
                     with trial.prepared() as runners:
                         yield runners
@@ -170,63 +162,21 @@ class KernelBenchEvaluator:
 
     def close(self) -> None:
         """End all child processes, remove the files and give the GPU back; idempotent."""
-        while self._closers:
-            self._closers.pop()()
-
-    # Opening
-
-    def _open(self) -> None:
-        if importlib.util.find_spec(self._processes.needs) is None:
-            raise InputError(
-                "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
-            )
-        self._isolation = probe()
-        if self._isolation.level == "process" and not self.settings.unsafe:
-            lacking = "; ".join(f"{part}: {why}" for part, why in self._isolation.missing.items())
-            raise InputError(
-                f"nothing on this machine would isolate a candidate ({lacking}): candidates are "
-                "programs that nobody has read; give --unsafe to run them all the same"
-            )
-        if isinstance(self._device, int):
-            self._gpu = find_gpu(self._device, compiler=False)
-            lock = GpuLock(self._gpu.uuid)
-            lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
-            self._closers.append(lock.release)
-        scratch = ScratchFolder()
-        self._closers.append(scratch.close)
-        self._folder = scratch.path
-        problem = self._folder / "problem.py"
-        problem.write_text(self.task.reference or "", encoding="utf-8")
-        self._say("starting PyTorch in the reference's process and in the candidates'")
-        self._nursery = Nursery(self._processes.nursery, cwd=self._folder)
-        self._closers.append(self._nursery.close)
-        self._builder = self._make_builder()
-        self._problem = OpenProblem(
-            task=self.task,
-            path=problem,
-            module=self._processes.oracle,
-            device=self._device,
-            settings=self.settings,
-            memory_bytes=self._memory_bytes(),
-            say=self._say,
-        )
-        self._closers.append(self._problem.close)
-        self._problem.start()
-        self._say(f"the problem's model runs: {self._problem.sizes()}")
-        self._problem.pass_gate()
-        self._problem.try_variations()
-        self._problem.measure_floor(self.hardware.l2_bytes or 0)
-        self._check_baseline()
+        self._place.close()
 
     def _make_builder(self) -> Builder:
+        place = self._place
         return Builder(
-            self._nursery, folder=self._folder / "builds", gpu=self._gpu, settings=self.settings
+            place.nursery, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
         )
+
+    def _machine_code(self, candidate: Candidate) -> MachineCode:
+        """What the candidate's compilers have left behind."""
+        return left_by(self._place, candidate)
 
     def _check_baseline(self) -> None:
         """Judge the problem's own model like any candidate: everything is measured against it."""
         self._say("judging the problem's own model against itself")
-        self._call_s = self.settings.call_deadline_s
         self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.glancing())
         timing = self.baseline_evaluation.timing
         if not self.baseline_evaluation.measured or timing is None:
@@ -235,13 +185,6 @@ class KernelBenchEvaluator:
                 f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
             )
         self._call_s, self._usual_us = timing.baseline_us / 1e6, timing.baseline_us
-
-    def _memory_bytes(self) -> int:
-        if self._gpu is not None and self._gpu.hardware.memory_bytes:
-            return self._gpu.hardware.memory_bytes
-        return 4 * 2**30
-
-    # One candidate
 
     def _evaluate(
         self, candidate: Candidate, settings: KernelBenchSettings, *, pairs: int = 0
@@ -272,15 +215,15 @@ class KernelBenchEvaluator:
             found = refused(candidate, unfaithful.refusal, under_way)
         except Refused as no:
             found = said_no(candidate, no, under_way)
-            doubtful = no.kind == "cuda" and self._gpu_may_be_at_fault()
+            doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
         except ChildGone as gone:
             found = lost(candidate, gone, under_way)
             # Nobody but the kernel's memory killer and an operator sends this signal.
             killed = "SIGKILL" in str(gone)
-            doubtful = not gone.hung and (self._gpu_may_be_at_fault() or killed)
-        self._builder.tidy(candidate)
-        notes = (*self._problem.marks, *under_way.notes)
-        return found.model_copy(update={"notes": notes, "isolation": self._isolation}), doubtful
+            doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
+        self._place.builder.tidy(candidate)
+        notes = (*self.marks, *under_way.notes)
+        return found.model_copy(update={"notes": notes, "isolation": self.isolation}), doubtful
 
     def _tried(
         self,
@@ -295,7 +238,7 @@ class KernelBenchEvaluator:
             with self._trial(candidate, settings) as trial:
                 under_way.trial = trial
                 verifier = Verifier(trial)
-                self._load(trial, candidate)
+                self._place.load(trial, candidate)
                 verifier.verify(self._rounds())
                 if number == 0 and self._must_be_own(candidate):
                     trial.trace()
@@ -305,107 +248,25 @@ class KernelBenchEvaluator:
         own = "baseline" if is_host_source(self.task.baseline.source) else "eager PyTorch"
         baseline = "torch.compile" if self.settings.compiled else own
         return judged(
-            candidate, trial, times, baseline=baseline, floor_us=self._problem.floor_us,
+            candidate, trial, times, baseline=baseline, floor_us=self._place.problem.floor_us,
             usual_us=self._usual_us,
         )  # fmt: skip
 
     @contextmanager
     def _trial(self, candidate: Candidate, settings: KernelBenchSettings) -> Iterator[Trial]:
-        """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
-        oracle = self._problem.oracle
-        self._tell(candidate.id, "compiling")
-        built = self._builder.build(candidate)
-        self._tell(candidate.id, "verifying")
-        with ExitStack() as held:
-            worker = held.enter_context(self._worker(built, settings))
-            own = self._builder.build(self.task.baseline)
-            twin = Twin(held.enter_context(self._worker(own, settings)))
-            self._load_twin(twin, own, settings)
-            yield Trial(
-                oracle=oracle,
-                worker=worker,
-                twin=twin,
-                layout=self._problem.layout,
-                settings=settings,
-                tolerance=self.task.tolerance,
-                call_s=self._call_s,
-                build=built.noun,
-                source=built.source,
-                text=built.text,
-                environment=built.environment,
-                frozen_weights=self._frozen_weights,
-            )
-
-    @contextmanager
-    def _worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[Worker]:
-        """A fresh process with the device and the shared memory. WorldError where there is none."""
-        worker = Worker(
-            self._nursery,
-            jail=Jail(
-                gpu=self._gpu is not None,
-                writable=(built.folder,),
-                readable=(built.source.parent, *settings.readable),
-            ),
-            cwd=built.folder,
-        )
-        try:
-            try:
-                worker.start(
-                    self._problem.oracle,
-                    device=self._device,
-                    reserve_bytes=self._problem.layout.process_bytes,
-                    timeout_s=settings.start_deadline_s,
-                )
-            except (ChildGone, Refused) as error:
-                raise WorldError(
-                    f"a worker for PyTorch candidates did not start: {error}"
-                ) from None
-            yield worker
-        finally:
-            worker.kill()
-
-    def _load_twin(self, twin: Twin, own: BuiltModule, settings: KernelBenchSettings) -> None:
-        weights = self._problem.oracle.ask("weights", seed=None)["weights"]
-        twin.ask(
-            "load", path=str(own.source), init=self._problem.facts["init"], weights=weights,
-            seed=0, environment=own.environment, module="baseline_twin",
-            timeout_s=settings.load_deadline_s,
-        )  # fmt: skip
-
-    def _load(self, trial: Trial, candidate: Candidate) -> None:
-        trial.load(init=self._problem.facts["init"], seed=seed_from("construct", candidate.id))
-
-    @property
-    def _frozen_weights(self) -> bool:
-        """Whether there is nothing in the model that may change between calls."""
-        return self.task.policy.weights == "frozen" or not self._problem.facts["parameters"]
+        with self._place.trial(candidate, settings, call_s=self._call_s, tell=self._tell) as trial:
+            yield trial
 
     def _must_be_own(self, candidate: Candidate) -> bool:
         """Whether the policy forbids libraries; the problem's own model may use them."""
         forbidden = self.task.policy.libraries == "forbidden"
-        return forbidden and self._gpu is not None and candidate.id != self.task.baseline.id
+        return forbidden and self._place.gpu is not None and candidate.id != self.task.baseline.id
 
-    def _rounds(self) -> list[Any]:
+    def _rounds(self) -> list[Round]:
         return list(
             rounds_of(
-                mutable_weights=not self._frozen_weights,
+                mutable_weights=not self._place.frozen_weights,
                 hidden_shapes=self.task.policy.hidden_shapes,
-                variations=self._problem.variations,
+                variations=self._place.problem.variations,
             )
         )
-
-    # What goes wrong
-
-    def _gpu_may_be_at_fault(self) -> bool:
-        """Ask the GPU from a fresh process. WorldError where it does not answer.
-
-        Returns whether the oracle, which no candidate can reach, was lost as well.
-        """
-        probe_worker = Worker(self._nursery, jail=Jail(gpu=self._gpu is not None), cwd=self._folder)
-        try:
-            probe_worker.ask("probe", device=self._device, timeout_s=60.0)
-        except (ChildGone, Refused) as error:
-            raise WorldError(f"the GPU does not answer any more: {error}") from None
-        finally:
-            probe_worker.kill()
-        return not self._problem.alive

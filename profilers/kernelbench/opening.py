@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcts.domain import KernelTask
+from mcts.domain import KernelTask, Work
 from mcts.errors import InputError, UnfairTask
 from profilers.kernelbench.clients import Oracle
 from profilers.kernelbench.layout import Layout
@@ -39,6 +39,7 @@ class OpenProblem:
     floor_us: float = 0.0
     layout: Layout = field(init=False)
     _oracle: Oracle | None = None
+    _work: Work | None = None
 
     @property
     def oracle(self) -> Oracle:
@@ -106,6 +107,15 @@ class OpenProblem:
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - 2 * l2_bytes
         self.floor_us = 0.0 if rate is None else max(0, moved) / rate / 1e3
+
+    def least_work(self) -> Work:
+        """What the task declares, or what a call of the model must do at least."""
+        if self._work is None:
+            self._work = Work.of(self.task)
+        if self._work is None:
+            told = self.oracle.ask("work", seed=secrets.randbits(63))
+            self._work = Work(**{name: told[name] for name in Work.model_fields})
+        return self._work
 
     def sizes(self) -> str:
         """Inputs, outputs and weights in words."""

@@ -35,7 +35,7 @@ class Oracle:
         """By the names of the operations; faults of the problem become refusals."""
         names = (
             "slabs", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
-            "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget",
+            "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget", "work",
         )  # fmt: skip
         return {"start": _refusing(self.start)} | {
             name: _refusing(functools.partial(self._pass_on, name)) for name in names

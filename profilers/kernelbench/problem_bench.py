@@ -13,6 +13,7 @@ from profilers.kernelbench.exchange import Slab, Writer, aligned, room_for, slab
 from profilers.kernelbench.gate import Gate
 from profilers.kernelbench.honest import Reference, release
 from profilers.kernelbench.judgement import compare_timed, compare_whole
+from profilers.kernelbench.least_work import counted
 from profilers.kernelbench.problem import Fault, Problem
 from profilers.kernelbench.scatter import Scatter
 from profilers.kernelbench.timed_runs import device_name
@@ -50,7 +51,7 @@ class ProblemBench:
         self._slabs: tuple[Slab, Slab] | None = None
         self._draws: dict[str, Draw] = {}
         self._forgotten: Draw | None = None
-        tf32 = policy.get("precision") == "tf32"
+        tf32 = self._tf32 = policy.get("precision") == "tf32"
         problem = Problem(path, torch.device(device_name(device)))
         self._init = problem.init_inputs(seed)
         model = problem.model(seed)
@@ -86,6 +87,15 @@ class ProblemBench:
     def ceilings(self, _request: dict[str, Any]) -> dict[str, Any]:
         """The device's copy rate, read and written bytes counted."""
         return {"copy_gb_per_s": self._baseline.copy_gb_per_s()}
+
+    def work(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What a call of the model must do at least."""
+        inputs = self._source.given(request["seed"])
+        told = counted(lambda: self._reference.run(inputs), tf32=self._tf32)
+        release()
+        names = ("input_bytes", "output_bytes", "weight_bytes")
+        moved = sum(self.facts[name] for name in names) - self.facts["init_bytes"]
+        return {"bytes": moved, **told}
 
     def gate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether the problem is a fair task."""

@@ -14,6 +14,8 @@ class KernelBenchSettings:
     fewer where memory does not hold so many sets of inputs and outputs.
     least_blocks, half_width, time_budget_s: timing stops before `blocks` once the speedup's
     interval is so narrow, or the time is up.
+    steady_blocks: blocks of a pair of processes at most, where the judge's own clock still varies
+    too much between them to check the events.
     confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
     error_factor: how many times the honest implementation's error a candidate may make.
     clock_slack_us: how far event times and the judge's own clock may lie apart, in microseconds a
@@ -31,6 +33,7 @@ class KernelBenchSettings:
     blocks: int = 10
     least_blocks: int = 6
     calls: int = 48
+    steady_blocks: int = 24
     half_width: float = 0.004
     time_budget_s: float = 1.5
     confirm_processes: int = 5

@@ -12,6 +12,7 @@ from profilers.children.serving import Handler, Refusal
 from profilers.kernelbench.bench import CandidateBench
 from profilers.kernelbench.exchange import Slab, slab_kind
 from profilers.kernelbench.importing import build
+from profilers.kernelbench.leftovers import disassemble
 from profilers.kernelbench.timed_runs import device_name
 
 ReceiveDescriptors = Callable[[int], Sequence[int]]
@@ -41,6 +42,8 @@ class Worker:
             "fetch": lambda request: self.bench.fetch(request),
             "burn": lambda request: self.bench.burn(request),
             "trace": lambda request: self.bench.trace(request),
+            "record": lambda request: self.bench.record(request),
+            "disassemble": disassemble,
             "probe": self.probe,
         }
 

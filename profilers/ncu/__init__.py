@@ -17,11 +17,13 @@ from mcts.errors import InputError
 from profilers.children.processes import allow_listed
 from profilers.children.supervised import run_to_end
 from profilers.compiling.toolchain import find_tool
+from profilers.ncu.jailed import failure_in, run_jailed, with_tool
 from profilers.ncu.kernels import LAUNCHES, TOOL, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import nothing_profiled, refusal, unknown_metrics
 from profilers.ncu.pages import parse_csv, parse_stream
 from profilers.ncu.reports import read_report
 from profilers.profiles.metrics import COLLECTED
+from profilers.sandbox import Jail
 
 __all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]
 
@@ -44,6 +46,7 @@ def collect(
     kernels: Sequence[str] = (),
     skip: int = 0,
     launches: int | None = None,
+    jail: Jail | None = None,
 ) -> NcuReport:
     """Run `command` under ncu and read the counters of what it launches.
 
@@ -52,9 +55,10 @@ def collect(
     `LAUNCHES_OF_A_PROGRAM`. `kernels` are names, or regular expressions of names, to which `skip`
     and `launches` are counted; none means all. Of `env` only allow-listed variables reach the
     command, with the locale set to C. Past `timeout_s` all that was started is killed. Metrics
-    that this ncu does not know are named missing and the run repeated without them. Raises
-    InputError for wrong arguments and never for what the tool, the driver or the command did: the
-    report says what is missing.
+    that this ncu does not know are named missing and the run repeated without them. With a `jail`
+    both ncu and the command run in it, and the command must let go of its standard output, on which
+    ncu prints its table, before it runs what nobody has read. Raises InputError for wrong arguments
+    and never for what the tool, the driver or the command did: the report says what is missing.
     """
     if launches is None and not bracketed:
         launches = LAUNCHES_OF_A_PROGRAM
@@ -71,6 +75,7 @@ def collect(
         attempt = _attempt(
             [str(tool), *selection, "--metrics", ",".join(known)],
             command, env=env, cwd=cwd, timeout_s=deadline - time.monotonic(), metrics=known,
+            jail=None if jail is None else with_tool(jail, tool),
         )  # fmt: skip
         unknown |= attempt.unknown
         hopeless = len(unknown) == len(set(metrics)) or time.monotonic() >= deadline
@@ -124,25 +129,34 @@ def _attempt(
     cwd: Path,
     timeout_s: float,
     metrics: Sequence[str],
+    jail: Jail | None,
 ) -> _Attempt:
     with tempfile.TemporaryDirectory(prefix="rooftree-ncu-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         log = folder / "report.csv"
         log.touch()
-        ended = run_to_end(
-            [
-                *arguments, "--clock-control", "none", "--csv", "--page", "raw",
-                "--print-units", "base", "--log-file", str(log), *command,
-            ],
-            env={**allow_listed(env), "LC_ALL": "C"}, cwd=cwd, folder=folder,
-            timeout_s=max(0.0, timeout_s),
-        )  # fmt: skip
+        asked = [*arguments, "--clock-control", "none", "--csv", "--page", "raw",
+                 "--print-units", "base"]  # fmt: skip
+        shown = {**allow_listed(env), "LC_ALL": "C"}
+        left_s = max(0.0, timeout_s)
+        if jail is None:
+            ended = run_to_end(
+                [*asked, "--log-file", str(log), *command], env=shown, cwd=cwd, folder=folder,
+                timeout_s=left_s,
+            )  # fmt: skip
+        else:
+            ended = run_jailed(
+                [*asked, *command], jail=jail, env=shown, cwd=cwd, table=log, timeout_s=left_s
+            )
         with log.open(encoding="utf-8", errors="replace") as stream:
             parsed = parse_stream(stream, wanted=metrics)
         with log.open(encoding="utf-8", errors="replace") as stream:
             start = stream.read(_LISTING)
-    said = [*parsed.messages, *ended.output.splitlines()]
-    problem = refusal(said) or (f"ncu {ended.problem}" if ended.problem else None)
+    said = parsed.messages
+    if jail is None or not parsed.report.kernels:  # else what a stranger printed is of no interest
+        said = [*said, *ended.output.splitlines()]
+    own = failure_in(ended.output) if jail is not None and not parsed.report.kernels else None
+    problem = own or refusal(said) or (f"ncu {ended.problem}" if ended.problem else None)
     if parsed.report.kernels:
         gaps = {**parsed.report.missing, **({TOOL: problem} if problem else {})}
         return _Attempt(NcuReport(parsed.report.kernels, gaps), {})

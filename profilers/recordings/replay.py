@@ -52,7 +52,7 @@ class ReplayEvaluator:
                 f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "
                 "or put the task back"
             )
-        self._task = task
+        self._task = narrowed(task, recording)
         self._recording = recording
         self._seed = seed
         found = recording.find(task.baseline.tunables)
@@ -71,6 +71,7 @@ class ReplayEvaluator:
 
     @property
     def task(self) -> KernelTask:
+        """The task with the combinations that the recording holds: no others can be judged."""
         return self._task
 
     @cached_property
@@ -246,6 +247,31 @@ def _missing(record: RecordedConfiguration) -> dict[str, str]:
     if not record.sass:
         missing["sass"] = "the recording holds no SASS facts"
     return missing
+
+
+def narrowed(task: KernelTask, recording: Recording) -> KernelTask:
+    """The task with no more combinations of its tunables than `recording` holds.
+
+    A recording may be an even choice of a large space; a search that knows which have no answer
+    wastes no trial on them. As it is where the recording is of other tunables.
+    """
+    names = tuple(task.space.tunables)
+    if not names or task.space.rows or not set(names) <= recording.tunables.keys():
+        return task
+    values = [tunable.values for tunable in task.space.tunables.values()]
+    try:
+        at = sorted(
+            tuple(
+                known.index(record.configuration[name])
+                for name, known in zip(names, values, strict=True)
+            )
+            for record in recording.configurations
+        )
+    except (KeyError, ValueError):
+        return task
+    rows = [tuple(known[i] for known, i in zip(values, row, strict=True)) for row in at]
+    space = task.space.model_copy(update={"rows": tuple(rows)})
+    return task.model_copy(update={"space": space})
 
 
 def task_from_recording(recording: Recording) -> KernelTask:

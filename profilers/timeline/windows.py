@@ -63,14 +63,14 @@ def call_timeline(
         return f"{source} saw {len(seen)} kernels in a window of {len(launched)} launches" + (
             "" if len(seen) != len(launched) else ", but not those that were launched"
         )
-    calls = _enqueuing(report.activities, report.api_calls)
+    calls = enqueuing(report.activities, report.api_calls)
     facts = summarise(report.activities, calls, source=source, calls=repetitions)
     if facts is None:
         return f"{source} saw no operation of the device in the window"
     return CallTimeline(facts, time_us, kernel_times(report.activities))
 
 
-def _enqueuing(activities: Sequence[Activity], calls: Sequence[ApiCall]) -> list[ApiCall]:
+def enqueuing(activities: Sequence[Activity], calls: Sequence[ApiCall]) -> list[ApiCall]:
     """The API calls from the first to the last that enqueued one of the operations.
 
     What comes after is the recorded process waiting for its window, not the call's doing.

@@ -10,7 +10,7 @@ import pytest
 from codegen.cassette import CassetteClient, RecordingClient
 from codegen.chat import ChatClient, Message, Reply
 from codegen.chat_request import Route
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, ProposalRejected, WorldError
 from tests.support.scripted_client import ScriptedClient
 
 ROUTE = Route("openai/test", (), "http://me:hunter22-hunter22@host:1/v1")
@@ -49,6 +49,36 @@ def test_a_recording_goes_on_in_the_same_file(tape: Path) -> None:
     client.close()
     played = CassetteClient(tape, route=ROUTE)
     assert ask(played, seed=2).text == "four" and ask(played).text == "one"
+
+
+def test_a_refusal_is_played_as_one_in_its_turn(tmp_path: Path) -> None:
+    path, said = tmp_path / "tape.jsonl", "openai/test refused the prompt: against our policy"
+    script = [ProposalRejected(said), "an answer after all", ProposalRejected(said)]
+    client = RecordingClient(ScriptedClient(script), path, route=ROUTE)
+    with pytest.raises(ProposalRejected):
+        ask(client)
+    assert ask(client).text == "an answer after all"
+    with pytest.raises(ProposalRejected):
+        ask(client, "goodbye")
+    client.close()
+    played = CassetteClient(path, route=Route("openai/test"))
+    with pytest.raises(ProposalRejected) as caught:
+        ask(played)
+    assert str(caught.value) == said and caught.value.usage == {}
+    assert ask(played).text == "an answer after all"
+    for _ in range(2):
+        with pytest.raises(ProposalRejected, match="against our policy"):
+            ask(played, "goodbye")
+
+
+def test_what_the_world_did_to_a_question_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    client = RecordingClient(ScriptedClient([WorldError("gone"), "here"]), path, route=ROUTE)
+    with pytest.raises(WorldError, match="gone"):
+        ask(client)
+    assert ask(client).text == "here"
+    client.close()
+    assert ask(CassetteClient(path, route=ROUTE)).text == "here"
 
 
 @pytest.mark.parametrize(

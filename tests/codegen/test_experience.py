@@ -50,11 +50,11 @@ def test_moves_turn_to_what_helped_elsewhere() -> None:
 
 
 def test_without_experience_a_prompt_says_nothing_of_it() -> None:
-    assert experience_section(ask()).render() == ""
+    assert experience_section(ask()).text == ""
 
 
 def test_a_prompt_says_what_to_expect_and_on_what_grounds() -> None:
-    text = experience_section(told(known(memory__cache_hints=1.5))).render()
+    text = experience_section(told(known(memory__cache_hints=1.5))).text
     assert "`memory.cache_hints`: expect 1.4" in text
     assert "tried 16 times on 8 tasks, the closest in this very state, 16 faster" in text
 
@@ -64,6 +64,6 @@ def test_what_a_prompt_shows_varies_with_the_seed_and_ends_with_what_lost() -> N
     taught = known(**gains, memory__bad=0.3)
     shown = [experience_section(told(taught, seed)) for seed in range(10)]
     assert all(len(section.parts) == MOST_SHOWN for section in shown)
-    assert len({section.render() for section in shown}) > 3
+    assert len({section.text for section in shown}) > 3
     assert sum("`memory.bad`" in section.parts[-1].text for section in shown) >= 8
     assert shown[3] == experience_section(told(taught, 3))

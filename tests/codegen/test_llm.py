@@ -18,6 +18,7 @@ from codegen.prices import parse_prices
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.ports import Proposal, ProposalRequest, Proposer, Remover
+from mcts.spending import spent_on_reply
 from mcts.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
@@ -242,13 +243,24 @@ def test_replies_of_several_models_are_priced_each_by_its_own() -> None:
     usage = json.loads(json.dumps(propose(Script(*replies), reply_repairs=2).usage))
     assert usage["cost_usd"] is None and usage["model"] == "small"
     assert [one["model"] for one in usage["unpriced"]] == ["big", "small"]
-    assert usage["priced_usd"] == 0.25
+    assert usage["priced_usd"] == 0.25 and usage["models"] == ["big", "known", "small"]
 
     def later(*prices: str) -> float | None:
         return LlmProposer("m", client=Script(GOOD), prices=parse_prices(prices)).price(usage)
 
     assert later("small=1,1") is None and later("openai/big=3,10") is None
     assert later("openai/big=3,10", "small=0.1,0.2") == 4.37
+
+
+def test_of_several_replies_those_that_counted_their_tokens_are_counted() -> None:
+    silent = Reply(text="No.", model="m", prompt_tokens=7, cost_usd=0.1)
+    counted = Reply(text="No.", model="m", prompt_tokens=100, completion_tokens=10, cost_usd=0.1)
+    usage = propose(Script(counted, silent, GOOD), reply_repairs=2).usage
+    assert usage["prompt_tokens"] == 1107 and usage["completion_tokens"] is None
+    assert (usage["counted_tokens"], usage["uncounted"]) == (1127, 1)
+    spent = spent_on_reply(usage)
+    assert (spent.tokens, spent.replies, spent.uncounted) == (1127, 3, 1)
+    assert "uncounted" not in propose(Script(counted, GOOD)).usage
 
 
 def test_what_did_not_fit_is_journalled() -> None:

@@ -514,7 +514,7 @@ class TestKept:
     def test_requests_without_tools_are_kept_under_the_key_they_had(self) -> None:
         messages: list[Message] = [{"role": "user", "content": "hello"}]
         request = ROUTE.request(messages, max_tokens=9, temperature=0.5, seed=1)
-        assert request.canonical() == (
+        assert request.canonical == (
             '{"max_tokens":9,"messages":[{"content":"hello","role":"user"}],'
             '"models":["openai/test"],"seed":1,"server":null,"temperature":0.5}'
         )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +19,7 @@ import pytest
 from codegen.chat import Message, Reply
 from codegen.chat_request import Route
 from codegen.response_cache import AnswerStore, CachedClient, open_cache
+from codegen.syncing import BackgroundSync
 from mcts.errors import InputError, WorldError
 from tests.support.scripted_client import Asked, ScriptedClient
 
@@ -190,3 +196,93 @@ def _key() -> str:
 
 def test_the_key_of_a_request_stays_the_same_from_version_to_version() -> None:
     assert _key() == "18544b586fe7320421b03cfcc182250040b57b0e9266f9b0d916bee48ef54949"
+
+
+KEEPS_AND_DIES = """
+import os, signal, sys
+from pathlib import Path
+from codegen.response_cache import CachedClient, open_cache
+from tests.codegen.test_response_cache import ROUTE, ask
+from tests.support.scripted_client import ScriptedClient
+client = CachedClient(ScriptedClient(["paid for"]), open_cache(Path(sys.argv[1])), route=ROUTE)
+ask(client)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_an_answer_outlives_a_process_that_is_killed_the_moment_it_has_it(path: Path) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", KEEPS_AND_DIES, str(path)], cwd=root)
+    assert done.returncode == -signal.SIGKILL
+    client, unused = cached(path, "asked again")
+    assert ask(client).text == "paid for" and unused.asked == []
+
+
+def test_the_disk_holds_every_answer_once_the_store_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr("codegen.syncing.os.fsync", lambda fd: sizes.append(os.fstat(fd).st_size))
+    link = path.with_name("link.sqlite")
+    link.symlink_to(path)
+    client, _ = cached(link, "first")
+    ask(client)
+    log = path.with_name(f"{path.name}-wal")
+    written = log.stat().st_size
+    client.close()
+    client.close()
+    assert sizes == [written] and written > 0
+
+
+def test_a_disk_that_fails_in_the_background_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("codegen.syncing.os.fsync", fail)
+    client, _ = cached(path, "first")
+    ask(client)
+    with pytest.raises(WorldError, match=r"llm_cache.sqlite cannot be used.*Input/output error"):
+        client.close()
+
+
+def test_requests_that_come_together_are_synced_together(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.touch()
+    begun, go, synced = threading.Event(), threading.Event(), []
+
+    def wait(fd: int) -> None:
+        begun.set()
+        go.wait(30)
+        synced.append(fd)
+
+    monkeypatch.setattr("codegen.syncing.os.fsync", wait)
+    sync = BackgroundSync(path)
+    sync.request()
+    assert begun.wait(30)
+    for _ in range(5):
+        sync.request()
+    go.set()
+    sync.close()
+    assert len(synced) == 2
+    gone = BackgroundSync(path.with_name("absent"))
+    gone.request()
+    gone.close()
+
+
+def test_after_a_failed_sync_the_next_answer_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    path.touch()
+    monkeypatch.setattr("codegen.syncing.os.fsync", fail)
+    sync = BackgroundSync(path)
+    sync.request()
+    with pytest.raises(OSError, match="Input/output"):
+        sync.close()
+    with pytest.raises(OSError, match="Input/output"):
+        sync.request()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_search import building, cutting
+from cutlass_search import building, cutting, portions
 from cutlass_search import index as indexing
 from cutlass_search.corpus import open_corpus
 from cutlass_search.index import open_index
@@ -75,7 +75,7 @@ def test_a_build_that_fails_leaves_nothing(
     def broken(path: str, text: str) -> building.Cut:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cutting, "cut", broken)
+    monkeypatch.setattr(portions, "cut", broken)
     with pytest.raises(KeyboardInterrupt):
         open_index(open_corpus(tree), folder=tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == []

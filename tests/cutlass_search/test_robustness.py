@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_search import building, cutting, tools
+from cutlass_search import building, portions, tools
 from cutlass_search.chunks import Cut, cut
 from cutlass_search.corpus import open_corpus
 from cutlass_search.index import Index, open_index
@@ -76,7 +76,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_indexed_again(
             (tree / TMA).write_text(text + "\nstruct Late {};\n")
         return cut(path, text)
 
-    monkeypatch.setattr(cutting, "cut", change)
+    monkeypatch.setattr(portions, "cut", change)
     with open_index(corpus, folder=tmp_path) as early, pytest.raises(InputError):
         tools.definition(early, "Late")
     monkeypatch.undo()
@@ -153,7 +153,7 @@ def test_only_what_changed_is_cut_again(
         seen.append(path)
         return cut(path, text)
 
-    monkeypatch.setattr(cutting, "cut", watched)
+    monkeypatch.setattr(portions, "cut", watched)
     with (
         open_index(corpus, folder=tmp_path) as again,
         open_index(corpus, folder=tmp_path / "anew") as anew,

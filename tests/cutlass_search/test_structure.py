@@ -26,6 +26,8 @@ from cutlass_search.structure import Declaration, declarations
         ("explicit operator uint64_t() const", "function", "operator uint64_t"),
         ("~Pipeline()", "function", "~Pipeline"),
         ("__global__ void __launch_bounds__(128, 1) go(float* x)", "kernel", "go"),
+        ("__global__ static __launch_bounds__(decltype(size(M{}))::value) void go(float* x)",
+         "kernel", "go"),
         ("[[deprecated(\"use b\")]] int a(int x)", "function", "a"),
         ("public: static constexpr int stages = 4", "variable", "stages"),
     ],

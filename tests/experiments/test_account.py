@@ -173,6 +173,24 @@ def test_an_odd_usage_is_shown_as_far_as_it_can_be_read(account: tuple[RunFacts,
     assert told["from the cache"] == "yes"
 
 
+def test_what_a_node_cost_is_told_with_what_is_not_known_of_it(
+    account: tuple[RunFacts, Result],
+) -> None:
+    node = account[1].nodes[1]
+    usage = {**node.usage, "models": ["cheap", "dear"]}
+    spending = Spending(cost=Decimal("0.25"), tokens=10, replies=3, unpriced=2)
+    told = dict(usage_rows(replace(node, usage=usage, spending=spending)))
+    assert told["model"] == "cheap, dear"
+    assert told["cost"] == "0.2500 USD, and the unknown cost of 2 of 3 replies"
+    rows = account_rows(replace(account[1], nodes=(replace(node, usage=usage),)))
+    assert rows[0]["model"] == "cheap, dear"
+
+
+def test_the_page_says_beside_a_node_what_it_cost(page: ReportPage) -> None:
+    found = page.detail(1)["search"]
+    assert found["cost"] == f"{CENTS:.4f} USD"
+
+
 def test_the_tree_is_drawn_whatever_the_model_wrote(
     account: tuple[RunFacts, Result], tmp_path: Path
 ) -> None:

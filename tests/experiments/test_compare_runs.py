@@ -17,7 +17,8 @@ from experiments.comparing_runs.nouns import RunComparison
 from experiments.comparing_runs.page import page
 from experiments.comparing_runs.rows import duel_row, run_row
 from experiments.comparing_runs.runs import ComparedRun, read_runs
-from experiments.journal import read_events
+from experiments.journal import SqliteJournal, read_events
+from experiments.rundir import RunFolder
 from experiments.summary import result_of
 from mcts.domain import Evaluation
 from mcts.errors import InputError
@@ -187,6 +188,18 @@ def test_the_command_compares_runs(two: list[Path], tmp_path: Path) -> None:
     found = json.loads(rooftree("compare", *two, "--json", "-o", target).stdout)
     assert [entry["run"]["seed"] for entry in found["entries"]] == [1, 2]
     assert found["standings"][0]["runs"] == 2 and found["duels"] == []
+
+
+def test_a_cost_of_which_only_a_part_is_known_is_not_compared(two: list[Path]) -> None:
+    one = {"model": "dear", "prompt_tokens": 9, "completion_tokens": 1}
+    usage = {**one, "cost_usd": None, "replies": 2, "priced_usd": 0.25, "unpriced": [one]}
+    said = {"key": "1:method", "candidate": None, "reason": "", "usage": usage}
+    with SqliteJournal(RunFolder(two[0]).journal) as journal:
+        journal.append("removed", said)
+    (found,) = read_runs([str(two[0])])
+    assert (found.cost_usd, found.tokens, found.replies) == (None, 10, 2)
+    page_path = two[0].parent / "page.html"
+    assert "unknown" in rooftree("compare", *two, "-o", page_path).stdout
 
 
 def test_a_curve_is_the_searches_best_after_each_distinct_candidate(two: list[Path]) -> None:

@@ -69,6 +69,27 @@ def test_whatever_happens_the_journal_tells_it_and_the_cost_adds_up(
     _a_repair_is_told_what_failed([seen.body for seen in server.requests])
 
 
+def test_the_tape_of_a_run_in_which_all_happens_plays_the_same_tree(tmp_path: Path) -> None:
+    """A refused prompt and a service that stays away included."""
+    teller, run, tape = Storyteller(Values()), tmp_path / "run", tmp_path / "tape.jsonl"
+    with OpenAiServer([teller]) as server:
+        words, teller.answers = words_for("replay", server.url, tmp_path, timeout_s=2)
+        done = rooftree(*words, "--out", run, "--llm-record", tape)
+        assert done.exit_code == 0, done.output
+        asked = len(server.requests)
+        for option in ("--api-base", "--price", "--llm-timeout"):
+            at = words.index(option)
+            del words[at : at + 2]
+        played = rooftree(*words, "--out", tmp_path / "again", "--llm-replay", tape)
+        assert played.exit_code == 0, played.output
+        assert len(server.requests) == asked
+    results = [read_result(read_events(folder)) for folder in (run, tmp_path / "again")]
+    assert results[0].tree_digest == results[1].tree_digest
+    reasons = [[node.reason for node in result.nodes] for result in results]
+    assert reasons[0] == reasons[1] and any("against our policy" in why for why in reasons[0])
+    assert results[1].spending.cost == 0 and results[1].spending.replies == 29
+
+
 def _questions_come_before_their_answers(run: Path) -> None:
     place: dict[tuple[str, int], int] = {
         (event.kind, event.payload["trial"]): event.seq

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from experiments.reporting.account import account_rows
 from mcts.attribution import Variant, weigh, without_by_tunable
 from mcts.attributor import Attributor
 from mcts.domain import (
@@ -20,11 +22,11 @@ from mcts.domain import (
     Tunable,
     TunableSpace,
 )
-from mcts.errors import NoMoves, ProposalRejected
+from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
 from mcts.optimize import Budget, read_result
 from mcts.ports import Proposal, ProposalRequest, Remover
 from mcts.record import Result
-from tests.mcts.paid import PaidToy, optimizer, usage, variant
+from tests.mcts.paid import CENTS, TOKENS, PaidToy, optimizer, usage, variant
 from tests.support.toy import VALUES, Killed, MemoryJournal, ToyEvaluator, toy_task
 
 METHODS = {"BLOCK": ("toy.block",), "TILE": ("toy.tile", "toy.reuse"), "UNROLL": ("toy.unroll",)}
@@ -282,3 +284,66 @@ def test_killed_anywhere_it_asks_and_measures_nothing_twice() -> None:
         for kind, key in (("measured", "candidate_id"), ("removed", "key"), ("attributed", "key")):
             seen = Counter(e.payload[key] for e in journal.events() if e.kind == kind)
             assert max(seen.values(), default=1) == 1
+
+
+class Broken(Rewriter):
+    """Its service fails, after a reply that was paid for, as often as `errors` has some."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__()
+        self.errors = list(errors)
+
+    def without(self, request: ProposalRequest, method: str) -> Proposal:
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().without(request, method)
+
+
+@pytest.mark.parametrize("error", [WorldError, InputError])
+def test_a_removal_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
+    error: type[WorldError | InputError],
+) -> None:
+    whole = MemoryJournal()
+    expected = attributor(whole).best_path(searched(whole))
+    journal = MemoryJournal()
+    result = searched(journal)
+    remover = Broken(*(error("cut off", usage=usage()) for _ in range(2)))
+    for failures in (1, 2):
+        with pytest.raises(error, match="cut off"):
+            attributor(journal, remover=remover).best_path(result)
+        spent = read_result(journal.events()).spending
+        assert spent.replies == result.spending.replies + failures
+        assert spent.tokens == result.spending.tokens + failures * TOKENS
+        assert spent.cost == result.spending.cost + failures * Decimal(str(CENTS))
+    found = attributor(journal, remover=remover).best_path(read_result(journal.events()))
+    assert found == expected
+    after, ideal = read_result(journal.events()), read_result(whole.events())
+    assert after.spending.cost == ideal.spending.cost + 2 * Decimal(str(CENTS))
+    besides, before = (Decimal(account_rows(each)[-2]["cost_usd"]) for each in (after, ideal))
+    assert besides == before + 2 * Decimal(str(CENTS)), "shown beside what led to no node"
+    idle = Broken()
+    assert attributor(journal, remover=idle).best_path(after) == expected and idle.asked == []
+
+
+def test_what_a_failed_removal_cost_counts_for_the_cap() -> None:
+    journal = MemoryJournal()
+    result = searched(journal)
+    cap = result.spending.cost_usd + CENTS / 2
+    budget = Budget(evaluations=40, cost_usd=cap)
+    remover = Broken(WorldError("cut off", usage=usage()))
+    with pytest.raises(WorldError):
+        attributor(journal, remover=remover, budget=budget).best_path(result)
+    after = read_result(journal.events())
+    assert attributor(journal, remover=remover, budget=budget).best_path(after) == ()
+    assert remover.asked == []
+    resumed = optimizer(journal, PaidToy(), evaluations=60, caps={"cost_usd": cap})
+    assert resumed.run().evaluations == 40
+
+
+def test_a_removal_that_failed_before_any_reply_leaves_no_trace() -> None:
+    journal = MemoryJournal()
+    result = searched(journal)
+    with pytest.raises(WorldError):
+        attributor(journal, remover=Broken(WorldError("gone"))).best_path(result)
+    assert "removed" not in [event.kind for event in journal.events()]
+    assert read_result(journal.events()).spending == result.spending

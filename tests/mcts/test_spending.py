@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.reporting.course import course_of
 from mcts.domain import Candidate, Evaluation
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.optimize import Budget, Progress, read_result
 from mcts.ports import Pricer, Proposal, ProposalRequest
 from mcts.spending import NOTHING, Spending, money, spent_on_reply
@@ -131,6 +132,91 @@ def test_of_several_models_the_one_without_a_price_is_named() -> None:
 
     with pytest.raises(InputError, match="--price other=IN,OUT"):
         optimizer(MemoryJournal(), Mixed(), caps={"cost_usd": 1.0}).run()
+
+
+KNOWN = 0.25
+
+
+def mixed(**changes: Any) -> dict[str, Any]:
+    """A proposal of three replies: one cost `KNOWN`, two are of models without a price."""
+    one = {"model": "other", "prompt_tokens": 1000, "completion_tokens": 100}
+    told = {"replies": 3, "unpriced": [one, one], "priced_usd": KNOWN}
+    return usage(None) | told | changes
+
+
+def test_of_priced_and_unpriced_replies_what_is_known_is_in_the_sum() -> None:
+    spent = spent_on_reply(mixed())
+    assert (spent.cost, spent.replies, spent.unpriced) == (Decimal(str(KNOWN)), 3, 2)
+    assert spent_on_reply(usage(0.5) | {"replies": 3}).unpriced == 0
+    silent = spent_on_reply(
+        mixed(prompt_tokens=None, completion_tokens=None, counted_tokens=70, uncounted=2)
+    )
+    assert (silent.tokens, silent.uncounted) == (70, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unpriced", "cost"),
+    [
+        ({"unpriced": "many", "priced_usd": "much"}, 3, Decimal(0)),
+        ({"unpriced": [{}] * 9}, 3, Decimal(str(KNOWN))),
+        ({"unpriced": []}, 3, Decimal(str(KNOWN))),
+        ({"replies": True}, 1, Decimal(str(KNOWN))),
+    ],
+)
+def test_an_odd_usage_is_never_free(changes: Any, unpriced: int, cost: Decimal) -> None:
+    spent = spent_on_reply(mixed(**changes))
+    assert spent.unpriced == unpriced and spent.cost == cost
+
+
+class MixedToy(PaidToy):
+    """Every proposal is of priced and unpriced replies."""
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        try:
+            return replace(super().propose(request), usage=mixed())
+        except (ProposalRejected, WorldError) as error:
+            raise type(error)(str(error), usage=mixed()) from None
+
+
+class PricedMixedToy(MixedToy):
+    """It knows the price of the others later: a dime each, on top of what is known."""
+
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        return KNOWN + 0.1 * len(usage["unpriced"]) if "unpriced" in usage else None
+
+
+def test_a_price_found_later_adds_what_was_not_counted_yet() -> None:
+    """Also where the journal has it before the reply, as of a trial that the world failed."""
+    journal = MemoryJournal()
+    toys: dict[str, Any] = {"rejects": 4, "breaks": 9}
+    optimizer(journal, MixedToy(**toys), evaluations=10).run()
+    before = read_result(journal.events()).spending
+    asked = len(replies(journal))
+    assert before.cost == asked * Decimal(str(KNOWN)) and before.unpriced == 2 * asked
+    assert course_of(journal.events())[-1].cost_usd == before.cost_usd
+    lines: list[Progress] = []
+    toy = PricedMixedToy(**toys)
+    after = optimizer(journal, toy, evaluations=30, on_progress=lines.append).run()
+    kinds = [event.kind for event in journal.events()]
+    assert kinds.count("abandoned") > 1 and kinds.count("priced") == len(replies(journal))
+    first = {e.payload["trial"]: e.kind for e in reversed(list(journal.events()))
+             if e.kind in ("priced", "abandoned")}  # fmt: skip
+    assert "priced" in {first[e.payload["trial"]] for e in journal.events()
+                        if e.kind == "abandoned"}  # fmt: skip
+    assert after.spending.cost == len(replies(journal)) * Decimal("0.45")
+    assert after.spending.unpriced == 0
+    assert after.spending.replies == 3 * len(replies(journal))
+    assert lines[-1].spending.cost == after.spending.cost
+    assert course_of(journal.events())[-1].cost_usd == after.spending.cost_usd
+
+
+def test_a_cap_counts_the_known_part_of_mixed_replies() -> None:
+    journal = MemoryJournal()
+    result = optimizer(journal, MixedToy(), evaluations=5).run()
+    cap = Budget(evaluations=60, cost_usd=5 * KNOWN)
+    assert cap.exhausted(result.spending) == "money spent"
+    priced = optimizer(journal, PricedMixedToy(), caps={"cost_usd": 10 * 0.45 - 0.01}).run()
+    assert priced.stop_reason == "money spent" and priced.evaluations == 10
 
 
 def test_progress_ends_at_the_sums_of_the_result() -> None:

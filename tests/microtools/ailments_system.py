@@ -29,6 +29,13 @@ def _chain(*moved: float, dram: float = 90.0) -> Case:
     return make_case({**first, m.DURATION: 1e5}, others=others, work=STREAM)
 
 
+def _beside_library(share: float, *, library: bool = True) -> Case:
+    """A kernel beside another that takes `share` of the time."""
+    other = kernel({m.DURATION: 1e5 * share, m.SM: 90.0}, name="gemm")
+    other = other.model_copy(update={"library": library})
+    return make_case({m.DURATION: 1e5 * (1 - share)}, others=(other,))
+
+
 HALF = STREAM.bytes / 2
 
 AILMENTS: dict[str, Ailment] = {
@@ -110,5 +117,14 @@ AILMENTS: dict[str, Ailment] = {
             make_case(others=(kernel(name="other"),), work=STREAM),
         ],
         needs=(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES),
+    ),
+    "library_kernels": Ailment(
+        ill=lambda part: _beside_library(between(0.27, 0.95, part)),
+        healthy=[
+            _beside_library(0.1),
+            _beside_library(0.9, library=False),
+            make_case(others=(kernel(name="gemm").model_copy(update={"library": True}),)),
+        ],
+        needs=(m.DURATION,),
     ),
 }

@@ -377,3 +377,33 @@ def test_a_wrong_result_carries_the_mismatch() -> None:
 def test_a_fault_carries_its_message() -> None:
     failed = Evaluation(candidate_id="c", status="runtime_error", message="illegal address")
     assert "It failed when it ran: illegal address" in RooflineAdvisor().advise(TASK, failed).notes
+
+
+def of_library(share: float) -> Profile:
+    """A kernel beside a library's that takes `share` of the time."""
+    own = kernel({m.DURATION: 1e5 * (1 - share)}, name="mine")
+    other = kernel({m.DURATION: 1e5 * share}, name="gemm").model_copy(update={"library": True})
+    return Profile(kernels=(own, other))
+
+
+def test_kernels_of_libraries_are_told_of_but_not_examined() -> None:
+    tools = [a_tool("local", 0.5, *ANY), a_tool("whole", 0.5, *ANY, level="system")]
+    some = RooflineAdvisor(tools).examine(work=None, profile=of_library(0.6), time_us=None)
+    assert [(one.tool, one.kernel) for one in some.findings] == [("whole", ""), ("local", "mine")]
+    most = RooflineAdvisor(tools).examine(work=None, profile=of_library(0.9), time_us=None)
+    assert [one.tool for one in most.findings] == ["whole"]
+    assert not [note for note in most.notes if "No kernel" in note]
+
+
+def test_the_work_that_an_evaluator_found_out_stands_in_for_one_that_is_not_declared() -> None:
+    seen: list[Work | None] = []
+
+    def listen(case: Case) -> None:
+        seen.append(case.work)
+
+    tool = Tool(name="listens", level="system", affinity=ANY, judge=listen)
+    found_out = Work(bytes=7, flops=9)
+    evaluation = _measured(work=found_out)
+    RooflineAdvisor([tool]).advise(TASK.model_copy(update={"cost": None}), evaluation)
+    RooflineAdvisor([tool]).advise(TASK, evaluation)
+    assert seen == [found_out, Work.of(TASK)]

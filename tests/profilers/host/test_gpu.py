@@ -12,7 +12,10 @@ torch: Any = pytest.importorskip("torch")
 
 from experiments.headers import include_folders  # noqa: E402
 from experiments.problems import problem_task  # noqa: E402
-from mcts.domain import Candidate, Policy  # noqa: E402
+from mcts.domain import Candidate, Policy, Profile  # noqa: E402
+from mcts.domain import metrics as m  # noqa: E402
+from profilers import ncu  # noqa: E402
+from profilers.compiling.toolchain import find_tool  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
 from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
@@ -125,6 +128,26 @@ def test_work_on_a_stream_of_its_own_is_seen(judge: HostEvaluator) -> None:
     assert not judge.evaluate(Candidate(source=aside)).measured
 
 
+def check_profile(found: Profile) -> None:
+    """One kernel, with what the hardware counted and what nvcc made of it."""
+    if find_tool("ncu") is None:
+        pytest.skip("needs Nsight Compute")
+    assert ncu.TOOL not in found.missing, found.missing
+    (own,) = [one for one in found.kernels if one.name == "kernel"]
+    assert not own.library and own.launches == 1
+    assert (own.value(m.DRAM_READ_BYTES) or 0) > 0
+    assert own.sass is not None and own.sass.instructions > 0
+    assert found.hardware is not None and found.hardware.ceilings is not None
+    assert found.roofline is not None and found.roofline.bound != "unknown"
+
+
+def test_a_launcher_has_counters(judge: HostEvaluator) -> None:
+    candidate = Candidate(source=SOURCE, tunables={"BLOCK": 512})
+    found = judge.profile(candidate, judge.evaluate(candidate))
+    check_profile(found)
+    assert found.timeline is not None and found.timeline.kernels == 3
+
+
 def test_a_cute_candidate_is_compiled_and_measured(judge: HostEvaluator) -> None:
     if not include_folders(()):
         pytest.skip("no CUTLASS tree is installed")
@@ -141,3 +164,4 @@ def test_a_cute_candidate_is_compiled_and_measured(judge: HostEvaluator) -> None
     )
     found = judge.evaluate(Candidate(source=cute))
     assert found.measured, found.message
+    check_profile(judge.profile(Candidate(source=cute), found))

@@ -13,11 +13,18 @@ torch: Any = pytest.importorskip("torch")
 from experiments.problems import problem_task  # noqa: E402
 from mcts.domain import Candidate, Evaluation, Policy  # noqa: E402
 from mcts.errors import WorldError  # noqa: E402
+from profilers import ncu  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
 from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
+from profilers.kernelbench.counters import count  # noqa: E402
+from profilers.kernelbench.profiled import Spec  # noqa: E402
 from profilers.kernelbench.settings import KernelBenchSettings  # noqa: E402
+from profilers.profiles.profiling import SASS  # noqa: E402
+from tests.profilers.kernelbench.stand_in_ncu import install, ncu_folder  # noqa: E402
 from tests.support.host_sources import PROBLEM, source  # noqa: E402
+
+__all__ = ["ncu_folder"]
 
 pytestmark = pytest.mark.skipif(nvcc_problem() is not None, reason=str(nvcc_problem()))
 # Loose clocks: what the host's scheduler does is not what is tested here.
@@ -59,6 +66,30 @@ def test_a_launcher_that_does_the_work_is_measured(judge: HostEvaluator) -> None
 def test_the_problem_takes_pytorch_candidates_as_well(judge: HostEvaluator) -> None:
     found = verdict(judge, PYTORCH)
     assert found.status in ("measured", "suspect"), found.message
+
+
+def test_without_a_gpu_a_profile_holds_machine_code_and_reasons(judge: HostEvaluator) -> None:
+    candidate = Candidate(source=source(), tunables={"UNROLL": 2})
+    found = judge.profile(candidate, judge.evaluate(candidate))
+    assert found.missing[ncu.TOOL] == "there is no GPU here"
+    assert [one.name for one in found.kernels] == ["doubled"] or SASS in found.missing
+
+
+def test_a_launcher_runs_under_ncu_as_it_does_before_the_judge(
+    judge: HostEvaluator, ncu_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(ncu_folder, monkeypatch)
+    place = judge._place
+    built = place.builder.build(Candidate(source=source(), tunables={"UNROLL": 2}))
+    problem = place.problem.path
+    found = count(
+        Spec(problem=str(problem), candidate=str(built.source), device="cpu", seed=3,
+             environment=built.environment),
+        jail=place.jail(built, readable=(problem,)),
+        cwd=built.folder,
+    )  # fmt: skip
+    assert [one.name for one in found.launches] == ["saxpy", "saxpy_strided", "naive_mm"]
+    assert ncu.TOOL not in found.missing
 
 
 def test_a_host_candidate_may_be_the_baseline(tmp_path: Path) -> None:

@@ -49,6 +49,13 @@ def test_the_start_tells_sizes_and_names(judge: Judge) -> None:
     assert facts["weight_bytes"] == 64 * 64 * 4 + 256
 
 
+def test_the_least_work_is_what_moves_and_what_products_take(judge: Judge) -> None:
+    moved = 2 * 24 * 64 * 4 + 64 * 64 * 4 + 256
+    assert judge.ask("work", seed=5) == {
+        "bytes": moved, "flops": 2 * 24 * 64 * 64, "math": "fp32"
+    }  # fmt: skip
+
+
 def test_an_honest_answer_is_right_and_exact(judge: Judge) -> None:
     weights = judge.weights()
     assert float(weights["linear.bias"].std()) > 0.01, "a zero bias could be left out"

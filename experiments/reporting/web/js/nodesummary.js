@@ -33,7 +33,7 @@ export function summary(context) {
       "note",
     ]),
     rows("Branches: other values of the same proposal", detail.branches, ["values", "outcome", ""]),
-    search(detail, run, row),
+    search(detail),
   ];
 }
 
@@ -199,7 +199,7 @@ function rows(title, all, titles) {
   ];
 }
 
-function search(detail, run, row) {
+function search(detail) {
   const found = detail.search;
   const visits = `${found.visits} ${found.visits === 1 ? "visit" : "visits"}`;
   const parts = [
@@ -210,6 +210,6 @@ function search(detail, run, row) {
   ];
   if (found.gpu_s) parts.push(`judged for ${digits(found.gpu_s)} s`);
   if (found.restarted) parts.push("a branch that was taken up again");
-  if (run.nodes.cost[row]) parts.push(`cost $${run.nodes.cost[row]}`);
+  if (found.cost) parts.push(`for the model: ${found.cost}`);
   return [el("h4", {}, "In the search"), soft(`${parts.join(", ")}.`)];
 }

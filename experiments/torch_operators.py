@@ -1,0 +1,74 @@
+"""PyTorch's own way to do each bundled task, as a rival and as a check.
+
+Each takes the task's inputs in order, as tensors of the task's types, and gives what is timed: a
+call without arguments. What a user would prepare once (a sparse matrix in its format) is prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Tensors = Sequence[Any]
+Call = Callable[[], Any]
+EPSILON = 1e-5
+"""Of `rms_norm`."""
+_BINS, _BAND = 256, 4096
+_RADIUS = 4
+_WEIGHTS = (-205 / 24, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
+
+
+def operators(torch: Any) -> dict[str, Callable[[Tensors], Call]]:
+    """By bundled task. `stencil3d` has no operator: there it is a sum of 25 shifted views."""
+    functional = torch.nn.functional
+
+    def plain(function: Callable[..., Any]) -> Callable[[Tensors], Call]:
+        return lambda inputs: lambda: function(*inputs)
+
+    return {
+        "row_softmax": plain(lambda x: torch.softmax(x, dim=1)),
+        "transpose": plain(lambda x: x.t().contiguous()),
+        "gemm_fp32": plain(torch.matmul),
+        "gemm_bf16": plain(torch.matmul),
+        "gelu": plain(lambda x, bias: functional.gelu(x + bias)),
+        "rms_norm": plain(
+            lambda x, weight: functional.rms_norm(x, weight.shape, weight, eps=EPSILON)
+        ),
+        "sum_reduction": plain(lambda x: x.sum(dim=1)),
+        "prefix_sum": plain(lambda x: torch.cumsum(x, 0, dtype=x.dtype)),
+        "histogram": plain(lambda x: _histogram(torch, x)),
+        "conv2d": plain(functional.conv2d),
+        "attention": plain(
+            lambda q, k, v: functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+        ),
+        "stencil3d": plain(_stencil),
+        "spmv": lambda inputs: _sparse(torch, *inputs),
+    }
+
+
+def _histogram(torch: Any, x: Any) -> Any:
+    return torch.histc(torch.floor(x * 16), bins=_BINS, min=-_BINS // 2, max=_BINS // 2 - 1)
+
+
+def _stencil(u: Any) -> Any:
+    inner = slice(_RADIUS, -_RADIUS)
+    total = _WEIGHTS[0] * u[inner, inner, inner]
+    for axis in range(3):
+        for distance in range(1, _RADIUS + 1):
+            for offset in (-distance, distance):
+                place = [inner, inner, inner]
+                place[axis] = slice(_RADIUS + offset, u.shape[axis] - _RADIUS + offset)
+                total += _WEIGHTS[distance] * u[tuple(place)]
+    return total
+
+
+def _sparse(torch: Any, value: Any, position: Any, length: Any, x: Any) -> Call:
+    """The matrix in compressed rows, as cuSPARSE takes it."""
+    n, width = value.shape
+    kept = torch.arange(width, device=value.device) < ((length.long() + 9) * width // 16)[:, None]
+    rows = torch.arange(n, device=value.device)
+    columns = (rows[:, None] + torch.floor(position * _BAND).long()) % n
+    ends = torch.zeros(n + 1, dtype=torch.int32, device=value.device)
+    ends[1:] = kept.sum(dim=1).cumsum(0)
+    matrix = torch.sparse_csr_tensor(ends, columns[kept].int(), value[kept], size=(n, n))
+    return lambda: matrix @ x

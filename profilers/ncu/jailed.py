@@ -1,0 +1,121 @@
+"""Running ncu over a program that nobody has read: both in one jail, the table out of its reach.
+
+ncu and the program that it profiles talk over sockets and shared memory, so they share a jail.
+What ncu prints goes to a file that was opened outside: in the jail it has no name, and the program,
+which must let go of its own standard output before it runs foreign code, cannot open it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from profilers.children.supervised import Ended, Tail, describe_status, kill_carrying, last_lines
+from profilers.sandbox import Jail
+from profilers.sandbox.launch import launch_command
+
+FAILURE = "rooftree: not profiled: "
+"""What a line begins with in which a profiled program tells, on standard error, why it failed."""
+_MARK = "ROOFTREE_CHILD"
+_OUTPUT_CAP = 32 * 1024
+_TABLE_BYTES = 256 * 2**20
+_GUARDIAN_S = 5.0
+
+
+def with_tool(jail: Jail, tool: Path) -> Jail:
+    """`jail` with what ncu needs to run in it, and no larger file than its table can be."""
+    return replace(
+        jail,
+        readable=(*jail.readable, *_installation(tool)),
+        file_bytes=min(jail.file_bytes, _TABLE_BYTES),
+    )
+
+
+def run_jailed(
+    command: Sequence[str],
+    *,
+    jail: Jail,
+    env: Mapping[str, str],
+    cwd: Path,
+    table: Path,
+    timeout_s: float,
+) -> Ended:
+    """Run `command` in `jail`, its standard output in the file `table`; past the deadline kill it
+    all. `Ended.output` is the end of what was printed on the other stream.
+    """
+    mark = secrets.token_hex(8)
+    printed, theirs = os.pipe()
+    report = os.open(os.devnull, os.O_WRONLY)  # what holds it is known from its other processes
+    lifeline, held = os.pipe()
+    try:
+        with table.open("wb") as out:
+            process = subprocess.Popen(
+                launch_command(jail, command, report=report), cwd=cwd, stdin=lifeline, stdout=out,
+                stderr=theirs, pass_fds=[report], env={**env, _MARK: mark}, start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        os.close(printed)
+        os.close(held)
+        return Ended("", f"could not be started: {error.strerror or error}")
+    finally:
+        for fd in (theirs, report, lifeline):
+            os.close(fd)
+    tail = Tail(printed, _OUTPUT_CAP)
+    code: int | None = None
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(timeout=timeout_s)
+    finally:
+        os.close(held)  # its guardian ends all that is in the jail, and only then itself
+        _end(process, f"{_MARK}={mark}")
+        output = tail.finish(timeout_s=2)
+    if code is None:
+        return Ended(output, f"was stopped after {timeout_s:.3g} s", stopped=True)
+    said = last_lines(output, 1)
+    problem = f"{describe_status(code)}: {said}" if said else describe_status(code)
+    return Ended(output, problem if code else None, code)
+
+
+def failure_in(printed: str) -> str | None:
+    """Why the program failed, as it told in what it `printed`; None where it told nothing."""
+    told = [line for line in printed.splitlines() if line.startswith(FAILURE)]
+    return f"not profiled: {told[-1].removeprefix(FAILURE)[:500]}" if told else None
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=_GUARDIAN_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=30)
+    kill_carrying(mark)
+
+
+def _installation(tool: Path) -> tuple[Path, ...]:
+    """Where Nsight Compute lies: `tool` may be a link or a script that looks beside itself."""
+    real = tool.resolve()
+    return tuple(dict.fromkeys(path for path in _places(tool, real) if path.exists()))
+
+
+def _places(tool: Path, real: Path) -> Iterator[Path]:
+    yield tool
+    yield real
+    if _is_nsight(real.parent):  # with its target/, sections/ and libraries beside it
+        yield real.parent
+    for parent in [*real.parents][:4]:
+        if "nsight" in parent.name.lower():
+            yield parent
+        yield from parent.glob("nsight-compute*")
+    yield from Path("/opt/nvidia/nsight-compute").glob("*")
+    yield from Path("/usr/local").glob("cuda*/nsight-compute-*")
+
+
+def _is_nsight(folder: Path) -> bool:
+    return (folder / "target").is_dir() or (folder / "sections").is_dir()
