@@ -13,7 +13,7 @@ import pytest
 
 from codegen.playbook import playbook
 from codegen.scripted import ScriptedProposer
-from experiments.taskfiles import bundled, find_task
+from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import parse_launch_plan
 from mcts.optimize import Budget, Optimizer
 from mcts.record import Result

@@ -39,7 +39,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from experiments.wiring import rooftree_version
+        from experiments.wiring.composing import rooftree_version
 
         typer.echo(f"rooftree {rooftree_version()}")
         raise typer.Exit

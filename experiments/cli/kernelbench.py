@@ -131,9 +131,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel for each problem; exit code 1 if one ended in an error."""
-    from experiments.asking import read_asking
     from experiments.commands.kernelbench import run as start
-    from experiments.request import RunRequest
+    from experiments.wiring.asking import read_asking
+    from experiments.wiring.request import RunRequest
 
     clean = start(
         root=root,

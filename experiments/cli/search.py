@@ -139,9 +139,9 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
-    from experiments.asking import read_asking
     from experiments.commands.run import optimize as start
-    from experiments.request import RunRequest, parse_settings, split_search
+    from experiments.wiring.asking import read_asking
+    from experiments.wiring.request import RunRequest, parse_settings, split_search
 
     display = display_of(plain=plain, quiet=quiet)
     name, constants = split_search(search or [])

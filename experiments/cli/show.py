@@ -26,7 +26,7 @@ def new(
     """Make a commented task folder to start one's own kernel from."""
     import shlex
 
-    from experiments.scaffold import new_task
+    from experiments.tasksets.scaffold import new_task
 
     for path in new_task(folder):
         typer.echo(str(path))

@@ -8,15 +8,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from experiments import attributing, summary, wiring, worth_text
-from experiments.attributing import Weighed
 from experiments.commands.concluding import conclude, say
 from experiments.commands.interrupting import command_line, interruptible
 from experiments.commands.tables import print_table
-from experiments.config import RunConfig
-from experiments.journal import SqliteJournal, database_of
-from experiments.rundir import RunFolder
-from experiments.spending_text import spending_json, spending_text
+from experiments.rundirs import attributing
+from experiments.rundirs.attributing import Weighed
+from experiments.rundirs.journal import SqliteJournal, database_of
+from experiments.rundirs.rundir import RunFolder
+from experiments.wiring import composing
+from experiments.wiring.config import RunConfig
+from experiments.wording import summary, worth_text
+from experiments.wording.spending_text import spending_json, spending_text
 from mcts.errors import InputError, JournalError, WorldError
 
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
@@ -38,7 +40,7 @@ def attribute(
     database_of(run_dir)  # a folder without a run must not get a journal
     folder = RunFolder(run_dir)
     with SqliteJournal(folder.journal) as journal:
-        config = wiring.widened(
+        config = composing.widened(
             folder.config,
             max_cost_usd=max_cost_usd,
             max_tokens=max_tokens,
@@ -55,7 +57,7 @@ def attribute(
 def _on_device(config: RunConfig, device: int | None) -> RunConfig:
     if device is None:
         return config
-    if config.evaluator != wiring.GPU:
+    if config.evaluator != composing.GPU:
         raise InputError(f"--device is for evaluator gpu: this run's is {config.evaluator}")
     return config.model_copy(update={"device": device})
 
@@ -71,7 +73,7 @@ def _weigh(
     source = folder.task(config)
     with (
         interruptible(again),
-        closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator,
+        closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
     ):
         say(f"taking methods out of {folder.path}, evaluator {evaluator.name}")
         try:

@@ -14,13 +14,13 @@ from experiments.comparing_runs import page as run_page
 from experiments.comparing_runs import rows
 from experiments.comparing_runs.comparing import compare_runs
 from experiments.comparing_runs.runs import is_study, read_runs
-from experiments.journal import DATABASE
+from experiments.rundirs.journal import DATABASE
+from experiments.rundirs.whole_file import write_whole
 from experiments.studies.comparing import compare as find
 from experiments.studies.curves import charts
 from experiments.studies.folder import StudyFolder
 from experiments.studies.page import explanation, page
 from experiments.studies.tables import as_csv, contest_tables, standing_table
-from experiments.whole_file import write_whole
 from mcts.errors import InputError
 
 PAGE = "compare.html"

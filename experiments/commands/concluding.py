@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from experiments import summary, wiring
 from experiments.commands.interrupting import command_line
-from experiments.config import RunConfig
-from experiments.journal import SqliteJournal
-from experiments.rundir import RunFolder
+from experiments.rundirs.journal import SqliteJournal
+from experiments.rundirs.rundir import RunFolder
+from experiments.wiring import composing
+from experiments.wiring.config import RunConfig
+from experiments.wording import summary
 from mcts.errors import InputError, WorldError
 from mcts.record import Result
 
@@ -29,7 +30,7 @@ def _learn(
     """A memory that cannot be written must not cost the run its result."""
     try:
         task = folder.task(config).task
-        wiring.learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
+        composing.learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
     except (InputError, WorldError) as error:
         say(f"nothing was remembered: {error}")
 

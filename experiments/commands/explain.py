@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.deliverables.best import read_delivery
 from experiments.deliverables.explaining import explanation
-from experiments.whole_file import write_whole
+from experiments.rundirs.whole_file import write_whole
 
 
 def explain(run_dir: Path, *, out: Path | None) -> None:

@@ -9,14 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from experiments import wiring
 from experiments.commands.tables import print_table, width
 from experiments.commands.ticking import ticking
-from experiments.energy_text import energy_text
-from experiments.request import Measuring
-from experiments.taskchecks import naming
-from experiments.taskfiles import find_task, read_text
-from experiments.timing_text import shapes_json
+from experiments.tasksets.taskchecks import naming
+from experiments.tasksets.taskfiles import find_task, read_text
+from experiments.wiring import composing
+from experiments.wiring.request import Measuring
+from experiments.wording.energy_text import energy_text
+from experiments.wording.timing_text import shapes_json
 from mcts.domain import (
     PYTORCH_DIALECTS,
     Candidate,
@@ -51,7 +51,7 @@ def evaluate(
     """Judge each file, or the baseline's source with other tunables; whether all were measured."""
     source = find_task(task, measuring.policy)
     candidates = _candidates(source.task, files, values)
-    judge = wiring.choose_evaluator(
+    judge = composing.choose_evaluator(
         source,
         evaluator,
         recording=recording,

@@ -13,8 +13,6 @@ from types import FrameType
 from typing import Any
 
 from experiments.commands.tables import print_table, width
-from experiments.libraries import read_library
-from experiments.request import RunRequest
 from experiments.suite import tables
 from experiments.suite.finding import ProblemFile, chosen, problems_of
 from experiments.suite.folder import Plan, SuiteFolder, go_on_words
@@ -22,7 +20,9 @@ from experiments.suite.metrics import cost_of, summarize
 from experiments.suite.outcome import Outcome
 from experiments.suite.running import SuiteRunner
 from experiments.suite.searching import MAY_CHANGE
-from experiments.wiring import REPLAY
+from experiments.wiring.composing import REPLAY
+from experiments.wiring.libraries import read_library
+from experiments.wiring.request import RunRequest
 from mcts.errors import InputError, RooftreeError
 
 _NOT_SETTINGS = frozenset({"task", "out", "as_json", "measuring", *MAY_CHANGE})

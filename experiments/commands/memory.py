@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments import contributions
 from experiments.commands.tables import print_table
-from experiments.experience import ExperienceRow, experience_rows
-from experiments.knowledge import Forgetting, KnowledgeStore
-from experiments.memoryfile import default_path
-from experiments.toolmemory import ToolMemory, ToolStatistics
+from experiments.memories import contributions
+from experiments.memories.experience import ExperienceRow, experience_rows
+from experiments.memories.knowledge import Forgetting, KnowledgeStore
+from experiments.memories.memoryfile import default_path
+from experiments.memories.toolmemory import ToolMemory, ToolStatistics
 from mcts.errors import InputError
 from mcts.knowledge.contribution import Contribution
 

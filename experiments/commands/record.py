@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import wiring
-from experiments.partial_recording import PartialRecording
-from experiments.taskfiles import find_task
+from experiments.rundirs.partial_recording import PartialRecording
+from experiments.tasksets.taskfiles import find_task
+from experiments.wiring import composing
 from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 
@@ -35,7 +35,7 @@ def record(
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
-    judge = wiring.choose_evaluator(source, wiring.GPU, device=device, on_progress=_say)
+    judge = composing.choose_evaluator(source, composing.GPU, device=device, on_progress=_say)
     with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
         _say(f"recording task {source.task.name} on {judge.hardware}{taken}")

@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from experiments import attributing, rundir, summary, wiring
-from experiments.closing import closing_words
 from experiments.commands.concluding import conclude, say
 from experiments.commands.interrupting import command_line, interruptible
-from experiments.config import RunConfig
-from experiments.journal import SqliteJournal
 from experiments.live import Display, progress_display
-from experiments.request import RunRequest
-from experiments.rundir import RunFolder
-from experiments.taskfiles import TaskSource, find_task
+from experiments.rundirs import attributing, rundir
+from experiments.rundirs.journal import SqliteJournal
+from experiments.rundirs.rundir import RunFolder
+from experiments.tasksets.taskfiles import TaskSource, find_task
+from experiments.wiring import composing
+from experiments.wiring.config import RunConfig
+from experiments.wiring.request import RunRequest
+from experiments.wording import summary
+from experiments.wording.closing import closing_words
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.ports import Evaluator
 from mcts.progress import Progress
@@ -40,14 +42,14 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
         request.measuring.dialect,
         request.measuring.kernel,
     )
-    config = wiring.resolve(source, request)
+    config = composing.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
-    if config.evaluator != wiring.REPLAY and display != "quiet":
+    if config.evaluator != composing.REPLAY and display != "quiet":
         say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
-    with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
+    with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
         asked = request.memory is not None
-        config, known = wiring.remember(config, gpu=evaluator.hardware.name, asked=asked)
+        config, known = composing.remember(config, gpu=evaluator.hardware.name, asked=asked)
         folder = rundir.create(source, config, knowledge=known, out=request.out)
         config = folder.config
         try:
@@ -79,7 +81,7 @@ def resume(
     with SqliteJournal(folder.journal) as journal:
         source = folder.task(config)
         _check_more(journal, evaluations)
-        config = wiring.widened(
+        config = composing.widened(
             config,
             evaluations=evaluations,
             minutes=minutes,
@@ -88,7 +90,7 @@ def resume(
             max_gpu_minutes=max_gpu_minutes,
             prices=prices,
         )
-        with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
+        with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
 
@@ -131,7 +133,7 @@ def _run(
         with progress_display(
             title=title,
             minutes=config.minutes,
-            replayed=config.evaluator == wiring.REPLAY,
+            replayed=config.evaluator == composing.REPLAY,
             run_dir=folder.path,
             display=display,
         ) as show:
@@ -157,7 +159,7 @@ def _search(
 ) -> Result:
     again = command_line("resume", folder.path)
     try:
-        optimizer = wiring.build_optimizer(
+        optimizer = composing.build_optimizer(
             source,
             config,
             evaluator=evaluator,
@@ -165,7 +167,7 @@ def _search(
             run_dir=folder.path,
             on_progress=show,
         )
-        with wiring.released(optimizer.proposer):
+        with composing.released(optimizer.proposer):
             return optimizer.run()
     except JournalError:
         raise

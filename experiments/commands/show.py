@@ -7,18 +7,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments import summary
-from experiments.ceilings import DeviceCeilings, device_ceilings
-from experiments.closing import closing_words
 from experiments.commands.interrupting import command_line
 from experiments.commands.tables import print_table, width
-from experiments.doctor import Check, as_json, examine
-from experiments.given_up import given_up
-from experiments.journal import read_events
-from experiments.machine import gpu_names
-from experiments.render import check_format, render
-from experiments.taskfiles import TaskSource, bundled, find_task
-from experiments.treeview import tree_source
+from experiments.machines.ceilings import DeviceCeilings, device_ceilings
+from experiments.machines.doctor import Check, as_json, examine
+from experiments.machines.machine import gpu_names
+from experiments.pictures.given_up import given_up
+from experiments.pictures.render import check_format, render
+from experiments.pictures.treeview import tree_source
+from experiments.rundirs.journal import read_events
+from experiments.tasksets.taskfiles import TaskSource, bundled, find_task
+from experiments.wording import summary
+from experiments.wording.closing import closing_words
 from mcts.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from types import FrameType
 from experiments.studies.config import read_study
 from experiments.studies.folder import StudyFolder
 from experiments.studies.running import cells_of, cores, plan_of, run_study, summary_of
-from experiments.wiring import rooftree_version
+from experiments.wiring.composing import rooftree_version
 
 EVERY_S = 10.0
 

@@ -9,9 +9,9 @@ from types import FrameType
 
 from experiments.commands.interrupting import command_line
 from experiments.live.board import Board
-from experiments.nodewords import fit
-from experiments.stage_text import time_text
-from experiments.watching import watch as follow
+from experiments.rundirs.watching import watch as follow
+from experiments.wording.nodewords import fit
+from experiments.wording.stage_text import time_text
 
 _REASON = 300
 

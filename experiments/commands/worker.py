@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments import wiring
 from experiments.farm.bench import UnfitMachine
 from experiments.farm.folder import JobFolder
 from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
-from experiments.machine import gpu_problem
-from experiments.parts import EvaluatorRequest
+from experiments.machines.machine import gpu_problem
+from experiments.wiring import composing
+from experiments.wiring.parts import EvaluatorRequest
 from mcts.domain import PYTORCH_DIALECTS, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Evaluator
@@ -54,8 +54,8 @@ def worker(
             on_progress=on_progress,
         )
         try:
-            return wiring.build_evaluator(
-                wiring.GPU if recording is None else wiring.REPLAY, request
+            return composing.build_evaluator(
+                composing.GPU if recording is None else composing.REPLAY, request
             )
         except InputError as error:
             if recording is None:

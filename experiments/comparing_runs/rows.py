@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from experiments.comparing_runs.nouns import Duel, Entry, RunComparison, Standing
-from experiments.spending_text import UNKNOWN, money_text
+from experiments.wording.spending_text import UNKNOWN, money_text
 
 if TYPE_CHECKING:
     from rich.table import Table

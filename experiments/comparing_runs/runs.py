@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
-from experiments import summary
-from experiments.config import RunConfig
-from experiments.journal import DATABASE, read_events
-from experiments.rundir import RunFolder
-from experiments.spending_text import spending_json
+from experiments.rundirs.journal import DATABASE, read_events
+from experiments.rundirs.rundir import RunFolder
 from experiments.studies.folder import STUDY_FILE
+from experiments.wiring.config import RunConfig
+from experiments.wording import summary
+from experiments.wording.spending_text import spending_json
 from mcts.domain import Evaluation, Noun
 from mcts.errors import InputError
 from mcts.ports import Event

@@ -19,7 +19,7 @@ from experiments.corpus.hostile import run_hostile
 from experiments.corpus.judges import HURRIED, PATIENT, USUAL, Patience, gpu_judges
 from experiments.corpus.results import as_json, merged
 from experiments.corpus.study import Factory, Study, run
-from experiments.machine import gpu_problem
+from experiments.machines.machine import gpu_problem
 from mcts.errors import InputError, RooftreeError
 
 INTERRUPTED = 130

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from experiments.corpus.exhibits import FOLDER, Exhibit
-from experiments.problems import problem_task
-from experiments.taskfiles import bundled, load_task, read_text
+from experiments.tasksets.problems import problem_task
+from experiments.tasksets.taskfiles import bundled, load_task, read_text
 from mcts.domain import KernelTask, Policy
 from mcts.errors import InputError
 

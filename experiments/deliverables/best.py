@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from codegen.plan_text import plan_of, with_defaults
-from experiments import summary
-from experiments.config import RunConfig
-from experiments.journal import read_events
-from experiments.rundir import RunFolder
-from experiments.taskfiles import TaskSource
+from experiments.rundirs.journal import read_events
+from experiments.rundirs.rundir import RunFolder
+from experiments.tasksets.taskfiles import TaskSource
+from experiments.wiring.config import RunConfig
+from experiments.wording import summary
 from mcts.domain import (
     PYTORCH_DIALECTS,
     Candidate,

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from experiments.config import RunConfig
 from experiments.deliverables.best import Delivery
-from experiments.spending_text import spending_json
-from experiments.stage_text import stages_json
+from experiments.wiring.config import RunConfig
+from experiments.wording.spending_text import spending_json
+from experiments.wording.stage_text import stages_json
 from mcts.domain import (
     Attribution,
     Candidate,

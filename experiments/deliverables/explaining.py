@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from experiments.changes import changes
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.deltas import deltas, largest
 from experiments.deliverables.limits import limited_by, limits_text, profile_of
 from experiments.deliverables.markdown import code, codes, folded, line, plain, table
 from experiments.deliverables.methods import methods_text
-from experiments.energy_text import energy_text
-from experiments.lookup_text import library_of, lookups_of, lookups_text
-from experiments.spending_text import spending_text
-from experiments.summary import refusals, verdict_of
+from experiments.wording.changes import changes
+from experiments.wording.energy_text import energy_text
+from experiments.wording.lookup_text import library_of, lookups_of, lookups_text
+from experiments.wording.spending_text import spending_text
+from experiments.wording.summary import refusals, verdict_of
 from mcts.domain import Evaluation
 from mcts.finalists import confirmation_words
 from mcts.record import RUNNING, NodeRecord

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments import worth_text
-from experiments.claims import standing_methods
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
+from experiments.rundirs.claims import standing_methods
+from experiments.wording import worth_text
 from mcts.domain import Attribution
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.inspection.plain import clean
-from experiments.taskchecks import naming
-from experiments.taskfiles import TASK_FILE, find_task, read_text
+from experiments.tasksets.taskchecks import naming
+from experiments.tasksets.taskfiles import TASK_FILE, find_task, read_text
 from mcts.domain import (
     PLAN_COMMENT,
     KernelProfile,

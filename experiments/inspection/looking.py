@@ -11,7 +11,7 @@ from experiments.inspection.building import built
 from experiments.inspection.request import DEFAULT_ARCH, InspectRequest
 from experiments.inspection.results import Inspection, Origin, by_kernel, whole
 from experiments.inspection.targets import Target, identify
-from experiments.machine import gpu_problem
+from experiments.machines.machine import gpu_problem
 from mcts.errors import InputError
 
 if TYPE_CHECKING:

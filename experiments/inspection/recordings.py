@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.taskfiles import RECORDING_SUFFIXES
+from experiments.tasksets.taskfiles import RECORDING_SUFFIXES
 from mcts.domain import Candidate, KernelTask, Scalar, Work
 from mcts.errors import InputError, NotRecorded
 

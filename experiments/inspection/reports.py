@@ -6,7 +6,7 @@ from experiments.inspection.plain import clean, cut
 from experiments.inspection.results import Part, by_kernel, whole
 from experiments.inspection.targets import Target
 from experiments.inspection.timed import distinct_kernels, timed_kernels
-from experiments.taskfiles import find_task
+from experiments.tasksets.taskfiles import find_task
 from mcts.domain import Profile, Work
 from mcts.errors import InputError
 

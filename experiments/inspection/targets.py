@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from experiments.taskfiles import RECORDING_SUFFIXES, TASK_FILE, read_text
+from experiments.tasksets.taskfiles import RECORDING_SUFFIXES, TASK_FILE, read_text
 from mcts.domain import PLAN_COMMENT
 from mcts.errors import InputError
 

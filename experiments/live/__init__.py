@@ -1,10 +1,10 @@
 """The view of a run while it goes."""
 
-from experiments.durations import clock
 from experiments.live.display import Display, progress_display
 from experiments.live.panel import Panel
 from experiments.live.plain import PLAIN_INTERVAL_S, PlainLines
 from experiments.live.words import sparkline
+from experiments.wording.durations import clock
 
 __all__ = [
     "PLAIN_INTERVAL_S",

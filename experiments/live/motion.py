@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from experiments.live.board import Board
 from experiments.live.flights import Flight
-from experiments.nodewords import fit
+from experiments.wording.nodewords import fit
 
 _STATUS = 30
 

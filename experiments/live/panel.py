@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.durations import clock
 from experiments.live import motion
 from experiments.live.board import Board
 from experiments.live.flights import counted, flight_words
 from experiments.live.words import sparkline
-from experiments.nodewords import fit
-from experiments.spending_text import caps_text, spending_text
-from experiments.stage_text import shares_text
+from experiments.wording.durations import clock
+from experiments.wording.nodewords import fit
+from experiments.wording.spending_text import caps_text, spending_text
+from experiments.wording.stage_text import shares_text
 from mcts.progress import Progress
 
 if TYPE_CHECKING:

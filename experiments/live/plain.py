@@ -11,8 +11,8 @@ from typing import TextIO
 
 from experiments.live.board import Board
 from experiments.live.flights import Flight, counted, flight_words
-from experiments.nodewords import fit
-from experiments.spending_text import cost_text
+from experiments.wording.nodewords import fit
+from experiments.wording.spending_text import cost_text
 from mcts.progress import Progress
 
 PLAIN_INTERVAL_S = 5.0

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from experiments.lookup_text import lookups_of, lookups_text
 from experiments.reporting.text import line
-from experiments.spending_text import cost_text, tokens_text
+from experiments.wording.lookup_text import lookups_of, lookups_text
+from experiments.wording.spending_text import cost_text, tokens_text
 from mcts.record import NodeRecord, Result
 from mcts.spending import NOTHING, Spending, spent_on_reply
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from experiments.changes import changes
 from experiments.reporting.outcomes import reason_of, status_of
 from experiments.reporting.roofs import place_of
 from experiments.reporting.text import line
+from experiments.wording.changes import changes
 from mcts.domain import Candidate
 from mcts.record import NodeRecord, Result
 

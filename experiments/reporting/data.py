@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.branching import Branches
-from experiments.changes import changes
-from experiments.energy_text import energy_text
-from experiments.given_up import given_up
-from experiments.journal import DATABASE, read_events
-from experiments.problems import PROBLEM_FILE
+from experiments.pictures.given_up import given_up
 from experiments.reporting import account, methods, outcomes, roofs, talks, times, tools
 from experiments.reporting.columns import columns
 from experiments.reporting.course import Point, course_of, course_without_journal
 from experiments.reporting.details import detail
 from experiments.reporting.packing import Packer
 from experiments.reporting.text import cleaned, line
-from experiments.timing_text import resolution_words, shape_lines
+from experiments.rundirs.branching import Branches
+from experiments.rundirs.journal import DATABASE, read_events
+from experiments.tasksets.problems import PROBLEM_FILE
+from experiments.wording.changes import changes
+from experiments.wording.energy_text import energy_text
+from experiments.wording.timing_text import resolution_words, shape_lines
 from mcts.ports import Event
 from mcts.record import RUNNING, NodeRecord, Result
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments import worth_text
-from experiments.branching import Tried, branch_rows
-from experiments.energy_text import energy_text
 from experiments.reporting.account import usage_rows
 from experiments.reporting.outcomes import status_text
 from experiments.reporting.packing import Packer
@@ -21,7 +18,10 @@ from experiments.reporting.text import (
     line,
     shown,
 )
-from experiments.spending_text import cost_text
+from experiments.rundirs.branching import Tried, branch_rows
+from experiments.wording import worth_text
+from experiments.wording.energy_text import energy_text
+from experiments.wording.spending_text import cost_text
 from mcts.domain import Evaluation, Latency, Profile
 from mcts.record import NodeRecord
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from experiments import worth_text
 from experiments.reporting.text import line
+from experiments.wording import worth_text
 from mcts.domain import Timing
 from mcts.record import NodeRecord, Result
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.branching import Branches
 from experiments.reporting import assets, static
 from experiments.reporting.data import page_data
 from experiments.reporting.text import line
+from experiments.rundirs.branching import Branches
 from mcts.record import NodeRecord, Result
 
 _NO_BRANCHES: Branches = {}

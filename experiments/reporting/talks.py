@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from experiments.asking import OFF, Asking
-from experiments.config import CONFIG_FILE, RunConfig, read_config
+from experiments.wiring.asking import OFF, Asking
+from experiments.wiring.config import CONFIG_FILE, RunConfig, read_config
 from mcts.errors import InputError
 from mcts.ports import Event
 

@@ -6,9 +6,9 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.durations import clock
 from experiments.reporting.text import line
-from experiments.stage_text import percent, shares, stage_words
+from experiments.wording.durations import clock
+from experiments.wording.stage_text import percent, shares, stage_words
 from mcts.record import Result
 
 _COLOURED = frozenset(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 from typing import Any
 
-from experiments.calibration import firings, follow_ups
+from experiments.evidence.calibration import firings, follow_ups
 from experiments.reporting.text import line
 from mcts.record import Result
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments import names, wiring
-from experiments.parts import ProposerRequest
 from experiments.studies.config import Arm, GuidanceMode, Study
+from experiments.wiring import composing, names
+from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Proposal, ProposalRequest, Proposer
@@ -56,13 +56,13 @@ def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
 
     InputError for a search or a setting nobody knows.
     """
-    settings = wiring.resolve_settings(arm.search, arm.settings)
+    settings = composing.resolve_settings(arm.search, arm.settings)
     return settings.meant_for(length) if isinstance(settings, SearchSettings) else settings
 
 
 def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
     """The arm's proposer. InputError where it cannot work here."""
-    if arm.proposer == wiring.LLM:
+    if arm.proposer == composing.LLM:
         raise InputError(
             "a study replays recordings, which hold no new code: proposer llm cannot be an arm"
         )

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from pydantic import Field
 
-from experiments.knowledge import knowledge_from
+from experiments.memories.knowledge import knowledge_from
 from experiments.studies.arms import proposer_of, settings_of
 from experiments.studies.config import Arm, arm_id
 from experiments.studies.watching import WatchedEvaluator

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from experiments.config import file_sha256
-from experiments.knowledge import COLD
-from experiments.taskfiles import bundled
+from experiments.memories.knowledge import COLD
+from experiments.tasksets.taskfiles import bundled
+from experiments.wiring.config import file_sha256
 from mcts.domain import Noun, first_problem, tagged_hash
 from mcts.errors import InputError
 

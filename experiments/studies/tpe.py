@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from codegen.lattice import Lattice, Rows
-from experiments.parts import ProposerRequest
 from experiments.studies.uniform import LatticeKey, candidate_of, draw_untried
+from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest

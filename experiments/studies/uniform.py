@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from codegen.lattice import Lattice, Rows
-from experiments.parts import ProposerRequest
+from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from experiments.config import file_sha256
 from experiments.studies.config import Study
 from experiments.studies.space import RecordedSpace
-from experiments.taskfiles import TaskSource, find_task
+from experiments.tasksets.taskfiles import TaskSource, find_task
+from experiments.wiring.config import file_sha256
 from mcts.domain import KernelTask, Noun
 from mcts.errors import InputError
 from profilers.recordings.recording import Recording

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from codegen.self_contained import self_contained
-from experiments import summary, wiring
-from experiments.config import RunConfig
-from experiments.journal import DATABASE, read_events
-from experiments.rundir import RunFolder
+from experiments.rundirs.journal import DATABASE, read_events
+from experiments.rundirs.rundir import RunFolder
 from experiments.suite.folder import Chosen, SuiteFolder
 from experiments.suite.outcome import Gain, Outcome, Spent
-from experiments.taskfiles import TaskSource
+from experiments.tasksets.taskfiles import TaskSource
+from experiments.wiring import composing
+from experiments.wiring.config import RunConfig
+from experiments.wording import summary
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.ports import Confirmer, Evaluator
@@ -98,7 +99,7 @@ def _confirmed(
         return best.candidate, best.confirmed
     say("measuring the best candidate again")
     failures = []
-    with closing(wiring.evaluator_of(source, config, on_progress=say)) as evaluator:
+    with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
         for node in found[:TRIES]:
             assert node.candidate is not None and node.evaluation is not None
             again = _again(evaluator, node.candidate, node.evaluation)
@@ -142,7 +143,7 @@ def _compared(
     say("measuring the best candidate against torch.compile")
     other = config.model_copy(update={"compiled": True})
     try:
-        with closing(wiring.evaluator_of(source, other, on_progress=say)) as evaluator:
+        with closing(composing.evaluator_of(source, other, on_progress=say)) as evaluator:
             again = _again(evaluator, candidate, verdict)
     except InputError as error:
         return {"not_compiled": str(error)}

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments import wiring
 from experiments.live import clock
-from experiments.request import RunRequest
 from experiments.suite.concluding import Say, conclude, spent_in
 from experiments.suite.finding import ProblemFile
 from experiments.suite.folder import Chosen, SuiteFolder
 from experiments.suite.outcome import Outcome, Status
 from experiments.suite.searching import begun, search
-from experiments.taskfiles import find_task
+from experiments.tasksets.taskfiles import find_task
+from experiments.wiring import composing
+from experiments.wiring.request import RunRequest
 from mcts.errors import InputError, RooftreeError, UnfairTask, WorldError
 
 MOST_ERRORS = 3
@@ -62,7 +62,7 @@ class SuiteRunner:
             except InputError as error:
                 refused.append(error)
                 continue
-            wiring.resolve(source, self._request)
+            composing.resolve(source, self._request)
             return
         if problems and len(refused) == len(problems):
             raise refused[0]

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.commands import run
-from experiments.config import CONFIG_FILE
-from experiments.journal import DATABASE, read_events
-from experiments.request import RunRequest
-from experiments.rundir import RunFolder
+from experiments.rundirs.journal import DATABASE, read_events
+from experiments.rundirs.rundir import RunFolder
+from experiments.wiring.config import CONFIG_FILE
+from experiments.wiring.request import RunRequest
 
 _UNFINISHED = ("interrupted", "error:")
 MAY_CHANGE = ("api_base", "device", "wait_minutes", "asking")

@@ -21,7 +21,7 @@ from cutlass_search.building import build
 from cutlass_search.corpus import Corpus, open_corpus
 from cutlass_search.index import Index, open_index
 from cutlass_search.searching import find
-from experiments.cutlass_retrieval_questions import QUESTIONS
+from experiments.evidence.cutlass_retrieval_questions import QUESTIONS
 
 _TURNS = 12
 _SLOWEST = 3

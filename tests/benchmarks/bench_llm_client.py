@@ -28,7 +28,7 @@ from codegen.litellm_client import LitellmClient
 from codegen.llm import LlmProposer
 from codegen.response_cache import CachedClient, open_cache
 from codegen.scripted import ScriptedProposer
-from experiments.taskfiles import find_task
+from experiments.tasksets.taskfiles import find_task
 from mcts.optimize import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from microtools.advisor import RooflineAdvisor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments import names
+from experiments.wiring import names
 from mcts.searches import AnySettings
 from tests.contracts.search_contract import SearchContract
 

@@ -10,8 +10,8 @@ import pytest
 
 from cutlass_search.index import Index
 from cutlass_search.searching import find
-from experiments.cutlass_retrieval import gives_away, recall
-from experiments.cutlass_retrieval_questions import (
+from experiments.evidence.cutlass_retrieval import gives_away, recall
+from experiments.evidence.cutlass_retrieval_questions import (
     HELD_BACK,
     QUESTIONS,
     TUNED,

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from experiments import summary
-from experiments.branching import Tried, branch_rows, branching_words, read_branches
-from experiments.closing import closing_words
 from experiments.live import Panel, PlainLines
-from experiments.render import find_dot, render
+from experiments.pictures.render import find_dot, render
+from experiments.pictures.treeview import tree_source
 from experiments.reporting.account import account_rows, usage_rows
-from experiments.spending_text import caps_text, money_text, spending_json, spending_text
-from experiments.summary import RunFacts, as_json, write_outputs
-from experiments.treeview import tree_source
-from experiments.worth_text import counts_text, gain_text, one_line
+from experiments.rundirs.branching import Tried, branch_rows, branching_words, read_branches
+from experiments.wording import summary
+from experiments.wording.closing import closing_words
+from experiments.wording.spending_text import caps_text, money_text, spending_json, spending_text
+from experiments.wording.summary import RunFacts, as_json, write_outputs
+from experiments.wording.worth_text import counts_text, gain_text, one_line
 from mcts.attributor import Attributor
 from mcts.budget import Budget
 from mcts.domain import Attribution, Candidate

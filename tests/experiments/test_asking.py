@@ -17,8 +17,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.config import read_config
-from experiments.journal import read_events
+from experiments.rundirs.journal import read_events
+from experiments.wiring.config import read_config
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
 
 ROOT = Path(__file__).parents[2]

@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments import attributing, wiring
-from experiments.asking import Asking
-from experiments.calibration import FollowUp, follow_ups
 from experiments.cli import app
 from experiments.commands import run as run_command
-from experiments.config import CONFIG_FILE, RunConfig
-from experiments.crediting import credited
-from experiments.journal import read_events
-from experiments.request import RunRequest
-from experiments.summary import result_of
-from experiments.taskfiles import TaskSource
+from experiments.evidence.calibration import FollowUp, follow_ups
+from experiments.memories.crediting import credited
+from experiments.rundirs import attributing
+from experiments.rundirs.journal import read_events
+from experiments.tasksets.taskfiles import TaskSource
+from experiments.wiring import composing
+from experiments.wiring.asking import Asking
+from experiments.wiring.config import CONFIG_FILE, RunConfig
+from experiments.wiring.request import RunRequest
+from experiments.wording.summary import result_of
 from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware
 from mcts.errors import InputError, WorldError
 from mcts.optimize import Budget, Optimizer
@@ -247,11 +248,11 @@ def test_a_spent_cap_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
     result = result_of(read_events(run_dir))
     claimed = sum(len(n.candidate.methods) for n in result.path_to(result.best) if n.candidate)
 
-    class Spent(wiring.Budget):
+    class Spent(composing.Budget):
         def exhausted(self, _spending: object) -> str | None:
             return "money spent"
 
-    monkeypatch.setattr(wiring, "budget_of", lambda _config: Spent(evaluations=1))
+    monkeypatch.setattr(composing, "budget_of", lambda _config: Spent(evaluations=1))
     done = rooftree("attribute", run_dir)
     assert done.exit_code == 0, done.output
     baseline = result.baseline.candidate

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
-from experiments.journal import SqliteJournal, read_events
 from experiments.live.tail import JournalTail
-from experiments.meant import no_run
-from experiments.whole_file import write_whole
+from experiments.rundirs.journal import SqliteJournal, read_events
+from experiments.rundirs.meant import no_run
+from experiments.rundirs.whole_file import write_whole
 from tests.experiments.conftest import ListJournal
 
 
@@ -111,7 +111,7 @@ def test_what_a_crashed_run_left_is_read_where_nobody_may_write(
             journal.append(event.kind, event.payload)
         for name in ("run.sqlite", "run.sqlite-wal"):
             shutil.copyfile(run / name, left / name)
-    monkeypatch.setattr("experiments.journal_file.os.access", lambda *_: False)
+    monkeypatch.setattr("experiments.rundirs.journal_file.os.access", lambda *_: False)
     count = len(list(finished[0].events()))
     assert len(read_events(left)) == count
     assert len(list(JournalTail(left).until(frozenset()))) == count

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.taskfiles import bundled, find_task
+from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import KernelTask, LaunchPlan, Scalar, Workload, kernel_macros, parse_launch_plan
 from profilers.compiling.compiler import Compiler
 from profilers.compiling.lowering import lower

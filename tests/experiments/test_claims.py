@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.claims import standing_methods
+from experiments.rundirs.claims import standing_methods
 from mcts.domain import Candidate
 from mcts.record import NodeRecord
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
-from experiments.journal import SqliteJournal
+from experiments.rundirs.journal import SqliteJournal
 from mcts.errors import WorldError
 
 
@@ -62,7 +62,7 @@ def test_a_tunable_out_of_range_is_refused(toy_folder: Path, setting: str, part:
 
 
 def test_no_gpu_is_said_before_anything_is_made(toy_folder: Path, tmp_path: Path) -> None:
-    from experiments.machine import gpu_names
+    from experiments.machines.machine import gpu_names
 
     if gpu_names():
         pytest.skip("this machine has a GPU")
@@ -198,7 +198,7 @@ def test_a_run_folder_that_cannot_be_filled_is_taken_away_again(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "run"))
 
-    monkeypatch.setattr("experiments.rundir.write_config", full)
+    monkeypatch.setattr("experiments.rundirs.rundir.write_config", full)
     done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--out", tmp_path / "run")
     refused(done, "No space left on device")
     assert not (tmp_path / "run").exists()

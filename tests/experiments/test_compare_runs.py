@@ -17,9 +17,9 @@ from experiments.comparing_runs.nouns import RunComparison
 from experiments.comparing_runs.page import page
 from experiments.comparing_runs.rows import duel_row, run_row
 from experiments.comparing_runs.runs import ComparedRun, read_runs
-from experiments.journal import SqliteJournal, read_events
-from experiments.rundir import RunFolder
-from experiments.summary import result_of
+from experiments.rundirs.journal import SqliteJournal, read_events
+from experiments.rundirs.rundir import RunFolder
+from experiments.wording.summary import result_of
 from mcts.domain import Evaluation
 from mcts.errors import InputError
 

@@ -23,8 +23,8 @@ from experiments.corpus.hostile import descendants, run_hostile
 from experiments.corpus.results import as_json, merged
 from experiments.corpus.study import grouped, missing, run
 from experiments.corpus.tasks import OWN_TASKS, PROBLEMS, task_of
-from experiments.problems import problem_task
-from experiments.taskfiles import read_text
+from experiments.tasksets.problems import problem_task
+from experiments.tasksets.taskfiles import read_text
 from mcts.domain import (
     Candidate,
     Evaluation,

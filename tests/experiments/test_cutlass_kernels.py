@@ -1,7 +1,7 @@
 """The products on CUTLASS: their plans and macros, their builds, and the contest with others.
 
 Nothing here compiles CUTLASS, which takes a minute for each kernel, or needs a GPU;
-`experiments.against_cublas` does both.
+`experiments.evidence.against_cublas` does both.
 """
 
 from __future__ import annotations
@@ -233,7 +233,9 @@ def test_a_row_has_the_columns_of_its_head_also_where_a_rival_is_missing() -> No
 
 def test_without_pytorch_or_a_gpu_it_says_so_in_one_line() -> None:
     said = subprocess.run(
-        [sys.executable, "-m", "experiments.against_cublas"], capture_output=True, text=True
+        [sys.executable, "-m", "experiments.evidence.against_cublas"],
+        capture_output=True,
+        text=True,
     )
     if said.returncode == 0:
         pytest.skip("there is a Hopper GPU with PyTorch here")

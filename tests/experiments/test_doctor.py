@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments import ceilings as device
-from experiments import doctor
 from experiments.cli import app
 from experiments.commands import show
+from experiments.machines import ceilings as device
+from experiments.machines import doctor
 from mcts.domain import Hardware
 from mcts.errors import InputError, WorldError
 from profilers.children.processes import ChildGone

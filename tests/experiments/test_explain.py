@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments.claims import standing_methods
 from experiments.cli import app
 from experiments.deliverables import markdown
 from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.deltas import Delta, deltas
 from experiments.deliverables.explaining import explanation
+from experiments.rundirs.claims import standing_methods
 from mcts.domain import (
     Attribution,
     Energy,

@@ -24,8 +24,8 @@ from experiments.deliverables.header import header
 from experiments.deliverables.model_new import model_new
 from experiments.deliverables.patching import unified_patch
 from experiments.deliverables.writing import deliverables
-from experiments.journal import SqliteJournal
-from experiments.taskfiles import find_task, load_task
+from experiments.rundirs.journal import SqliteJournal
+from experiments.tasksets.taskfiles import find_task, load_task
 from mcts.domain import Candidate
 from tests.support.deliveries import delivery_of
 

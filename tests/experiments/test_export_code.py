@@ -23,7 +23,7 @@ from experiments.deliverables.naming import identifiers
 from experiments.deliverables.python_text import HELPERS as PYTHON_HELPERS
 from experiments.deliverables.python_text import PythonText
 from experiments.deliverables.shape_solving import solve
-from experiments.taskfiles import bundled, find_task
+from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import Buffer, Candidate, Scalar, evaluate, evaluate_int
 from mcts.errors import InputError
 from profilers.compiling.calls import Call, Step

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.machine import gpu_problem
+from experiments.machines.machine import gpu_problem
 from profilers.compiling.toolchain import find_tool
 
 PROBLEM = gpu_problem()

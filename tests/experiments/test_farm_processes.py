@@ -22,7 +22,7 @@ from experiments.farm.evaluator import SpoolEvaluator
 from experiments.farm.folder import JobFolder
 from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
-from experiments.journal import SqliteJournal, read_events
+from experiments.rundirs.journal import SqliteJournal, read_events
 from mcts.domain import Candidate, Evaluation, KernelTask
 from mcts.errors import WorldError
 from mcts.optimize import Budget, Optimizer, Result
@@ -88,7 +88,7 @@ _SUBMITTERS = """
 import os, signal, sys
 from pathlib import Path
 from experiments.farm.folder import JobFolder
-from experiments.journal import SqliteJournal
+from experiments.rundirs.journal import SqliteJournal
 from tests.experiments.test_farm_processes import search
 
 run, path, lives = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -19,7 +19,7 @@ from experiments.farm.folder import JobFolder
 from experiments.farm.heart import Heart
 from experiments.farm.jobs import Terms, Ticket, hardware_kind
 from experiments.farm.serve import serve
-from experiments.taskfiles import load_task
+from experiments.tasksets.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.optimize import Budget, Optimizer, Result

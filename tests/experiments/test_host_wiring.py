@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from codegen.scripted import ScriptedProposer
-from experiments import rundir
 from experiments.cli.options import measuring_of
 from experiments.commands.judge import _candidates
-from experiments.config import RunConfig, read_config, write_config
-from experiments.headers import include_folders
-from experiments.misfits import check_evaluator, check_proposer
-from experiments.request import Measuring
-from experiments.taskfiles import find_task
+from experiments.rundirs import rundir
+from experiments.tasksets.taskfiles import find_task
+from experiments.wiring.config import RunConfig, read_config, write_config
+from experiments.wiring.headers import include_folders
+from experiments.wiring.misfits import check_evaluator, check_proposer
+from experiments.wiring.request import Measuring
 from mcts.domain import Evaluation, Guidance, parse_host_plan
 from mcts.errors import InputError
 from mcts.ports import Move, ProposalRequest

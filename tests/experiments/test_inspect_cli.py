@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
-from experiments.machine import has_module
+from experiments.machines.machine import has_module
 from mcts.domain import Ceilings, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 from profilers import ncu

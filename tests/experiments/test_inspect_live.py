@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.machine import gpu_problem
+from experiments.machines.machine import gpu_problem
 from profilers.compiling.toolchain import find_tool
 
 DATA = Path(__file__).parents[1] / "data" / "inspect"

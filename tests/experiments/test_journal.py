@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.journal import SqliteJournal, read_events
+from experiments.rundirs.journal import SqliteJournal, read_events
 from mcts.errors import InputError, JournalError
 from mcts.ports import Journal
 from tests.contracts.journal_contract import JournalContract

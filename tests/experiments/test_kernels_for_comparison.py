@@ -14,10 +14,10 @@ import pytest
 from codegen import torch_cuda
 from codegen.replies import read_reply
 from codegen.self_contained import self_contained
-from experiments import kernelbench_checkout
+from experiments.evidence import kernelbench_checkout
 from tests.codegen.cases import ask, problem_task
 
-FOLDER = Path(kernelbench_checkout.__file__).parent / "kernels_for_comparison" / "kernelbench"
+FOLDER = Path(kernelbench_checkout.__file__).parents[1] / "kernels_for_comparison" / "kernelbench"
 KERNELS = sorted(FOLDER.glob("*.py"))
 _NAMED = re.compile(r"\bkernels\.(\w+)")
 

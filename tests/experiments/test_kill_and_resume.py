@@ -11,14 +11,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from experiments.journal import SqliteJournal, read_events
+from experiments.rundirs.journal import SqliteJournal, read_events
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 20
 TRIALS = 44
 _SUICIDE = """
 import os, signal, sys
-from experiments.journal import SqliteJournal
+from experiments.rundirs.journal import SqliteJournal
 moment, appends, append = int(sys.argv.pop(1)), 0, SqliteJournal.append
 
 def counting(self, kind, payload):

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.knowledge import KnowledgeStore, knowledge_from
+from experiments.memories.knowledge import KnowledgeStore, knowledge_from
 from experiments.studies.cell import run_cell
 from experiments.studies.config import read_study
 from experiments.studies.running import cells_of, plan_of

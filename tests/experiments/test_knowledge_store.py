@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments import knowledge as stores
 from experiments.cli import app
-from experiments.contributions import lines_of, parse_line, read_lines
-from experiments.experience import experience_rows
-from experiments.knowledge import Forgetting, KnowledgeStore, knowledge_from
-from experiments.memoryfile import MemoryUnavailable, open_memory
-from experiments.snapshot import read_snapshot, write_snapshot
-from experiments.toolmemory import ToolMemory
+from experiments.memories import knowledge as stores
+from experiments.memories.contributions import lines_of, parse_line, read_lines
+from experiments.memories.experience import experience_rows
+from experiments.memories.knowledge import Forgetting, KnowledgeStore, knowledge_from
+from experiments.memories.memoryfile import MemoryUnavailable, open_memory
+from experiments.memories.toolmemory import ToolMemory
+from experiments.rundirs.snapshot import read_snapshot, write_snapshot
 from mcts.domain import StateSignature
 from mcts.errors import InputError, WorldError
 from mcts.knowledge.base import Knowledge

@@ -16,11 +16,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
-from experiments.config import read_config
-from experiments.journal import read_events
-from experiments.libraries import open_library, read_library
-from experiments.lookup_text import lookups_of, lookups_text
 from experiments.reporting.talks import read_talks
+from experiments.rundirs.journal import read_events
+from experiments.wiring.config import read_config
+from experiments.wiring.libraries import open_library, read_library
+from experiments.wording.lookup_text import lookups_of, lookups_text
 from mcts.errors import InputError
 from mcts.record import read_result
 from tests.support import paper_gpu
@@ -212,7 +212,7 @@ class TestOptions:
     def test_the_protocol_is_decided_once_by_what_is_known_of_the_model(
         self, model: str, server: str | None, protocol: str
     ) -> None:
-        from experiments.asking import Asking, with_protocol
+        from experiments.wiring.asking import Asking, with_protocol
 
         found = with_protocol(Asking(), model=model, api_base=server)
         assert found.lookup_protocol == protocol

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from experiments.journal import read_events
-from experiments.treeview import tree_source
+from experiments.pictures.treeview import tree_source
+from experiments.rundirs.journal import read_events
 from mcts.record import Result, read_result
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
 from tests.support.shelf import blocks, calls
@@ -41,15 +41,15 @@ import litellm, litellm.llms.openai.openai
 import profilers.recordings.t4
 profilers.recordings.t4.load_recording = functools.cache(profilers.recordings.t4.load_recording)
 import codegen.litellm_client, codegen.llm, codegen.response_cache
-import experiments.journal, profilers.recordings.replay
+import experiments.rundirs.journal, profilers.recordings.replay
 from experiments.cli import main
 
 PLACES = {
     "answered": (codegen.litellm_client.LitellmClient, "_reply", "after"),
     "kept": (codegen.response_cache.AnswerStore, "keep", "after"),
-    "proposed": (experiments.journal.SqliteJournal, "append", "before"),
-    "measured": (experiments.journal.SqliteJournal, "append", "before"),
-    "told": (experiments.journal.SqliteJournal, "append", "before"),
+    "proposed": (experiments.rundirs.journal.SqliteJournal, "append", "before"),
+    "measured": (experiments.rundirs.journal.SqliteJournal, "append", "before"),
+    "told": (experiments.rundirs.journal.SqliteJournal, "append", "before"),
     "evaluating": (profilers.recordings.replay.ReplayEvaluator, "evaluate", "before"),
 }
 

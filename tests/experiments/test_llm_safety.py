@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from codegen import calls
 from experiments.cli import app
-from experiments.journal import read_events
+from experiments.rundirs.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan
 from profilers.compiling.compiler import CompileFailed, Compiler
 from tests.support import paper_gpu

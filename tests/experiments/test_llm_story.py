@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from codegen import calls
 from experiments.cli import app
-from experiments.journal import read_events
+from experiments.rundirs.journal import read_events
 from mcts.record import read_result
 from tests.support import paper_gpu, suite_world
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer

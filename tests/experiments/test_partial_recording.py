@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.record import ProgressLines
-from experiments.partial_recording import PartialRecording
-from experiments.taskfiles import load_task
+from experiments.rundirs.partial_recording import PartialRecording
+from experiments.tasksets.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
 from profilers.recordings.recorder import Progress, record

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments import render
-from experiments.closing import closing_words
 from experiments.live import Panel, PlainLines
+from experiments.pictures import render
+from experiments.pictures.treeview import fold, tree_source
 from experiments.reporting.page import report_html
-from experiments.summary import RunFacts, as_json, write_outputs
-from experiments.treeview import fold, tree_source
+from experiments.wording.closing import closing_words
+from experiments.wording.summary import RunFacts, as_json, write_outputs
 from mcts.domain import (
     Energy,
     Evaluation,

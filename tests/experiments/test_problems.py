@@ -10,11 +10,11 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.config import RunConfig
-from experiments.misfits import check_proposer
-from experiments.problems import problem_task, read_policy
-from experiments.rundir import create
-from experiments.taskfiles import find_task
+from experiments.rundirs.rundir import create
+from experiments.tasksets.problems import problem_task, read_policy
+from experiments.tasksets.taskfiles import find_task
+from experiments.wiring.config import RunConfig
+from experiments.wiring.misfits import check_proposer
 from mcts.domain import Policy
 from mcts.errors import InputError
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.repeatability import (
+from experiments.evidence.repeatability import (
     coverage,
     main,
     read_candidate,

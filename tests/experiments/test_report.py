@@ -11,7 +11,7 @@ import pytest
 
 from experiments.reporting import assets
 from experiments.reporting.page import report_html
-from experiments.summary import facts_of, result_of, write_outputs
+from experiments.wording.summary import facts_of, result_of, write_outputs
 from mcts.ports import Event
 from mcts.record import Result
 from tests.experiments.conftest import ListJournal

@@ -10,8 +10,6 @@ import pytest
 from codegen.chat import Reply
 from codegen.chat_request import Route
 from codegen.response_cache import AnswerStore
-from experiments.asking import Asking
-from experiments.config import CONFIG_FILE, RunConfig, write_config
 from experiments.reporting.columns import changed_words, columns
 from experiments.reporting.course import course_of, course_without_journal
 from experiments.reporting.data import language_of, page_data
@@ -22,6 +20,8 @@ from experiments.reporting.packing import Packer
 from experiments.reporting.roofs import place_of
 from experiments.reporting.talks import read_talks
 from experiments.reporting.tools import tool_rows
+from experiments.wiring.asking import Asking
+from experiments.wiring.config import CONFIG_FILE, RunConfig, write_config
 from mcts.domain import AxisGap, Guidance, KernelProfile, Metric, Profile, Roofline
 from mcts.domain import metrics as m
 from mcts.domain.evaluation import ShapeTiming

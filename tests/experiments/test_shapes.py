@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
-from experiments.taskfiles import load_task
+from experiments.tasksets.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation, KernelTask, Timing
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError

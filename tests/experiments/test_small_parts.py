@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments import names
 from experiments.cli import app
-from experiments.config import RunConfig, read_config, to_toml, write_config
 from experiments.live import Panel, PlainLines, clock, sparkline
-from experiments.scaffold import new_task
-from experiments.taskfiles import bundled, find_task, load_task
+from experiments.tasksets.scaffold import new_task
+from experiments.tasksets.taskfiles import bundled, find_task, load_task
+from experiments.wiring import names
+from experiments.wiring.config import RunConfig, read_config, to_toml, write_config
 from mcts.errors import InputError
 from mcts.progress import Progress
 

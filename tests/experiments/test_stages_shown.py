@@ -12,8 +12,6 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from experiments.durations import clock
-from experiments.journal import SqliteJournal, read_events
 from experiments.live import Panel, PlainLines
 from experiments.live.board import Board
 from experiments.live.figures import progress_of
@@ -21,8 +19,10 @@ from experiments.live.flights import Flights, counted, flight_words
 from experiments.live.motion import rows
 from experiments.live.plain import SILENCE_S, spoken
 from experiments.reporting.page import report_html
-from experiments.stage_text import shares, shares_text, time_text
-from experiments.watching import watch
+from experiments.rundirs.journal import SqliteJournal, read_events
+from experiments.rundirs.watching import watch
+from experiments.wording.durations import clock
+from experiments.wording.stage_text import shares, shares_text, time_text
 from mcts.budget import Budget
 from mcts.domain import Candidate, Evaluation
 from mcts.optimize import Optimizer

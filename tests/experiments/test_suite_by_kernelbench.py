@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import suite_by_kernelbench
-from experiments.kernelbench_checkout import Accepted, Checkout
+from experiments.evidence import suite_by_kernelbench
+from experiments.evidence.kernelbench_checkout import Accepted, Checkout
 from experiments.suite.finding import ProblemFile
 from experiments.suite.folder import SuiteFolder
 from experiments.suite.outcome import Gain, Outcome

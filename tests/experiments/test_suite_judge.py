@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments import names
 from experiments.cli import app
+from experiments.wiring import names
 from tests.support import suite_judge
 from tests.support.suite_world import make_level
 

@@ -13,10 +13,10 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.config import read_config
-from experiments.journal import read_events
-from experiments.lookup_text import lookups_of
-from experiments.rundir import RunFolder
+from experiments.rundirs.journal import read_events
+from experiments.rundirs.rundir import RunFolder
+from experiments.wiring.config import read_config
+from experiments.wording.lookup_text import lookups_of
 from mcts.record import read_result
 from tests.support import suite_world
 from tests.support.openai_server import Answer, OpenAiServer

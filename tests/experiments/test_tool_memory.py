@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.calibration import Firing, FollowUp, firings, follow_ups
 from experiments.cli import app
-from experiments.toolmemory import ToolMemory
+from experiments.evidence.calibration import Firing, FollowUp, firings, follow_ups
+from experiments.memories.toolmemory import ToolMemory
 from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
 from mcts.errors import InputError, WorldError
 from mcts.record import NodeRecord, Result

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.taskfiles import bundled, find_task
+from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import KernelTask
 from profilers.cuda.cases import draw, widen
 
 torch: Any = pytest.importorskip("torch")
 
-from experiments.against_torch import as_tensor  # noqa: E402
-from experiments.torch_operators import operators  # noqa: E402
+from experiments.evidence.against_torch import as_tensor  # noqa: E402
+from experiments.evidence.torch_operators import operators  # noqa: E402
 
 
 def reference_of(task: KernelTask) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.taskfiles import bundled, find_task
-from experiments.traps import Landscape, main
+from experiments.evidence.traps import Landscape, main
+from experiments.tasksets.taskfiles import bundled, find_task
 from profilers.recordings.t4 import load_recording
 
 

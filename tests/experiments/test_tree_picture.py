@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments import render
 from experiments.cli import app
-from experiments.folding import fold
-from experiments.given_up import given_up
-from experiments.journal import SqliteJournal
-from experiments.nodewords import WORD, fit, move_words
-from experiments.treeview import MAX_NODES, tree_source
+from experiments.pictures import render
+from experiments.pictures.folding import fold
+from experiments.pictures.given_up import given_up
+from experiments.pictures.treeview import MAX_NODES, tree_source
+from experiments.rundirs.journal import SqliteJournal
+from experiments.wording.nodewords import WORD, fit, move_words
 from mcts.domain import Candidate
 from mcts.errors import JournalError
 from mcts.optimize import Budget, Optimizer

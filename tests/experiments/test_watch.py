@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.journal import SqliteJournal
 from experiments.live.tail import JournalTail
-from experiments.watching import watch
+from experiments.rundirs.journal import SqliteJournal
+from experiments.rundirs.watching import watch
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 from mcts.record import Result
@@ -188,7 +188,7 @@ def test_a_finished_run_is_told_at_once(writer: Writer, folder: Path, finished: 
 def test_a_crashed_run_is_told_as_crashed(
     writer: Writer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.watching._SILENT_S", 0.0)
+    monkeypatch.setattr("experiments.rundirs.watching._SILENT_S", 0.0)
     writer.write_until("told", 5)
     writer.journal.close()
     code, text = rooftree("watch", folder, "--plain")

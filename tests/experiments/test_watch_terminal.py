@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.journal import SqliteJournal
+from experiments.rundirs.journal import SqliteJournal
 from mcts.record import Result
 from tests.experiments.conftest import ListJournal
 

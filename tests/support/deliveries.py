@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.config import RunConfig
 from experiments.deliverables.best import Delivery
-from experiments.summary import RunFacts
-from experiments.taskfiles import TaskSource, find_task
+from experiments.tasksets.taskfiles import TaskSource, find_task
+from experiments.wiring.config import RunConfig
+from experiments.wording.summary import RunFacts
 from mcts.domain import Candidate, Evaluation, KernelTask, Scalar, Timing, Verification
 from mcts.record import NodeRecord, Result
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import names
-from experiments.parts import EvaluatorRequest
+from experiments.wiring import names
+from experiments.wiring.parts import EvaluatorRequest
 from mcts.domain import (
     Build,
     Candidate,

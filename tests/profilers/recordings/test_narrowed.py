@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from codegen.scripted import ScriptedProposer
-from experiments.taskfiles import find_task
+from experiments.tasksets.taskfiles import find_task
 from mcts.domain import Guidance, KernelTask, declared_space
 from mcts.errors import NoMoves, NotRecorded
 from mcts.ports import ProposalRequest

@@ -1,0 +1,1 @@
+"""The search tree as a picture."""

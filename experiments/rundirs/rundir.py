@@ -1,0 +1,132 @@
+"""The run folder: self-contained, so that a run outlives the files it was started from."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.rundirs.journal import DATABASE
+from experiments.rundirs.snapshot import write_snapshot
+from experiments.tasksets.problems import KERNEL_FILE, PROBLEM_FILE
+from experiments.tasksets.taskfiles import (
+    TASK_FILE,
+    TaskSource,
+    load_task,
+    problem_source,
+    read_task_file,
+    recording_source,
+)
+from experiments.wiring.config import CONFIG_FILE, RunConfig, read_config, write_config
+from mcts.errors import InputError
+from mcts.knowledge.base import Knowledge
+
+_TASK = "task"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where a run keeps what: journal, configuration, the task's files, results."""
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.path / DATABASE
+
+    @property
+    def config(self) -> RunConfig:
+        return read_config(self.path / CONFIG_FILE)
+
+    def write_config(self, config: RunConfig) -> None:
+        write_config(self.path / CONFIG_FILE, config)
+
+    def task(self, config: RunConfig) -> TaskSource:
+        """The task as it was when the run began. InputError when its recording has changed."""
+        recording = config.recording.verified() if config.recording else None
+        folder = self.path / _TASK
+        if (folder / PROBLEM_FILE).is_file():
+            return problem_source(
+                folder / PROBLEM_FILE, config.task, config.policy, config.task_name,
+                dialect=config.dialect, kernel=_kernel(folder),
+            )  # fmt: skip
+        if not folder.is_dir():
+            if recording is None:
+                raise InputError(f"{self.path} is damaged: it has neither a task nor a recording")
+            return recording_source(recording, config.task)
+        return TaskSource(
+            task=load_task(folder),
+            given=config.task,
+            folder=folder,
+            recordings=(recording,) if recording else (),
+        )
+
+
+def _kernel(folder: Path) -> Path | None:
+    kernel = folder / KERNEL_FILE
+    return kernel if kernel.is_file() else None
+
+
+def create(
+    source: TaskSource, config: RunConfig, *, knowledge: Knowledge | None = None, out: Path | None
+) -> RunFolder:
+    """Make a run folder with the task's files in it, what is known, and, last, the configuration.
+
+    A folder with a configuration can be resumed, even if it was left before its journal began.
+    Without `out` it is the next free `runs/<task>-<n>` under the current folder. InputError when
+    `out` is there and not empty.
+    """
+    folder = RunFolder(_next_free(source.task.name) if out is None else _claim(out))
+    try:
+        if source.folder is not None:
+            _copy_task(source.folder, folder.path / _TASK)
+        if source.problem is not None:
+            (folder.path / _TASK).mkdir()
+            shutil.copyfile(source.problem, folder.path / _TASK / PROBLEM_FILE)
+        if source.kernel is not None:
+            shutil.copyfile(source.kernel, folder.path / _TASK / KERNEL_FILE)
+        known = write_snapshot(folder.path, knowledge or Knowledge())
+        folder.write_config(config.model_copy(update={"knowledge": known}))
+    except OSError:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+    return folder
+
+
+def _next_free(name: str) -> Path:
+    parent = Path("runs")
+    parent.mkdir(exist_ok=True)
+    number = 1
+    while True:
+        path = parent / f"{name}-{number}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def check_free(path: Path) -> None:
+    """Raise InputError unless `path` is absent or an empty folder."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file: give --out a new or empty folder")
+    if (path / DATABASE).is_file():
+        again = f"rooftree resume {shlex.quote(str(path))}"
+        raise InputError(f"{path} already holds a run: {again}, or another --out")
+    if path.is_dir() and any(path.iterdir()):
+        raise InputError(f"{path} is not empty: give --out a new or empty folder")
+
+
+def _claim(path: Path) -> Path:
+    check_free(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _copy_task(source: Path, target: Path) -> None:
+    file = read_task_file(source)
+    target.mkdir()
+    for name in (TASK_FILE, file.kernel, file.reference):
+        shutil.copyfile(source / name, target / name)

@@ -1,0 +1,1 @@
+"""Tasks on disk: folders, KernelBench problems and recordings, checked and made."""

@@ -1,0 +1,1 @@
+"""From what was asked to the parts that do it: the composition root."""

@@ -1,0 +1,74 @@
+"""Parts by name, through entry-point groups: ours and those of other distributions alike."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from mcts.errors import InputError
+
+PROPOSERS = "rooftree.proposers"
+EVALUATORS = "rooftree.evaluators"
+SEARCHES = "rooftree.searches"
+
+
+OURS: Mapping[str, Mapping[str, str]] = {
+    PROPOSERS: {
+        "scripted": "experiments.wiring.parts:scripted_proposer",
+        "llm": "experiments.wiring.parts:llm_proposer",
+        "tpe": "experiments.studies.tpe:tpe_proposer",
+        "uniform": "experiments.studies.uniform:uniform_proposer",
+    },
+    EVALUATORS: {
+        "replay": "experiments.wiring.parts:replay_evaluator",
+        "gpu": "experiments.wiring.parts:gpu_evaluator",
+        "spool": "experiments.wiring.parts:spool_evaluator",
+    },
+    SEARCHES: {
+        "puct": "mcts.settings:SearchSettings",
+        "greedy": "mcts.searches:GreedySettings",
+        "best_of_n": "mcts.searches:BestOfNSettings",
+        "beam": "mcts.searches:BeamSettings",
+        "evolution": "mcts.searches:EvolutionSettings",
+        "annealing": "mcts.searches:AnnealingSettings",
+    },
+}
+"""What `pyproject.toml` registers too; here so that the sources run without being installed."""
+
+
+_SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
+
+
+def split(name: str) -> tuple[str, str]:
+    """A part's name and its argument: ``spool:DIR`` is `spool` with `DIR`."""
+    base, _, argument = name.partition(":")
+    return base, argument
+
+
+def available(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; of two with one name, ours wins."""
+    ours = {name: EntryPoint(name, value, group) for name, value in OURS.get(group, {}).items()}
+    return {point.name: point for point in entry_points(group=group)} | ours
+
+
+def load(group: str, name: str) -> Callable[..., Any]:
+    """Import the factory behind a name. InputError names the known ones, or the failed import."""
+    known = available(group)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        what = _SINGULAR.get(group, group)
+        listed = ", ".join(sorted(known))
+        raise InputError(f"unknown {what} {name!r}: {hint}known: {listed}")
+    try:
+        factory: Callable[..., Any] = known[name].load()
+    except (ImportError, AttributeError) as error:
+        source = _distribution(known[name])
+        raise InputError(f"{group} {name!r} of {source} cannot be loaded: {error}") from None
+    return factory
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "Rooftree"
