@@ -25,19 +25,19 @@ CONFIGURATIONS = (
     Configuration(source=SOURCE, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 2)),
     Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 1)),
-    Configuration(source=ONE_MAP, tile=(256, 128, 64), cluster=(2, 1)),
     Configuration(source=ONE_MAP, tile=(256, 128, 64), cluster=(1, 2)),
     Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(64, 256, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=SOURCE, tile=(64, 256, 64), cluster=(1, 2), pingpong=True),
+    Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
+    Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 1), pingpong=True),
+    Configuration(source=ONE_MAP, tile=(256, 192, 64), cluster=(1, 2)),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 1)),
     Configuration(source=SOURCE, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
 )
 SIZES = ((8, 8192, 14336, 4096), (32, 16384, 4096, 7168), (128, 32768, 1536, 2048))
 """Experts, rows of all of them, N, K."""
-ORDERS = tuple((raster, swizzle) for raster in (1, 2) for swizzle in (1, 2, 4))
+ORDERS = tuple((raster, swizzle) for raster in (1, 2) for swizzle in (1, 2, 4, 8))
 CUBLAS, TORCH, TRITON = "cuBLAS per expert", "torch grouped_mm", "Triton"
 RIVALS = (CUBLAS, TORCH, TRITON)
 _REFUSALS = (RuntimeError, ValueError)
