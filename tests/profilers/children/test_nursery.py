@@ -17,22 +17,8 @@ from profilers.children.nursery import ForkedChild, Nursery
 from profilers.children.processes import ChildGone, child_environment
 from profilers.sandbox import Jail
 from profilers.sandbox.probe import probe
+from tests.support.orphan import ORPHAN
 
-ORPHAN = """
-import fcntl, os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        file = open(given, "w")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.write("held")
-        file.flush()
-        time.sleep(600)
-    os._exit(0)
-os.wait()
-while not os.path.getsize(given):
-    time.sleep(0.01)
-"""
 MODULE = """
 import os
 from profilers.children.nursery import tend

@@ -21,6 +21,7 @@ from profilers.children.processes import Child, ChildGone, child_environment
 from profilers.sandbox import Held, Jail
 from profilers.sandbox.held import FULL
 from profilers.sandbox.probe import probe
+from tests.support.orphan import ORPHAN
 
 # Runs what it is sent, inside the jail; an exception is an answer.
 INMATE = """
@@ -36,21 +37,6 @@ def run(request):
     return {"value": names.get("value")}
 
 serve({"run": run})
-"""
-ORPHAN = """
-import fcntl, os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        file = open(given, "w")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.write("held")
-        file.flush()
-        time.sleep(600)
-    os._exit(0)
-os.wait()
-while not os.path.getsize(given):
-    time.sleep(0.01)
 """
 MIB = 2**20
 
