@@ -215,18 +215,19 @@ def _build(source: str, options: tuple[str, ...], arch: str, expression: str) ->
     nvrtc, major, minor = _nvrtc()
     flags = ["--std=c++17", "-default-device", "-lineinfo", f"-arch={arch}", *options]
     flags += [f"-I{folder}" for folder in _include_folders(major)]
-    content = repr((source, flags, expression, major, minor, _HEADERS))
+    content = repr((source, flags, expression, major, minor, _HEADERS, "cubin first"))
     folder = os.environ.get("ROOFTREE_CUBIN_CACHE")
     kept = Path(folder or ".", hashlib.sha256(content.encode()).hexdigest() + ".cubin")
     if folder and kept.is_file():
-        symbol, _, cubin = kept.read_bytes().partition(b"\n")
+        cubin, _, symbol = kept.read_bytes().rpartition(b"\n")
         return _Image(cubin, symbol.decode())
     symbol, cubin = _compile(nvrtc, source, flags, expression)
     if folder:
         with contextlib.suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder) as partial:
-                Path(partial, kept.name).write_bytes(symbol + b"\n" + cubin)
+                # Behind the cubin, where no disassembler minds it.
+                Path(partial, kept.name).write_bytes(cubin + b"\n" + symbol)
                 Path(partial, kept.name).replace(kept)
     return _Image(cubin, symbol.decode())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,21 +82,23 @@ extern "C" cudaError_t bias_relu(const __nv_bfloat16* x, const __nv_bfloat16* bi
 """
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostEvaluator]:
+@contextlib.contextmanager
+def opened(cache: Path) -> Iterator[HostEvaluator]:
     judge = HostEvaluator(
         problem_task(PROBLEM, Path("bias_relu.py"), Policy(), "host"),
         host=HostSettings(includes=include_folders(())),
-        cache_dir=tmp_path_factory.mktemp("cache"),
+        cache_dir=cache,
     )
     yield judge
     judge.close()
 
 
 class TestContract(EvaluatorContract):
-    @pytest.fixture
-    def evaluator(self, judge: HostEvaluator) -> HostEvaluator:
-        return judge
+    @pytest.fixture(scope="class")
+    def evaluator(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostEvaluator]:
+        """One of its own, because the contract closes it."""
+        with opened(tmp_path_factory.mktemp("cache")) as judge:
+            yield judge
 
     @pytest.fixture
     def working(self) -> Candidate:
@@ -108,6 +111,12 @@ class TestContract(EvaluatorContract):
             "wrong_result": Candidate(source=SOURCE.replace("0.0f", "0.5f")),
             "runtime_error": Candidate(source=SOURCE.replace("y[i] =", "y[i + (1ll << 40)] =")),
         }
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostEvaluator]:
+    with opened(tmp_path_factory.mktemp("cache")) as judge:
+        yield judge
 
 
 def test_a_launch_that_is_refused_is_told_though_the_launcher_says_nothing(

@@ -163,7 +163,8 @@ def test_what_triton_makes_is_counted_and_read(judge: KernelBenchEvaluator) -> N
 
 def test_eager_pytorch_is_all_library(judge: KernelBenchEvaluator) -> None:
     found = profile(judge, EAGER)
-    assert len(found.kernels) >= 3 and all(one.library for one in found.kernels), found.missing
+    assert all(one.library for one in found.kernels), found.missing
+    assert sum(one.launches for one in found.kernels) >= 4  # the product, relu, times 2, plus 1
     guidance = RooflineAdvisor().examine(work=None, profile=found, time_us=None)
     assert "library_kernels" in [finding.tool for finding in guidance.findings]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.torch_cuda import compile_cuda
 from profilers.compiling.toolchain import find_tool
 from profilers.kernelbench.leftovers import binaries_below, disassemble
 
@@ -34,6 +35,19 @@ def test_lines_are_told_only_where_they_are_those_of_the_candidates_file(tmp_pat
     told = disassemble({"folder": str(tmp_path / "cubins"), "arch": "sm_90a"})["sass"]
     assert not any(facts.get("lines") for facts in told.values())
     assert not any(loop.get("line") for facts in told.values() for loop in facts.get("loops", ()))
+
+
+@pytest.mark.nvrtc
+def test_what_compile_cuda_keeps_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOFTREE_CUBIN_CACHE", str(tmp_path))
+    source = """template <class T> __global__ void fill(T* y) { y[threadIdx.x] = T(1); }
+    extern "C" __global__ void twice(float* y) { y[threadIdx.x] *= 2.0f; }"""
+    assert compile_cuda(source, arch="9.0")["fill<float>"]
+    told = disassemble({"folder": str(tmp_path), "arch": "sm_90a"})
+    assert told["missing"] is None
+    assert {name.rpartition(" ")[2].partition("<")[0] for name in told["sass"]} == {"fill", "twice"}
 
 
 def test_what_cannot_be_read_is_a_reason(tmp_path: Path) -> None:
