@@ -21,6 +21,7 @@ from mcts.errors import (
 )
 from mcts.objective import Ranking, time_noise
 from mcts.ports import Evaluator, Journal, ProposalRequest, Remover
+from mcts.pricing import Pricing
 from mcts.record import NodeRecord, Result
 from mcts.runlog import RunLog
 from mcts.seeding import seed_from
@@ -34,7 +35,8 @@ class Attributor:
     Works on the journal of a run that has ended, and goes on where it was interrupted: no variant
     is written or measured twice. `remover` takes out what no tunable can; `signatures` say by
     method whether machine code shows it. With `budget` nothing is begun once a cap is reached, the
-    run's own spending included.
+    run's own spending included. Replies of unknown cost that the journal holds are priced first,
+    where `remover` is a Pricer; `settled` is what that has added to the run's sum.
     """
 
     def __init__(
@@ -51,7 +53,9 @@ class Attributor:
         self.signatures: Signatures = signatures or {}
         self._log = RunLog(journal)
         self._bench = Bench(evaluator, log=self._log, ranking=Ranking())
+        self._pricing = Pricing(self._log, remover)
         self._spent: Spending = NOTHING
+        self.settled: Spending = NOTHING
 
     def best_path(self, result: Result) -> tuple[Attribution, ...]:
         """The methods of every node from the baseline to the best."""
@@ -66,7 +70,9 @@ class Attributor:
         parents = {node.id: node.candidate for node in result.nodes}
         baseline = result.baseline.evaluation
         noise = time_noise(baseline) if baseline else 0.0
-        self._spent = result.spending
+        settled = self._pricing.settle()
+        self._spent = result.spending + settled
+        self.settled += settled
         found: list[Attribution] = []
         for node in nodes:
             if node.parent is None or node.speedup is None:
@@ -156,7 +162,11 @@ class Attributor:
         return tried, said
 
     def _asked(self, remover: Remover, node: _Node, method: str, key: str) -> Mapping[str, Any]:
-        """The remover's answer, journalled with what it cost."""
+        """The remover's answer, journalled with what it cost.
+
+        Raises InputError where a cap cannot be kept, before anything is asked if it is known then.
+        """
+        self._check_caps()
         self._log.write("removing", {"key": key})
         begin = time.monotonic()
         answer: dict[str, Any] = {"candidate": None, "reason": "", "usage": {}}
@@ -174,18 +184,20 @@ class Attributor:
         else:
             answer["candidate"] = proposal.candidate.model_dump(mode="json")
             answer["usage"] = dict(proposal.usage)
-        spent = self._keep(key, answer, begin)
-        if self.budget is not None:
-            self.budget.check_kept(spent, str(answer["usage"].get("model", "MODEL")))
+        self._keep(key, answer, begin)
+        self._check_caps()
         return answer
 
-    def _keep(self, key: str, answer: Mapping[str, Any], begin: float) -> Spending:
-        """Write an answer down and count it; returns what it cost."""
+    def _keep(self, key: str, answer: Mapping[str, Any], begin: float) -> None:
+        """Write an answer down and count what it cost."""
         took = round(time.monotonic() - begin, 3)
         self._log.write("removed", {"key": key, **answer, "seconds": took})
-        spent = spent_on_reply(answer["usage"])
-        self._spent += spent
-        return spent
+        self._spent += spent_on_reply(self._pricing.priced(key, answer["usage"]))
+
+    def _check_caps(self) -> None:
+        if self.budget is not None:
+            for usage in self._pricing.usages():
+                self.budget.check_kept(spent_on_reply(usage), self._pricing.model_of(usage))
 
     def _request(self, node: _Node, method: str) -> ProposalRequest:
         return ProposalRequest(

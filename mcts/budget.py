@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcts.branches import candidates_of
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
-from mcts.ports import Pricer, Proposer
+from mcts.ports import Proposer
+from mcts.pricing import Pricing
 from mcts.runlog import RunLog
 from mcts.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
 from mcts.world import Answer
@@ -71,15 +72,25 @@ class Purse:
 
     All comes from the journal, so that a resumed run goes on with the sums that it had and takes
     every decision again as before. What was spent outside of trials (finalists, attribution) by
-    earlier sessions counts for what is asked anew.
+    earlier sessions counts for what is asked anew, once the purse is `open`.
     """
 
     def __init__(self, budget: Budget, *, proposer: Proposer, log: RunLog) -> None:
         self.budget = budget
         self.total = NOTHING
-        self._proposer, self._log = proposer, log
+        self._log, self._pricing = log, Pricing(log, proposer)
         self._counted: set[tuple[Judging, str]] = set()
-        self._besides = _spent_besides(log)
+        self._besides = NOTHING
+
+    def open(self) -> None:
+        """Price what earlier sessions could not, and count what they spent outside of trials.
+
+        Raises InputError where a cap cannot be kept for that.
+        """
+        self._pricing.settle()
+        self._besides = _judged_besides(self._log)
+        for usage in self._pricing.usages(["removed"]):
+            self._besides += self._checked(usage)
 
     def pay(self, trial: int, answer: Answer) -> None:
         """Count what a trial has cost, also where it came to nothing.
@@ -94,15 +105,15 @@ class Purse:
         self._pay_seconds(seconds_of(self._log.find("broken", trial) or {}))
 
     def _pay_reply(self, trial: int, usage: Mapping[str, Any]) -> None:
-        spent = spent_on_reply(self._priced(trial, usage))
-        self.total += spent
-        said = self._unpriced(usage) if spent.unpriced else usage
-        self.budget.check_kept(spent, str(said.get("model", "MODEL")))
+        usage = self._pricing.priced(trial, usage)
+        self.total += spent_on_reply(usage)
+        self._checked(usage)
 
-    def _unpriced(self, usage: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The reply whose price is missing; of several the first one that has none still."""
-        replies: Sequence[Mapping[str, Any]] = usage.get("unpriced") or [usage]
-        return next((one for one in replies if self._price(one) is None), usage)
+    def _checked(self, usage: Mapping[str, Any]) -> Spending:
+        """What replies cost, where every cap can be kept with that. InputError where not."""
+        spent = spent_on_reply(usage)
+        self.budget.check_kept(spent, self._pricing.model_of(usage))
+        return spent
 
     def pay_judging(self, kind: Judging, candidate_ids: Iterable[str]) -> None:
         """Count the measurements or profiles of these candidates, each once."""
@@ -125,34 +136,17 @@ class Purse:
         spent = self.total if repeating else self.total + self._besides
         return self.budget.exhausted(spent)
 
-    def _priced(self, trial: int, usage: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`usage` with a price that became known only after the reply was journalled."""
-        if not spent_on_reply(usage).unpriced:
-            return usage
-        if found := self._log.find("priced", trial):
-            return {**usage, "cost_usd": found["cost_usd"]}
-        price = self._price(usage)
-        if price is None:
-            return usage
-        self._log.write("priced", {"trial": trial, "cost_usd": price})
-        return {**usage, "cost_usd": price}
-
-    def _price(self, usage: Mapping[str, Any]) -> float | None:
-        return self._proposer.price(usage) if isinstance(self._proposer, Pricer) else None
-
 
 def _is_besides(kind: str, payload: Mapping[str, Any]) -> bool:
     """Whether a measurement belongs to no trial: an attribution asked for it."""
     return kind == "measured" and payload.get("trial") is None
 
 
-def _spent_besides(log: RunLog) -> Spending:
+def _judged_besides(log: RunLog) -> Spending:
     total = NOTHING
     for payload in log.payloads("measured"):
         if _is_besides("measured", payload):
             total += Spending(gpu_s=seconds_of(payload))
     for payload in log.payloads("confirmed"):
         total += Spending(gpu_s=seconds_of(payload))
-    for payload in log.payloads("removed"):
-        total += spent_on_reply(payload["usage"])
     return total

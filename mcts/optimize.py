@@ -108,6 +108,7 @@ class Optimizer:
         self.log.begin(self._identity())
         executor = self._executor or ThreadPoolExecutor(self.parallel, "rooftree-trial")
         try:
+            self.purse.open()
             self._plant()
             reason = self._grow(executor)
             self._confirm()

@@ -44,8 +44,10 @@ class EventReader:
         """Read one event; KeyError, TypeError or ValueError where it is damaged."""
         payload = event.payload
         match event.kind:
-            case "proposed" | "rejected" | "no_moves" | "abandoned" | "priced" | "removed":
+            case "proposed" | "rejected" | "no_moves" | "abandoned" | "removed":
                 self._take_reply(event.kind, payload)
+            case "priced" | "removal_priced":
+                self.spent[payload.get("trial")] += self._receipts.take(event.kind, payload)
             case "branched":
                 self.branches[payload["trial"]] = (*payload["losers"], *payload["failed"])
             case "restarted":
@@ -69,15 +71,11 @@ class EventReader:
 
     def _take_reply(self, kind: str, payload: Mapping[str, Any]) -> None:
         trial: int | None = payload.get("trial")
-        if kind == "priced":
-            self.spent[trial] += self._receipts.price(trial, payload["cost_usd"])
-            return
-        usage = payload.get("usage", {})
-        self.spent[trial] += self._receipts.reply(trial, usage)
+        self.spent[trial] += self._receipts.take(kind, payload)
         if (took := seconds_of(payload)) > 0:
             self.stages[PROPOSING] += took
         if kind in ("proposed", "rejected", "no_moves") and trial is not None:
-            self.usage[trial] = usage
+            self.usage[trial] = payload.get("usage", {})
         if kind == "proposed":
             for content in [payload["candidate"], *payload.get("branches", ())]:
                 candidate = Candidate.model_validate(content)

@@ -37,6 +37,7 @@ _KEYS: Mapping[str, str] = {
     "advised": "node",
     "removing": "key",
     "removed": "key",
+    "removal_priced": "key",
     "attributed": "key",
 }
 

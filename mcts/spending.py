@@ -7,6 +7,17 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+REPLIES: Mapping[str, str] = {
+    "proposed": "trial",
+    "rejected": "trial",
+    "no_moves": "trial",
+    "abandoned": "trial",
+    "removed": "key",
+}
+"""Events with the `usage` of replies, by what says whose they are: a trial, a removal's key."""
+PRICES: Mapping[str, str] = {"priced": "trial", "removal_priced": "key"}
+"""Events with a price found later for such replies, likewise."""
+
 _SIGNS_OF_A_CALL = ("model", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
@@ -35,6 +46,16 @@ class Spending:
             replies=self.replies + other.replies,
             unpriced=self.unpriced + other.unpriced,
             uncounted=self.uncounted + other.uncounted,
+        )
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(
+            cost=self.cost - other.cost,
+            tokens=self.tokens - other.tokens,
+            gpu_s=self.gpu_s - other.gpu_s,
+            replies=self.replies - other.replies,
+            unpriced=self.unpriced - other.unpriced,
+            uncounted=self.uncounted - other.uncounted,
         )
 
     @property
@@ -75,32 +96,39 @@ def spent_on_reply(usage: Mapping[str, Any]) -> Spending:
 
 
 class Receipts:
-    """What each event adds to the sum: replies of trials, and prices found for them later.
+    """What each event adds to the sum: replies, and prices found for them later.
 
-    A price is that of all that a trial's replies cost, so that what was in the sum already is taken
-    off it. A journal may hold it before the replies: it is kept first where the world failed them.
+    A price is that of all that a trial's replies cost, or a removal's, so that what was in the sum
+    already is taken off it. A journal may hold it before the replies: it is kept first where the
+    world failed them.
     """
 
     def __init__(self) -> None:
-        self._replied: dict[int | None, Mapping[str, Any]] = {}
-        self._priced: dict[int | None, Decimal] = {}
+        self._replied: dict[int | str, Mapping[str, Any]] = {}
+        self._priced: set[int | str] = set()
 
-    def reply(self, trial: int | None, usage: Mapping[str, Any]) -> Spending:
-        """What the usage of a trial's replies adds; None is for what belongs to no trial."""
+    def take(self, kind: str, payload: Mapping[str, Any]) -> Spending:
+        """What an event adds; nothing where it tells of neither. KeyError where it is damaged."""
+        if kind in PRICES:
+            return self._price(payload[PRICES[kind]], payload["cost_usd"])
+        if kind in REPLIES:
+            return self._reply(payload.get(REPLIES[kind]), payload.get("usage", {}))
+        return NOTHING
+
+    def _reply(self, owner: int | str | None, usage: Mapping[str, Any]) -> Spending:
         spent = spent_on_reply(usage)
-        if trial is None or not spent.replies:
+        if owner is None or not spent.replies:
             return spent
-        self._replied[trial] = usage
-        if trial not in self._priced:
+        self._replied[owner] = usage
+        if owner not in self._priced:
             return spent
         return Spending(tokens=spent.tokens, replies=spent.replies, uncounted=spent.uncounted)
 
-    def price(self, trial: int | None, cost: object) -> Spending:
-        """What the price adds; nothing where it is none."""
+    def _price(self, owner: int | str, cost: object) -> Spending:
         if (price := money(cost)) is None:
             return NOTHING
-        self._priced[trial] = price
-        before = spent_on_reply(self._replied.get(trial, {}))
+        self._priced.add(owner)
+        before = spent_on_reply(self._replied.get(owner, {}))
         return Spending(cost=price - before.cost, unpriced=-before.unpriced)
 
 

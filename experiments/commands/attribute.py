@@ -18,7 +18,7 @@ from experiments.rundirs.rundir import RunFolder
 from experiments.wiring import composing
 from experiments.wiring.config import RunConfig
 from experiments.wording import summary, worth_text
-from experiments.wording.spending_text import spending_json, spending_text
+from experiments.wording.spending_text import money_text, spending_json, spending_text
 from mcts.errors import InputError, JournalError, WorldError
 
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
@@ -105,6 +105,9 @@ def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json:
         print("none of these variants claims a method: there is nothing to take out")
     spent = spending_text(weighed.spent, replayed=facts.replayed or weighed.spent.gpu_s == 0)
     print(f"spent         {spent or 'nothing'}")
+    if earlier := -weighed.priced.unpriced:
+        many = f"{earlier} earlier repl{'y' if earlier == 1 else 'ies'}"
+        print(f"priced        {many} at {money_text(weighed.priced.cost)}")
     if weighed.missing:
         many = f"{weighed.missing} method{'' if weighed.missing == 1 else 's'}"
         print(f"not weighed   {many}: {weighed.stopped}; raise the cap to go on")
@@ -112,7 +115,9 @@ def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json:
 
 
 def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[str, Any]:
-    """Gains are shares; `spent` is what this call took, `run` what the run has taken in all."""
+    """Gains are shares; `spent` is what this call took, `priced` what replies before it are known
+    to cost by now, `run` what the run has taken in all.
+    """
     return {
         "task": facts.task,
         "hardware": facts.hardware,
@@ -123,6 +128,10 @@ def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[
         "not_weighed": weighed.missing,
         "stopped": weighed.stopped,
         "spent": spending_json(weighed.spent, replayed=facts.replayed),
+        "priced": {
+            "replies": -weighed.priced.unpriced,
+            "cost_usd": weighed.priced.cost_usd,
+        },
         "run": spending_json(weighed.result.spending, replayed=facts.replayed),
     }
 

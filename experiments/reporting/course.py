@@ -11,7 +11,6 @@ from mcts.ports import Event
 from mcts.record import NodeRecord
 from mcts.spending import Receipts, seconds_of
 
-_REPLIES = frozenset({"proposed", "rejected", "no_moves", "abandoned", "removed"})
 _JUDGED = frozenset({"measured", "confirmed", "profiled", "broken"})
 
 
@@ -32,11 +31,8 @@ def course_of(events: Iterable[Event]) -> list[Point]:
     cost, judged_s, receipts = Decimal(0), 0.0, Receipts()
     for event in events:
         payload = event.payload
-        if event.kind == "priced":
-            cost += receipts.price(payload.get("trial"), payload.get("cost_usd")).cost
-        elif event.kind in _REPLIES:
-            cost += receipts.reply(payload.get("trial"), payload.get("usage") or {}).cost
-        elif event.kind in _JUDGED:
+        cost += receipts.take(event.kind, payload).cost
+        if event.kind in _JUDGED:
             judged_s += seconds_of(payload)
         elif event.kind == "told":
             elapsed = _number(payload.get("elapsed_s"))

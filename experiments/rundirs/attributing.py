@@ -23,7 +23,8 @@ class Weighed:
     """What is known of the methods of the nodes that were asked about, by node.
 
     `result` is the run as it stands now. `missing` counts methods that were not come to because a
-    cap was reached, which `stopped` names. `spent` is what this session took.
+    cap was reached, which `stopped` names. `spent` is what this session took; `priced` is what the
+    prices of replies made before it added to the run, whose `unpriced` sank by so many.
     """
 
     found: tuple[tuple[int, Attribution], ...]
@@ -31,6 +32,7 @@ class Weighed:
     missing: int
     stopped: str | None
     spent: Spending
+    priced: Spending
 
 
 def choose(result: Result, ids: Sequence[int]) -> tuple[NodeRecord, ...]:
@@ -75,7 +77,8 @@ def weigh_methods(
     _check_hardware(events, evaluator)
     claimed = sum(_claims(node) for node in nodes)
     proposer = None
-    if claimed and not tunables_only:
+    prices = config.asking.prices if config.asking else ()
+    if not tunables_only and (claimed or (prices and before.spending.unpriced)):
         proposer = composing.build_proposer(
             source, config, hardware=evaluator.hardware, run_dir=run_dir
         )
@@ -96,7 +99,8 @@ def weigh_methods(
         result=after,
         missing=missing,
         stopped=composing.budget_of(config).exhausted(after.spending) if missing else None,
-        spent=_difference(after.spending, before.spending),
+        spent=after.spending - before.spending - attributor.settled,
+        priced=attributor.settled,
     )
 
 
@@ -111,17 +115,6 @@ def _check_hardware(events: Sequence[Event], evaluator: Evaluator) -> None:
     before, now = started.get("hardware"), str(evaluator.hardware)
     if before is not None and before != now:
         raise InputError(f"the run was measured on {before}, not on {now}: go on with it there")
-
-
-def _difference(after: Spending, before: Spending) -> Spending:
-    return Spending(
-        cost=after.cost - before.cost,
-        tokens=after.tokens - before.tokens,
-        gpu_s=after.gpu_s - before.gpu_s,
-        replies=after.replies - before.replies,
-        unpriced=after.unpriced - before.unpriced,
-        uncounted=after.uncounted - before.uncounted,
-    )
 
 
 class Telling:

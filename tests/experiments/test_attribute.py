@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,12 @@ from typer.testing import CliRunner, Result
 
 from experiments.cli import app
 from experiments.commands import run as run_command
+from experiments.comparing_runs.runs import read_runs
 from experiments.evidence.calibration import FollowUp, follow_ups
 from experiments.memories.crediting import credited
 from experiments.rundirs import attributing
-from experiments.rundirs.journal import read_events
+from experiments.rundirs.journal import SqliteJournal, read_events
+from experiments.rundirs.rundir import RunFolder
 from experiments.tasksets.taskfiles import TaskSource
 from experiments.wiring import composing
 from experiments.wiring.asking import Asking
@@ -25,9 +30,10 @@ from experiments.wording.summary import result_of
 from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware
 from mcts.errors import InputError, WorldError
 from mcts.optimize import Budget, Optimizer
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Event, Proposal, ProposalRequest
 from mcts.record import NodeRecord
 from mcts.record import Result as Run
+from mcts.spending import Spending
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,
@@ -242,6 +248,159 @@ def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: P
     assert first.spent.replies == len(first.found) and first.spent.cost > 0
     assert first.result.spending.cost == first.spent.cost
     assert all(one.startswith("node ") and "memory.trick" in one for one in said)
+
+
+PRICE = "auto=1.5,7"
+"""US dollars per million tokens of prompts and of replies."""
+
+
+def worth_of(usages: list[dict[str, Any]]) -> Decimal:
+    """What replies cost at `PRICE`, by another hand."""
+    millionths = sum(
+        Decimal("1.5") * usage["prompt_tokens"] + 7 * usage["completion_tokens"] for usage in usages
+    )
+    return Decimal(millionths) / 10**6
+
+
+def usages_of(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
+    return [e.payload["usage"] for e in events if e.kind == kind and e.payload.get("usage")]
+
+
+def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) -> None:
+    task, journal = make_task(), ListJournal()
+    Optimizer(
+        task=task,
+        proposer=Tricky(),
+        evaluator=ModelEvaluator(task),
+        advisor=SilentAdvisor(),
+        journal=journal,
+        budget=Budget(evaluations=12),
+    ).run()
+    with OpenAiServer([AutoModel()]) as server:
+
+        def weigh(*prices: str) -> attributing.Weighed:
+            config = RunConfig(
+                rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
+                model="openai/auto", api_base=server.url, asking=Asking(prices=prices),
+                evaluations=12, run_id="here",
+            )  # fmt: skip
+            return attributing.weigh_methods(
+                TaskSource(task=task, given="toy"),
+                config,
+                evaluator=ModelEvaluator(task),
+                journal=journal,
+                run_dir=tmp_path,
+            )
+
+        first = weigh()
+        asked = len(server.requests)
+        assert first.spent.unpriced == first.spent.replies == asked > 0
+        assert first.result.spending.cost == 0
+        later = weigh(PRICE)
+        assert len(server.requests) == asked and later.found == first.found
+    expected = worth_of(usages_of(journal.events(), "removed"))
+    assert later.spent == Spending(), "nothing is spent by pricing"
+    assert later.priced == Spending(cost=expected, unpriced=-asked) and expected > 0
+    assert first.priced == Spending()
+    assert later.result.spending.cost == expected and later.result.spending.unpriced == 0
+
+
+@pytest.fixture
+def asked_unpriced(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A run of a model without a price, with two removals as a live one would have them."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    run = tmp_path / "asked"
+    with OpenAiServer([AutoModel()]) as server:
+        words = ("--model", "openai/auto", "--api-base", server.url)
+        done = rooftree("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
+        assert done.exit_code == 0, done.output
+        asked = len(server.requests)
+        with SqliteJournal(RunFolder(run).journal) as journal:
+            usage = usages_of(journal.events(), "proposed")[-1]
+            for key in ("1:memory.trick", "1:memory.trick try 2"):
+                said = {"key": key, "candidate": None, "reason": "cut off", "usage": usage}
+                journal.append("removed", {**said, "failed": True, "seconds": 0.1})
+        yield run
+        assert len(server.requests) == asked, "a price asks nobody anything"
+
+
+def costs_of(run: Path) -> list[Decimal | None]:
+    """The cost of a run by each who says it, None where they do not know."""
+    (compared,) = read_runs([str(run)])
+    assert rooftree("report", run).exit_code == 0
+    page = ReportPage((run / "report.html").read_text())
+    shown = page.data["account"][-1]["cost_usd"]
+    told = [result_of(read_events(run)).spending.cost_usd, compared.cost_usd, shown]
+    return [None if one is None else Decimal(str(one)) for one in told]
+
+
+def test_a_resumed_run_prices_its_removals_and_everybody_says_the_same(
+    asked_unpriced: Path,
+) -> None:
+    run = asked_unpriced
+    kinds = ("proposed", "rejected", "abandoned", "no_moves", "removed")
+    usages = [usage for kind in kinds for usage in usages_of(read_events(run), kind)]
+    replies, expected = sum(usage["replies"] for usage in usages), worth_of(usages)
+    assert costs_of(run) == [0, None, 0] and replies > 6
+    assert "unknown cost" in rooftree("report", run).stdout
+    for _ in range(2):
+        done = rooftree("resume", run, "--price", PRICE, "--max-cost", 5, "--json")
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        assert (Decimal(str(said["cost_usd"])), said["unpriced"]) == (expected, 0)
+        assert costs_of(run) == [expected] * 3
+        assert events_of(run, "removal_priced") == 2
+    assert "unknown" not in rooftree("report", run).stdout
+    more = rooftree("resume", run, "--max-cost", expected, "--evaluations", 9, "--json")
+    assert more.exit_code == 0, more.output
+    assert json.loads(more.stdout)["stop_reason"] == "money spent"
+    assert costs_of(run) == [expected] * 3
+
+
+def test_attribution_says_what_earlier_replies_are_known_to_cost_by_now(
+    asked_unpriced: Path, tmp_path: Path
+) -> None:
+    run, copy = asked_unpriced, tmp_path / "copy"
+    shutil.copytree(run, copy)
+    before = result_of(read_events(run)).spending
+    found = attributed(run, "--price", PRICE)
+    assert found["spent"]["replies"] == found["spent"]["unpriced"] == 0
+    assert found["spent"]["cost_usd"] == 0.0
+    cost = found["run"]["cost_usd"]
+    assert found["priced"] == {"replies": before.unpriced, "cost_usd": cost} and cost > 0
+    assert attributed(run, "--price", PRICE)["priced"] == {"replies": 0, "cost_usd": 0.0}
+    words = " ".join(rooftree("attribute", copy, "--price", PRICE).stdout.split())
+    assert "spent nothing" in words
+    assert f"priced {before.unpriced} earlier replies at {cost:.4f} USD" in words
+
+
+def test_a_price_whose_writing_was_cut_off_is_written_again(
+    asked_unpriced: Path, tmp_path: Path
+) -> None:
+    """What a power cut leaves of the last append: a part of its frame in the write-ahead log."""
+    run, copy = asked_unpriced, tmp_path / "cut"
+    with SqliteJournal(RunFolder(run).journal) as journal:
+        log = RunFolder(run).journal.with_name("run.sqlite-wal")
+        journal.append("removal_priced", {"key": "1:memory.trick", "cost_usd": 0.5})
+        whole = log.stat().st_size
+        journal.append("removal_priced", {"key": "1:memory.trick try 2", "cost_usd": 0.5})
+        shutil.copytree(run, copy)
+    with (copy / log.name).open("r+b") as file:
+        file.truncate((whole + file.seek(0, 2)) // 2)
+    assert events_of(copy, "removal_priced") == 1
+    shutil.rmtree(run)
+    copy.rename(run)
+    before = result_of(read_events(run)).spending
+    done = rooftree("resume", run, "--price", PRICE)
+    assert done.exit_code == 0, done.output
+    last = [e.payload for e in read_events(run) if e.kind == "removal_priced"]
+    assert [one["key"] for one in last] == ["1:memory.trick", "1:memory.trick try 2"]
+    usages = usages_of(read_events(run), "removed")
+    assert Decimal(str(last[1]["cost_usd"])) == worth_of(usages[1:])
+    after = result_of(read_events(run)).spending
+    assert before.unpriced and not after.unpriced
 
 
 def test_a_spent_cap_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

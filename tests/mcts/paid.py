@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from mcts.attributor import Attributor
 from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
 from mcts.optimize import Budget, Optimizer
@@ -87,14 +88,54 @@ class PaidToy(ToyProposer):
         )
 
 
-class PricedToy(PaidToy):
-    """One that can say later what a reply of unknown cost was worth."""
+LATER = 0.01
+"""What a reply of `TOKENS` costs by a price that becomes known later."""
+
+
+class KnowsPrices:
+    """Can say later what a reply of unknown cost was worth."""
+
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        return int(usage["prompt_tokens"]) * LATER / 100
+
+
+class PricedToy(KnowsPrices, PaidToy):
+    """One whose replies say no cost."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(cost=None, **options)
 
-    def price(self, usage: Mapping[str, Any]) -> float | None:
-        return int(usage["prompt_tokens"]) * 1e-4
+
+class Rewriter:
+    """Takes a method out, at `cost`, by setting its tunable to 1; but for the one that `fails`."""
+
+    def __init__(self, *, fails: str = "", cost: float | None = CENTS) -> None:
+        self.fails, self.cost = fails, cost
+        self.asked: list[str] = []
+
+    def without(self, request: ProposalRequest, method: str) -> Proposal:
+        self.asked.append(method)
+        if method == self.fails:
+            raise ProposalRejected("I would not know how", usage=usage(self.cost))
+        name = method.removeprefix("toy.").upper()
+        if request.parent.tunables[name] == 1:
+            raise NoMoves("it is not there", usage=usage(self.cost))
+        tunables = {**request.parent.tunables, name: 1}
+        candidate = request.parent.model_copy(update={"tunables": tunables, "methods": ()})
+        return Proposal(candidate=candidate, usage=usage(self.cost))
+
+
+class Broken(Rewriter):
+    """Its service fails, after a reply that was paid for, as often as `errors` has some."""
+
+    def __init__(self, *errors: Exception, **options: Any) -> None:
+        super().__init__(**options)
+        self.errors = list(errors)
+
+    def without(self, request: ProposalRequest, method: str) -> Proposal:
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().without(request, method)
 
 
 def optimizer(
@@ -123,3 +164,8 @@ def optimizer(
 
 def variant(**tunables: int) -> Candidate:
     return Candidate(tunables={**SPACE.default(), **tunables})
+
+
+def attributor(journal: MemoryJournal, **options: Any) -> Attributor:
+    options = {"evaluator": ToyEvaluator(), "remover": Rewriter(), **options}
+    return Attributor(task=toy_task(), journal=journal, **options)

@@ -22,11 +22,21 @@ from mcts.domain import (
     Tunable,
     TunableSpace,
 )
-from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
+from mcts.errors import InputError, WorldError
 from mcts.optimize import Budget, read_result
-from mcts.ports import Proposal, ProposalRequest, Remover
+from mcts.ports import Remover
 from mcts.record import Result
-from tests.mcts.paid import CENTS, TOKENS, PaidToy, optimizer, usage, variant
+from tests.mcts.paid import (
+    CENTS,
+    TOKENS,
+    Broken,
+    PaidToy,
+    Rewriter,
+    attributor,
+    optimizer,
+    usage,
+    variant,
+)
 from tests.support.toy import VALUES, Killed, MemoryJournal, ToyEvaluator, toy_task
 
 METHODS = {"BLOCK": ("toy.block",), "TILE": ("toy.tile", "toy.reuse"), "UNROLL": ("toy.unroll",)}
@@ -175,32 +185,8 @@ block = [1]
 # The whole of it, over a run.
 
 
-class Rewriter:
-    """Takes a method out by setting its tunable to 1, for a price; some it cannot."""
-
-    def __init__(self, *, fails: str = "") -> None:
-        self.fails = fails
-        self.asked: list[str] = []
-
-    def without(self, request: ProposalRequest, method: str) -> Proposal:
-        self.asked.append(method)
-        if method == self.fails:
-            raise ProposalRejected("I would not know how", usage=usage())
-        name = method.removeprefix("toy.").upper()
-        if request.parent.tunables[name] == 1:
-            raise NoMoves("it is not there", usage=usage())
-        tunables = {**request.parent.tunables, name: 1}
-        candidate = request.parent.model_copy(update={"tunables": tunables, "methods": ()})
-        return Proposal(candidate=candidate, usage=usage())
-
-
 def searched(journal: MemoryJournal) -> Result:
     return optimizer(journal, PaidToy(), evaluations=40).run()
-
-
-def attributor(journal: MemoryJournal, **options: Any) -> Attributor:
-    options = {"evaluator": ToyEvaluator(), "remover": Rewriter(), **options}
-    return Attributor(task=toy_task(), journal=journal, **options)
 
 
 def test_every_method_on_the_best_path_is_weighed_once() -> None:
@@ -284,19 +270,6 @@ def test_killed_anywhere_it_asks_and_measures_nothing_twice() -> None:
         for kind, key in (("measured", "candidate_id"), ("removed", "key"), ("attributed", "key")):
             seen = Counter(e.payload[key] for e in journal.events() if e.kind == kind)
             assert max(seen.values(), default=1) == 1
-
-
-class Broken(Rewriter):
-    """Its service fails, after a reply that was paid for, as often as `errors` has some."""
-
-    def __init__(self, *errors: Exception) -> None:
-        super().__init__()
-        self.errors = list(errors)
-
-    def without(self, request: ProposalRequest, method: str) -> Proposal:
-        if self.errors:
-            raise self.errors.pop(0)
-        return super().without(request, method)
 
 
 @pytest.mark.parametrize("error", [WorldError, InputError])
