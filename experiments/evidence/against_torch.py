@@ -24,7 +24,7 @@ from experiments.tasksets.taskfiles import TaskSource, find_task
 from experiments.wiring.parts import EvaluatorRequest, gpu_evaluator
 from mcts.domain import Candidate, Evaluation, evaluate_int
 from mcts.errors import InputError, RooftreeError
-from profilers.cuda.cases import draw
+from profilers.cuda.drawing import draw
 from profilers.recordings.t4 import load_recording
 
 REPEATS = 30

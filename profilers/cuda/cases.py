@@ -14,45 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mcts.domain import Buffer, KernelTask, Workload
+from mcts.domain import KernelTask, Workload
 from mcts.errors import InputError, WorldError
 from profilers.children.scratch import ScratchFolder
+from profilers.cuda.drawing import AS_GIVEN, STORED, VARIATIONS, Array, Variation, draw, widen
+from profilers.cuda.reference import Reference
 
-Array = NDArray[Any]
-_STORED = {
-    "float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.uint16,
-    "int64": np.int64, "int32": np.int32, "int8": np.int8, "uint8": np.uint8,
-}  # fmt: skip
 _EXPECTED_F64_LIMIT = 4 * 2**30
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.4e38, "float64": 1.79e308}
-
-
-@dataclass(frozen=True, slots=True)
-class Variation:
-    """A distribution that is not the task's own: its values scaled, or the other kind of fill."""
-
-    label: str
-    scale: float = 1.0
-    swapped: bool = False
-
-    def applied(self, buffer: Buffer) -> Buffer:
-        if not self.swapped:
-            return buffer
-        fill: Literal["normal", "uniform"] = "uniform" if buffer.fill == "normal" else "normal"
-        return buffer.model_copy(update={"fill": fill})
-
-
-AS_GIVEN = Variation("")
-VARIATIONS = (
-    Variation("inputs scaled by 0.25", scale=0.25),
-    Variation("inputs scaled by 4", scale=4.0),
-    Variation("normal for uniform inputs and the reverse", swapped=True),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,103 +52,6 @@ class CaseFiles:
 
     def to_json(self) -> dict[str, Any]:
         return {"inputs": self.inputs, "outputs": self.outputs}
-
-
-class Reference:
-    """The task's reference: ``reference(**inputs)`` over float64 arrays."""
-
-    def __init__(self, task: KernelTask) -> None:
-        """Execute the reference's source; InputError where it is no usable Python."""
-        self._task = task
-        namespace: dict[str, Any] = {"__name__": f"reference of {task.name}"}
-        try:
-            exec(compile(task.reference or "", "reference.py", "exec"), namespace)
-        except Exception as error:
-            raise InputError(
-                f"the reference of {task.name} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
-        self._function = namespace.get("reference")
-        if not callable(self._function):
-            raise InputError(f"the reference of {task.name} defines no function `reference`")
-
-    def __call__(self, inputs: Mapping[str, Array], workload: Workload) -> dict[str, Array]:
-        """Expected outputs by name, as float64; InputError where names or shapes are not right."""
-        try:
-            result = self._function(**inputs)  # type: ignore[misc]
-        except Exception as error:
-            raise InputError(
-                f"the reference of {self._task.name} failed on workload {workload.name!r}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-        outputs = self._task.outputs
-        if not isinstance(result, Mapping):
-            result = {outputs[0].name: result} if len(outputs) == 1 else {}
-        missing = [buffer.name for buffer in outputs if buffer.name not in result]
-        if missing:
-            raise InputError(
-                f"the reference of {self._task.name} returned no {missing[0]!r}; with several "
-                "outputs return a dict of arrays"
-            )
-        return {buffer.name: self._checked(buffer, result, workload) for buffer in outputs}
-
-    def _checked(self, buffer: Buffer, result: Mapping[str, Any], workload: Workload) -> Array:
-        try:
-            array = np.asarray(result[buffer.name], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"the reference of {self._task.name} returned a {buffer.name!r} that is no array "
-                f"of numbers on workload {workload.name!r}: {error}"
-            ) from None
-        extents = buffer.extents(workload.shape)
-        if array.shape != extents:
-            raise InputError(
-                f"the reference of {self._task.name} returned {buffer.name!r} with shape "
-                f"{array.shape} on workload {workload.name!r}; the task says {extents}"
-            )
-        return array
-
-
-def draw(
-    buffer: Buffer,
-    shape: Mapping[str, int],
-    generator: np.random.Generator,
-    *,
-    scale: float = 1.0,
-) -> Array:
-    """Random content for an input, in its stored form (bfloat16 as its 16 bits).
-
-    Floats follow `fill`, times `scale`; integers are uniform on [-8, 8), unsigned ones on [0, 16).
-    """
-    extents = buffer.extents(shape)
-    if buffer.dtype in ("int64", "int32", "int8", "uint8"):
-        low = 0 if buffer.dtype == "uint8" else -8
-        return generator.integers(low, low + 16, size=extents, dtype=_STORED[buffer.dtype])
-    kind: Any = np.float64 if buffer.dtype == "float64" else np.float32
-    if buffer.fill == "normal":
-        values = generator.standard_normal(extents, dtype=kind)
-    else:
-        values = generator.random(extents, dtype=kind)
-        values *= 2
-        values -= 1
-    if scale != 1.0:
-        values *= scale
-    if buffer.dtype == "bfloat16":
-        return to_bfloat16(values)
-    return values.astype(_STORED[buffer.dtype], copy=False)
-
-
-def to_bfloat16(values: Array) -> Array:
-    """Bits of finite float32 values rounded to the nearest bfloat16, ties to even."""
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-    rounded = bits + 0x7FFF + ((bits >> 16) & 1)
-    return (rounded >> 16).astype(np.uint16)
-
-
-def widen(stored: Array, dtype: str) -> Array:
-    """The stored form of an array as float64."""
-    if dtype == "bfloat16":
-        return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    return stored.astype(np.float64)
 
 
 class CaseStore:
@@ -268,7 +144,7 @@ class CaseStore:
         kind = expected_dtype(sum(array.size for array in expected.values()))
         outputs = {}
         for buffer in self._task.outputs:
-            array = np.ascontiguousarray(expected[buffer.name], dtype=_STORED[kind])
+            array = np.ascontiguousarray(expected[buffer.name], dtype=STORED[kind])
             outputs[buffer.name] = {
                 "file": self._write(f"{name}-{token}-{buffer.name}.bin", array),
                 "expected_dtype": kind,

@@ -12,7 +12,8 @@ import numpy as np
 
 from mcts.domain import KernelTask, Workload
 from mcts.errors import UnfairTask
-from profilers.cuda.cases import Array, Reference, draw, widen
+from profilers.cuda.drawing import Array, draw, widen
+from profilers.cuda.reference import Reference
 
 Outputs = Mapping[str, Array]
 

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 
-from mcts.domain import (
-    Candidate,
-    Evaluation,
-    Hardware,
-    Isolation,
-    KernelTask,
-    Profile,
-    Work,
-    Workload,
-)
+from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask, Profile
 from mcts.errors import InputError, WorldError
 from mcts.ports import Stage, StageObserver
 from profilers.children.processes import ChildGone
-from profilers.compiling.building import Built, Failed, build
-from profilers.compiling.compiler import Compiled, Compiler, architecture
-from profilers.cuda import verdict
-from profilers.cuda.bench import Bench, Rejected
-from profilers.cuda.cases import CaseStore, Reference
-from profilers.cuda.gate import gate, workload_bytes
+from profilers.compiling.building import Built, Failed
+from profilers.cuda.bench import Rejected
 from profilers.cuda.judging import FreshCase, Judge, load
+from profilers.cuda.profiling import profile_candidates
 from profilers.cuda.settings import GpuSettings
-from profilers.hardware.device import find_gpu
-from profilers.hardware.locks import GpuLock
-from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
-from profilers.hardware.residency import check_room
+from profilers.cuda.workplace import Workplace
+from profilers.hardware.device import Gpu
 from profilers.measuring.energy import Run, Runners
 from profilers.measuring.metering import with_energy
 
@@ -42,8 +25,6 @@ __all__ = ["GpuEvaluator", "GpuSettings", "Runners"]
 
 Progress = Callable[[str], None]
 _DEFAULTS = GpuSettings()
-_MOST_OUTPUTS = 1000
-_SETUP_S = 60.0
 
 
 class GpuEvaluator:
@@ -54,8 +35,6 @@ class GpuEvaluator:
     Constructing it takes the GPU's lock, asks the reference whether the task can be judged,
     computes it on the timed cases and judges the baseline: InputError where the task is faulty or
     there is no GPU, WorldError where the GPU is taken or does not answer.
-
-    `marks` is what a reader of any of its results should know; every evaluation has it in `notes`.
     """
 
     name = "gpu"
@@ -69,44 +48,48 @@ class GpuEvaluator:
         settings: GpuSettings = _DEFAULTS,
         on_progress: Progress | None = None,
     ) -> None:
-        if task.dialect != "cuda":
-            raise InputError(f"the GPU evaluator runs tasks of dialect cuda, not {task.dialect}")
-        if len(task.outputs) > _MOST_OUTPUTS:
-            raise InputError(
-                f"task {task.name} has {len(task.outputs)} outputs; at most {_MOST_OUTPUTS} can "
-                "be compared"
-            )
-        self.marks: tuple[str, ...] = ()
-        self._isolation: Isolation | None = None
         self.task = task
         self.settings = settings
-        self.gpu = find_gpu(device)
-        self._cache_dir = cache_dir
         self._say: Progress = on_progress or (lambda _text: None)
         self._observer: StageObserver = lambda _candidate_id, _stage: None
+        self._isolation: Isolation | None = None
         self._gpu_lock = threading.Lock()
-        self._closers: list[Callable[[], None]] = []
+        self._place = Workplace(
+            task, device=device, cache_dir=cache_dir, settings=settings, say=self._say
+        )
         try:
-            self._open()
+            self._place.open()
+            self._judge = Judge(
+                task, self._place.bench, settings,
+                floors_us=self._place.floors_us(), on_stage=self._tell,
+            )  # fmt: skip
+            self._check_baseline()
         except BaseException:
             self.close()
             raise
 
-    @cached_property
+    @property
+    def gpu(self) -> Gpu:
+        """The device that is judged on."""
+        return self._place.gpu
+
+    @property
     def hardware(self) -> Hardware:
         """The device with the ceilings measured on it."""
-        return self.gpu.hardware.model_copy(update={"ceilings": self.rates.ceilings})
+        return self._place.hardware
 
-    def evaluate(self, candidate: Candidate) -> Evaluation:
-        """Compile, verify and time `candidate` against the baseline."""
-        return self._evaluate(candidate, self._judge_once)
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What a reader of any of its results should know; in the notes of every evaluation."""
+        return self._place.marks
 
     def tell_stages(self, observer: StageObserver) -> None:
         """Tell `observer` what is done to each candidate."""
         self._observer = observer
 
-    def _tell(self, candidate_id: str, stage: Stage) -> None:
-        self._observer(candidate_id, stage)
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """Compile, verify and time `candidate` against the baseline."""
+        return self._evaluate(candidate, self._judge_once)
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """Judge a finalist again: in a fresh worker, on cases nobody has seen, over more blocks.
@@ -142,13 +125,13 @@ class GpuEvaluator:
         were measured before.
         """
         try:
-            built = build(self.task, self._compiler, candidate)
+            built = self._place.build(candidate)
         except Failed as failed:
             raise InputError(f"nothing to run: {failed}") from None
         with self._gpu_for(candidate.id, "metering"):
             try:
-                self._bench.ready()
-                load(self._bench, "candidate", built, self.settings)
+                self._place.bench.ready()
+                load(self._place.bench, "candidate", built, self.settings)
             except (ChildGone, Rejected) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
             yield Runners(self._runner("baseline"), self._runner("candidate"))
@@ -164,67 +147,26 @@ class GpuEvaluator:
 
     def close(self) -> None:
         """End all child processes, remove the cases and give the GPU back; idempotent."""
-        while self._closers:
-            self._closers.pop()()
+        self._place.close()
 
-    def _open(self) -> None:
-        lock = GpuLock(self.gpu.uuid)
-        lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
-        self._closers.append(lock.release)
-        memory = self.gpu.hardware.memory_bytes
-        check_room(self.task, memory_bytes=memory, cases=self.settings.cases)
-        self._compiler = Compiler(
-            arch=architecture(self.gpu.compute_capability),
-            cache_dir=self._cache_dir,
-            processes=self.settings.compile_processes,
-            deadline_s=self.settings.compile_deadline_s,
-        )
-        self._closers.append(self._compiler.close)
-        reference = Reference(self.task)
-        self.marks = gate(self.task, reference, ungated=self.settings.ungated)
-        self._store = CaseStore(self.task, reference)
-        self._closers.append(self._store.close)
-        with ThreadPoolExecutor(1) as pool:
-            cases = pool.submit(self._timed_cases)
-            support = self._support()
-            self._baseline = self._build_baseline()
-            self._cases = cases.result()
-        self._varied = self._varied_workload()
-        self._variations = self._store.make_variations(self._varied) if self._varied else []
-        self._bench = Bench(
-            device=self.gpu.ordinal,
-            support=support.cubin,
-            setup=self._set_up,
-            readable=(self._store.folder, self._compiler.folder),
-        )
-        self._closers.append(self._bench.close)
-        self._say(f"starting a worker on {self.gpu.hardware.name}")
-        self._bench.ready()
-        if self._bench.note is not None:
-            self._say(self._bench.note)
-            self.marks = (*self.marks, self._bench.note)
-        self.rates = measured_rates(
-            self.gpu,
-            support.cubin,
-            bench=self._bench,
-            cache_dir=self._cache_dir,
-            on_progress=self._say,
-        )
-        l2_bytes = self.gpu.hardware.l2_bytes or 0
-        floors_us = {
-            workload.name: verdict.floor_us(self.task, self.rates, l2_bytes, workload)
-            for workload in self.task.timed_workloads
-        }
-        self._judge = Judge(
-            self.task, self._bench, self.settings, floors_us=floors_us, on_stage=self._tell
-        )
-        self._check_baseline()
+    def _tell(self, candidate_id: str, stage: Stage) -> None:
+        self._observer(candidate_id, stage)
+
+    def _check_baseline(self) -> None:
+        """Judge the baseline like any candidate: everything is measured against it."""
+        self._say("checking the baseline")
+        self.baseline_evaluation = self.evaluate(self.task.baseline)
+        if not self.baseline_evaluation.measured:
+            raise InputError(
+                f"the baseline of {self.task.name} fails ({self.baseline_evaluation.status}): "
+                f"{self.baseline_evaluation.message}"
+            )
 
     def _evaluate(self, candidate: Candidate, judge: Callable[[Built], Evaluation]) -> Evaluation:
         isolation = None
         self._tell(candidate.id, "compiling")
         try:
-            built = build(self.task, self._compiler, candidate)
+            built = self._place.build(candidate)
             self._tell(candidate.id, "verifying")
             isolation = self._isolation
             found = judge(built)
@@ -243,27 +185,31 @@ class GpuEvaluator:
         )
 
     def _judge_once(self, built: Built) -> Evaluation:
-        fresh = self._fresh_cases()
+        fresh = self._place.fresh_cases()
         try:
             with self._gpu_for(built.candidate.id, "verifying"):
-                return self._judged(built, fresh)
+                return self._judged(built, fresh, self.settings)
         finally:
-            self._store.discard([case for _, case in fresh])
+            self._place.discard(fresh)
 
     def _judge_afresh(self, built: Built) -> Evaluation:
-        fresh = self._fresh_cases()
-        cases = self._timed_cases()
+        fresh = self._place.fresh_cases()
+        cases = self._place.timed_cases()
         try:
-            with self._gpu_for(built.candidate.id, "verifying"):
-                usual, self._cases = self._cases, cases
-                self._bench.replace()
-                try:
-                    return self._judged(built, fresh, self.settings.for_finalists())
-                finally:
-                    self._cases = usual
-                    self._bench.replace()
+            with (
+                self._gpu_for(built.candidate.id, "verifying"),
+                self._place.afresh(cases),
+            ):
+                return self._judged(built, fresh, self.settings.for_finalists())
         finally:
-            self._store.discard([case for _, case in (*cases, *fresh)])
+            self._place.discard([*cases, *fresh])
+
+    def _judged(
+        self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
+    ) -> Evaluation:
+        self._place.bench.ready()
+        self._isolation = self._place.bench.isolation
+        return self._judge.judge(built, fresh, settings)
 
     @contextlib.contextmanager
     def _gpu_for(self, candidate_id: str, stage: Stage) -> Iterator[None]:
@@ -277,13 +223,6 @@ class GpuEvaluator:
         finally:
             self._gpu_lock.release()
 
-    def _judged(
-        self, built: Built, fresh: list[FreshCase], settings: GpuSettings | None = None
-    ) -> Evaluation:
-        self._bench.ready()
-        self._isolation = self._bench.isolation
-        return self._judge.judge(built, fresh, settings)
-
     def _runner(self, role: str) -> Run:
         per_call_s, workload = 0.0, self.task.timed_workload.name
 
@@ -291,7 +230,7 @@ class GpuEvaluator:
             nonlocal per_call_s
             timeout_s = self.settings.time_deadline_s + 10 * calls * per_call_s
             try:
-                reply = self._bench.ask(
+                reply = self._place.bench.ask(
                     {"op": "batch", "role": role, "workload": workload, "calls": calls},
                     timeout_s=timeout_s,
                 )
@@ -301,121 +240,11 @@ class GpuEvaluator:
 
         return run
 
-    def _timed_cases(self) -> list[FreshCase]:
-        count = self.settings.cases
-        return [
-            (workload, case)
-            for workload in self.task.timed_workloads
-            for case in self._store.make(workload, count=count, on_progress=self._say)
-        ]
-
-    def _varied_workload(self) -> Workload | None:
-        """The workload that is also verified on other distributions: the largest small one.
-
-        Rather one that is not timed; a timed one where there is no other; None where all are
-        large.
-        """
-        others = self._untimed() or list(self.task.timed_workloads)
-        small = [
-            item for item in others
-            if workload_bytes(self.task, item) < self.settings.variation_bytes
-        ]  # fmt: skip
-        return max(small, key=lambda item: workload_bytes(self.task, item), default=None)
-
-    def _fresh_cases(self) -> list[FreshCase]:
-        return [(workload, self._store.make(workload)[0]) for workload in self._untimed()]
-
-    def _untimed(self) -> list[Workload]:
-        """The workloads that are verified only."""
-        return [workload for workload in self.task.workloads if workload.weight == 0]
-
     def _profile(
         self, candidates: Sequence[Candidate], times_us: Sequence[float | None]
     ) -> list[Profile]:
-        from profilers.profiles.profiling import ProfilingRequest, data_of, profile_all
-
-        timed = self.task.timed_workload
-        data, work = data_of(self.task.buffers, timed.shape), Work.of(self.task)
-        requests: list[ProfilingRequest | str] = []
-        for candidate, time_us in zip(candidates, times_us, strict=True):
-            self._tell(candidate.id, "compiling")
-            try:
-                built = build(self.task, self._compiler, candidate)
-            except Failed as failed:
-                requests.append(f"not built: {failed}")
-                continue
-            call = built.calls[timed.name]
-            requests.append(
-                ProfilingRequest(
-                    cubin=built.compiled.cubin,
-                    call=call,
-                    data=data,
-                    work=work,
-                    time_us=time_us,
-                    timeline=len(call.launches) > 1,
-                )
-            )
-        support = self._support()
-        with self._gpu_for(candidates[0].id if candidates else "", "profiling"):
-            profiled = profile_all(
-                requests,
-                hardware=self.hardware,
-                device=self.gpu.ordinal,
-                support=support.cubin,
-            )
-        return [item.profile for item in profiled]
-
-    def _support(self) -> Compiled:
-        return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
-
-    def _set_up(self, bench: Bench) -> None:
-        """Give a fresh worker what every candidate needs: the cases and the baseline."""
-        task = self.task
-        residents = list(self._cases)
-        if self._varied is not None:
-            residents += [(self._varied, case) for case in self._variations]
-        bench.ask(
-            {
-                "op": "cases",
-                "timed": {
-                    workload.name: [
-                        {
-                            "name": buffer.name,
-                            "role": buffer.role,
-                            "dtype": buffer.dtype,
-                            "fill": buffer.fill,
-                            "elements": math.prod(buffer.extents(workload.shape)),
-                        }
-                        for buffer in task.buffers
-                    ]
-                    for workload in task.timed_workloads
-                },
-                "tolerance": [task.tolerance.relative, task.tolerance.absolute],
-                "cases": [
-                    {"workload": workload.name, "label": case.label, "case": case.to_json()}
-                    for workload, case in residents
-                ],
-            },
-            timeout_s=_SETUP_S
-            + self.settings.upload_s(sum(case.size_bytes for _, case in residents)),
-        )
-        load(bench, "baseline", self._baseline, self.settings)
-
-    def _build_baseline(self) -> Built:
-        try:
-            return build(self.task, self._compiler, self.task.baseline)
-        except Failed as failed:
-            log = f"\n{failed.build.log}" if failed.build and failed.build.log else ""
-            raise InputError(
-                f"the baseline of {self.task.name} is no usable candidate: {failed}{log}"
-            ) from None
-
-    def _check_baseline(self) -> None:
-        """Judge the baseline like any candidate: everything is measured against it."""
-        self._say("checking the baseline")
-        self.baseline_evaluation = self.evaluate(self.task.baseline)
-        if not self.baseline_evaluation.measured:
-            raise InputError(
-                f"the baseline of {self.task.name} fails ({self.baseline_evaluation.status}): "
-                f"{self.baseline_evaluation.message}"
-            )
+        first = candidates[0].id if candidates else ""
+        return profile_candidates(
+            self._place, candidates, times_us, tell=self._tell,
+            turn=lambda: self._gpu_for(first, "profiling"),
+        )  # fmt: skip

@@ -5,38 +5,26 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-from mcts.domain import Build, Evaluation, KernelTask, Refusal, Timing, Verification, Workload
+from mcts.domain import Evaluation, KernelTask, Timing, Workload
 from mcts.errors import WorldError
 from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
 from profilers.compiling.building import Built, Failed
-from profilers.cuda import verdict
 from profilers.cuda.bench import Bench, Rejected
-from profilers.cuda.blame import fault_text, may_be_the_worlds, needs_a_probe
+from profilers.cuda.blame import may_be_the_worlds, needs_a_probe
 from profilers.cuda.cases import CaseFiles
-from profilers.cuda.precision import Excess, timed_excess, worst_excess
+from profilers.cuda.findings import Findings, Timed
 from profilers.cuda.settings import GpuSettings
 from profilers.measuring import shapes
 from profilers.measuring.clocks import Batch, Clocks, batch_sizes
 
 FreshCase = tuple[Workload, CaseFiles]
-_Timed = list[tuple[Workload, Mapping[str, Any]]]  # a worker's blocks by workload
 _CALLS_A_ROUND = 2
 _RESIDENTS = 8  # for each timed workload more cases than stay on a device
 _BATCH_CALLS = 8  # of a slow kernel: 1, 2 and 3 calls, after one that is not counted
-
-
-@dataclass(slots=True)
-class Findings:
-    """What is known of a candidate so far, and what is being done to it."""
-
-    build: Build
-    doing: str = "loading the module"
-    checked: list[tuple[Workload, dict[str, Any]]] = field(default_factory=list)
-    verification: Verification | None = None
 
 
 class _Doubtful(Exception):
@@ -102,13 +90,13 @@ class Judge:
     ) -> Evaluation:
         self._on_stage(built.candidate.id, "verifying")
         self._bench.ready()
-        findings = Findings(build=built.build())
+        findings = Findings(self._task, built.build())
         try:
             resources = load(self._bench, "candidate", built, settings)
             findings.build = built.build(resources)
             self._verify_fresh(fresh, findings, settings)
             self._verify_residents(findings, settings)
-            self._check_precision(findings)
+            findings.check_errors()
             self._on_stage(built.candidate.id, "timing")
             measured = self._measure(findings, settings)
         except (ChildGone, Rejected) as failure:
@@ -150,27 +138,6 @@ class Judge:
         ]
         self._conclude(findings, reply["damaged"])
 
-    def _check_precision(self, findings: Findings) -> None:
-        """Failed where the error is that of a lower precision than the task's own."""
-        excess = worst_excess(
-            ((workload.name, run) for workload, run in findings.checked if not run.get("label")),
-            tf32=self._task.policy.precision == "tf32",
-        )
-        findings.verification = verdict.verification(self._task, findings.checked, excess=excess)
-        _refuse_excess(excess, findings)
-
-    def _check_timed_precision(self, findings: Findings, timed: _Timed) -> None:
-        """The same of timed outputs: exact while it is verified is not exact."""
-        tf32 = self._task.policy.precision == "tf32"
-        for workload, answer in timed:
-            runs = [
-                run
-                for checked, run in findings.checked
-                if checked.name == workload.name and not run.get("label")
-            ]
-            excess = timed_excess(workload.name, answer["outputs"], runs, tf32=tf32)
-            _refuse_excess(excess, findings)
-
     def _measure(self, findings: Findings, settings: GpuSettings) -> list[shapes.Measured]:
         """Times of all timed workloads, and on each the clocks against each other."""
         return [
@@ -180,7 +147,7 @@ class Judge:
             for workload, answer in self._time(findings, settings)
         ]
 
-    def _time(self, findings: Findings, settings: GpuSettings) -> _Timed:
+    def _time(self, findings: Findings, settings: GpuSettings) -> Timed:
         findings.doing = "being timed"
         # The baseline is timed along; it was judged first, so that its time is known here.
         self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
@@ -190,7 +157,7 @@ class Judge:
         )
         timed = [(workload, answer["shapes"][workload.name]) for workload in self._timed]
         self._conclude_timing(findings, timed, answer["damaged"])
-        self._check_timed_precision(findings, timed)
+        findings.check_timed_errors(timed)
         return timed
 
     def _calls_s(self, settings: GpuSettings) -> float:
@@ -234,23 +201,15 @@ class Judge:
         return Batch(calls, float(reply["event_us"]), float(reply["host_us"]), outside_us)
 
     def _conclude(self, findings: Findings, damaged: Sequence[str]) -> None:
-        """Bring the verification up to date; Failed where anything is wrong."""
+        """Failed where anything is wrong; what has damaged memory has ruined its worker."""
         if damaged:
             self._bench.replace()
-        found = verdict.verification(self._task, findings.checked, damaged)
-        findings.verification = found
-        if not found.passed:
-            raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
+        findings.conclude(damaged)
 
-    def _conclude_timing(self, findings: Findings, timed: _Timed, damaged: Sequence[str]) -> None:
-        """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
+    def _conclude_timing(self, findings: Findings, timed: Timed, damaged: Sequence[str]) -> None:
         if damaged:
             self._bench.replace()
-        assert findings.verification is not None
-        found = verdict.mistimed(self._task, findings.verification, timed, damaged)
-        if found is not None:
-            findings.verification = found
-            raise Failed("wrong_result", found.detail, build=findings.build, verification=found)
+        findings.conclude_timing(timed, damaged)
 
     def _blamed(self, failure: ChildGone | Rejected, findings: Findings) -> Exception:
         """What to raise: the candidate's failure, for sure or in doubt; WorldError for neither.
@@ -263,9 +222,7 @@ class Judge:
         if needs_a_probe(failure) and (wrong := self._bench.probe()) is not None:
             return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")
         failed = (
-            _lost(failure, findings)
-            if isinstance(failure, ChildGone)
-            else _rejected(failure, findings)
+            findings.lost(failure) if isinstance(failure, ChildGone) else findings.rejected(failure)
         )
         return _Doubtful(failed) if may_be_the_worlds(failure) else failed
 
@@ -279,17 +236,6 @@ class Judge:
             build=findings.build,
             verification=findings.verification,
             timing=timing,
-        )
-
-
-def _refuse_excess(excess: Excess | None, findings: Findings) -> None:
-    if excess is not None and excess.share > 1:
-        raise Failed(
-            "refused",
-            f"computed in a lower precision than the task's: {excess}",
-            build=findings.build,
-            verification=findings.verification,
-            refusal=Refusal(cheat="precision_downgrade", evidence=str(excess)),
         )
 
 
@@ -307,29 +253,3 @@ def load(bench: Bench, role: str, built: Built, settings: GpuSettings) -> dict[s
     )
     resources: dict[str, dict[str, int]] = reply["resources"]
     return resources
-
-
-def _lost(gone: ChildGone, findings: Findings) -> Failed:
-    if gone.hung:
-        text = (
-            f"did not finish {findings.doing}: {gone}; an endless loop, a deadlock at a barrier, "
-            "or far too slow"
-        )
-    else:
-        text = f"the worker process died twice while {findings.doing}: {gone}. {gone.output[-500:]}"
-    return Failed(
-        "timed_out" if gone.hung else "runtime_error",
-        text.strip(),
-        build=findings.build,
-        verification=findings.verification,
-    )
-
-
-def _rejected(rejected: Rejected, findings: Findings) -> Failed:
-    if rejected.kind == "missing_kernel":
-        return Failed("compile_failed", str(rejected), build=findings.build)
-    text = str(rejected)
-    if rejected.kind == "cuda":
-        text = fault_text(rejected, findings.doing)
-    verification = findings.verification
-    return Failed("runtime_error", text, build=findings.build, verification=verification)

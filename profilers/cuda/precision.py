@@ -21,12 +21,16 @@ _MANTISSA = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
 _TF32_MANTISSA = 10
 _LEAST_EXPONENT = {"float64": -1022, "float32": -126, "float16": -14, "bfloat16": -126}
 
+Compared = tuple[str, Mapping[str, Any]]
+"""A workload's name and what one run of it erred, ``{"outputs": [...], "honest": [...]}``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Where an error stands highest against what is allowed there.
+    """An error against what is allowed, of one region of an output or of all of it.
 
-    `ratio` is the candidate's root mean square error over the honest one, `limit` what it may be.
+    `ratio` is the candidate's root mean square error over the honest one, `limit` what it may be;
+    `wanted` is the root mean square of what is expected.
     """
 
     output: str
@@ -34,11 +38,17 @@ class Excess:
     limit: float
     error: float
     honest: float
+    wanted: float
     region: int | None
 
     @property
     def share(self) -> float:
         return self.ratio / self.limit
+
+    @property
+    def error_share(self) -> float:
+        """The root mean square error over the output's own; 0 where all that is expected is 0."""
+        return self.error / self.wanted if self.wanted else 0.0
 
     def __str__(self) -> str:
         where = "" if self.region is None else f" in region {self.region + 1} of {REGIONS}"
@@ -49,45 +59,51 @@ class Excess:
         )
 
 
-def worst_excess(
-    checked: Iterable[tuple[str, Mapping[str, Any]]], *, tf32: bool = False
-) -> Excess | None:
+def worst_excess(runs: Iterable[Compared], *, tf32: bool = False) -> Excess | None:
     """The worst output and region over all runs; None where nothing is to be said.
 
-    Each run is a workload's name with ``{"outputs": [...], "honest": [...]}``; those of one
-    workload are pooled, so that one lucky case of the baseline does not set the bar. `tf32` says
-    that the task lets float32 be computed with TF32's mantissa.
+    The runs of one workload are pooled, so that one lucky case of the baseline does not set the
+    bar. `tf32` says that the task lets float32 be computed with TF32's mantissa.
     """
-    sums: dict[tuple[str, str], _Sums] = {}
-    for workload, run in checked:
-        for output, honest in zip(run["outputs"], run.get("honest", ()), strict=False):
-            if output["dtype"] in _MANTISSA:
-                key = (workload, output["name"])
-                sums.setdefault(key, _Sums.of(output, tf32=tf32)).add(output, honest)
-    found = [excess for (_, name), held in sums.items() for excess in held.excesses(name)]
+    found = [
+        excess
+        for (_, name), held in _pooled(runs, tf32=tf32).items()
+        for excess in held.excesses(name)
+    ]
     return max(found, key=lambda excess: excess.share, default=None)
 
 
-def timed_excess(
-    workload: str,
-    timed: Sequence[Mapping[str, Any]],
-    checked: Iterable[Mapping[str, Any]],
-    *,
-    tf32: bool = False,
-) -> Excess | None:
-    """The same of timed outputs, whose errors are against the baseline's own outputs.
+def whole_errors(runs: Iterable[Compared], *, tf32: bool = False) -> list[tuple[str, Excess]]:
+    """The error of every output as a whole, by workload, pooled in the same way."""
+    pooled = _pooled(runs, tf32=tf32)
+    return [(workload, held.whole(name)) for (workload, name), held in pooled.items()]
+
+
+def timed_runs(
+    workload: str, timed: Sequence[Mapping[str, Any]], checked: Iterable[Mapping[str, Any]]
+) -> list[Compared]:
+    """Runs of timed outputs, whose errors are against the baseline's own outputs.
 
     The honest errors are those of the verified runs `checked` of the same workload: a candidate
     that is only exact while it is verified errs more than both together.
     """
-    runs = [run for run in checked if run.get("honest")]
-    if not runs:
-        return None
-    pooled = [
-        ({"outputs": [_one_round(output) for output in timed], "honest": run["honest"]})
-        for run in runs
+    outputs = [_one_round(output) for output in timed]
+    return [
+        (workload, {"outputs": outputs, "honest": run["honest"]})
+        for run in checked
+        if run.get("honest")
     ]
-    return worst_excess(((workload, run) for run in pooled), tf32=tf32)
+
+
+def _pooled(runs: Iterable[Compared], *, tf32: bool) -> dict[tuple[str, str], _Sums]:
+    """Sums by workload and output; integers have none."""
+    sums: dict[tuple[str, str], _Sums] = {}
+    for workload, run in runs:
+        for output, honest in zip(run["outputs"], run.get("honest", ()), strict=False):
+            if output["dtype"] in _MANTISSA:
+                key = (workload, output["name"])
+                sums.setdefault(key, _Sums.of(output, tf32=tf32)).add(output, honest)
+    return sums
 
 
 def _one_round(output: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,11 +156,14 @@ class _Sums:
 
     def excesses(self, name: str) -> Iterable[Excess]:
         share = -(-self.elements // len(self.error))
-        yield self._excess(name, None, range(len(self.error)), self.elements)
+        yield self.whole(name)
         for region in range(len(self.error)):
             count = min(self.elements, share * (region + 1)) - share * region
             if count * self.runs >= _FEW:
                 yield self._excess(name, region, (region,), count)
+
+    def whole(self, name: str) -> Excess:
+        return self._excess(name, None, range(len(self.error)), self.elements)
 
     def _excess(
         self, name: str, region: int | None, regions: Sequence[int], elements: int
@@ -154,8 +173,9 @@ class _Sums:
         def rms(squares: list[float]) -> float:
             return math.sqrt(sum(squares[index] for index in regions) / count)
 
-        floor = half_ulp(self.dtype, self.expected_dtype, rms(self.wanted), tf32=self.tf32)
+        wanted = rms(self.wanted)
+        floor = half_ulp(self.dtype, self.expected_dtype, wanted, tf32=self.tf32)
         honest = max(rms(self.honest), floor)
         limit = FACTOR if count >= _FEW else FACTOR * _FEW_FACTOR
         error = rms(self.error)
-        return Excess(name, error / honest, limit, error, honest, region)
+        return Excess(name, error / honest, limit, error, honest, wanted, region)

@@ -11,17 +11,17 @@ import ctypes
 import math
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from profilers.children.serving import Refusal
 from profilers.compiling.calls import Call
+from profilers.cuda.memory import ITEM_BYTES, Case, Memory, Output, View
 from profilers.cuda.precision import REGIONS
 from profilers.cuda.programs import Prepared, Program, Region
-from profilers.cuda.sealing import OPEN, Key, fresh_key, unsealed
+from profilers.cuda.sealing import fresh_key, unsealed
 from profilers.hardware import driver
 
 DTYPE_CODES = {
@@ -30,8 +30,6 @@ DTYPE_CODES = {
         ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8")
     )
 }
-ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
-              "int64": 8, "int32": 4, "int8": 1, "uint8": 1}  # fmt: skip
 _UNPACK = {"float64": "<d", "float32": "<f", "float16": "<e", "int64": "<q", "int32": "<i",
            "int8": "<b", "uint8": "<B"}  # fmt: skip
 _RESULT_WORDS = 5 + 2 * REGIONS
@@ -40,72 +38,6 @@ _LARGEST = 1e300  # what a sum that overflowed is told as: JSON has no infinity
 _POISON = 0xFF
 _FLUSH_BYTES = 512 * 2**20
 _PRINTF_FIFO_BYTES = 256 * 2**10
-
-
-class View(NamedTuple):
-    """A region read as elements of `dtype`, sealed under `key` unless that is zero."""
-
-    region: Region
-    dtype: str
-    key: Key = OPEN
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Where an output is written, and what is expected there."""
-
-    found: View
-    expected: View
-    elements: int
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One case on the device."""
-
-    inputs: dict[str, Region]
-    outputs: dict[str, Output]
-
-    @property
-    def regions(self) -> dict[str, Region]:
-        """Buffers of the task by name."""
-        return self.inputs | {name: output.found.region for name, output in self.outputs.items()}
-
-    @property
-    def guarded(self) -> dict[str, Region]:
-        """What no kernel may change, by a name for messages."""
-        expected = {
-            f"memory beyond {name}": out.expected.region for name, out in self.outputs.items()
-        }
-        return {f"input {name}": region for name, region in self.inputs.items()} | expected
-
-
-class Memory:
-    """Named device buffers, reused where the size is unchanged."""
-
-    def __init__(self, context: driver.Context) -> None:
-        self._context = context
-        self._held: dict[str, Region] = {}
-
-    def get(self, name: str, size: int) -> Region:
-        held = self._held.get(name)
-        if held is not None and held.size == size:
-            return held
-        if held is not None:
-            self._context.free(self._held.pop(name).pointer)
-        region = Region(self._context.alloc(size), size)
-        self._held[name] = region
-        return region
-
-    def get_least(self, name: str, size: int) -> Region:
-        """The buffer `name`, made anew where it has fewer than `size` bytes."""
-        held = self._held.get(name)
-        return held if held is not None and held.size >= size else self.get(name, size)
-
-    def drop(self, prefix: str) -> None:
-        """Free the buffers whose name starts with `prefix`."""
-        for name in [name for name in self._held if name.startswith(prefix)]:
-            self._context.free(self._held.pop(name).pointer)
 
 
 class Support:

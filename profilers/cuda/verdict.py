@@ -7,9 +7,10 @@ from typing import Any
 
 from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
 from mcts.seeding import seed_from
-from profilers.cuda.precision import Excess
+from profilers.cuda.precision import FACTOR, Excess
 from profilers.hardware.ceilings import Rates, math_rate
 from profilers.measuring.clocks import Clocks
+from profilers.measuring.rounding import unrelated
 from profilers.measuring.statistics import detectable_effect, median_blocked, speedup_blocked
 
 _FLOOR_FACTOR = 0.9
@@ -78,6 +79,21 @@ def mistimed(
         return None
     detail = f"while being timed: {'; '.join(complaints)}"
     return verified.model_copy(update={"passed": False, "detail": detail})
+
+
+def unrelated_error(errors: Iterable[tuple[str, Excess]]) -> str | None:
+    """Why outputs within a tolerance that is wider than themselves are wrong all the same.
+
+    `errors` are those of whole outputs by workload. Luck is not reckoned with, however few the
+    elements: by luck an honest error may be small, none is as large as the output.
+    """
+    for workload, error in errors:
+        share, ratio = error.error_share, error.ratio
+        if why := unrelated(
+            error.output, error_share=share, error_ratio=ratio, error_factor=FACTOR
+        ):
+            return f"{workload}: {why}"
+    return None
 
 
 def complaint(

@@ -17,8 +17,9 @@ from typing import Any
 
 from profilers.children.serving import Refusal, serve
 from profilers.compiling.calls import Call
+from profilers.cuda.memory import Case
 from profilers.cuda.programs import Loaded, Prepared
-from profilers.cuda.session import Case, Session
+from profilers.cuda.session import Session
 from profilers.hardware import driver
 from profilers.hardware.ceilings import probe
 from profilers.measuring import timing

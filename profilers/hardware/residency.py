@@ -7,7 +7,7 @@ import math
 from mcts.domain import KernelTask, Workload
 from mcts.errors import InputError
 from profilers.cuda.cases import expected_dtype
-from profilers.cuda.session import ITEM_BYTES
+from profilers.cuda.memory import ITEM_BYTES
 from profilers.measuring.blocks import field_bytes
 
 MEMORY_SHARE = 0.75

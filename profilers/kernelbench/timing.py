@@ -17,7 +17,7 @@ from profilers.kernelbench.outside import OutsideClock, Side, Span, Steps
 from profilers.kernelbench.replies import events_of, outputs_of, problems_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial
-from profilers.kernelbench.verdicts import Unfaithful, complaint, passes, unrelated
+from profilers.kernelbench.verdicts import Unfaithful, complaint, passes, too_far
 from profilers.kernelbench.verifying import Verifier
 from profilers.measuring.statistics import speedup_blocked
 
@@ -191,7 +191,7 @@ class Timer:
         if not passes(comparison):
             self._wrong_when_timed(complaint(comparison))
         factor = self._trial.tally.error_factor
-        if (why := unrelated(comparison, error_factor=factor)) is not None:
+        if (why := too_far(comparison, error_factor=factor)) is not None:
             self._wrong_when_timed(why)
         self._trial.tally.take(comparison, label="a timed call")
         self._trial.tally.conclude()

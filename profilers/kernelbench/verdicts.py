@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from mcts.domain import CheatClass, Refusal, Verification
+from profilers.measuring.rounding import unrelated
 
 Comparison = Mapping[str, Any]
-
-COARSEST_ROUNDING = 1 / 8
-"""Half a unit in the last place of E5M2, the coarsest floating-point type, near 1: no rounding of
-an output errs more (Micikevicius et al., FP8 Formats for Deep Learning, 2022, table 1)."""
 
 
 class Unfaithful(Exception):
@@ -84,18 +81,14 @@ def passes(comparison: Comparison) -> bool:
     return not any(output["mismatches"] for output in comparison["outputs"])
 
 
-def unrelated(comparison: Comparison, *, error_factor: float) -> str | None:
-    """Why outputs within a tolerance that is wider than themselves are wrong all the same.
-
-    None where their error is one that a lower precision could make, or an honest run makes too.
-    """
+def too_far(comparison: Comparison, *, error_factor: float) -> str | None:
+    """Why outputs within a tolerance that is wider than themselves are wrong all the same."""
     for output in comparison["outputs"]:
         share, ratio = output["error_share"], output["error_ratio"]
-        if share is not None and share > COARSEST_ROUNDING and (ratio or 0.0) > error_factor:
-            return (
-                f"{output['path']} is within the tolerance, but its error is {100 * share:.3g} % "
-                "of the output itself: more than any rounding makes"
-            )
+        if why := unrelated(
+            output["path"], error_share=share, error_ratio=ratio, error_factor=error_factor
+        ):
+            return why
     return None
 
 

@@ -10,7 +10,7 @@ from profilers.compiling.building import Failed
 from profilers.kernelbench.replies import forged, problems_of, text_of
 from profilers.kernelbench.rounds import Round
 from profilers.kernelbench.trial import Trial, new_name
-from profilers.kernelbench.verdicts import complaint, passes, unrelated
+from profilers.kernelbench.verdicts import complaint, passes, too_far
 
 _LATE = ("side_stream", "batched_calls")
 
@@ -74,13 +74,13 @@ class Verifier:
         """A precision that was betrayed before is what fails here too, unless nothing is right."""
         tally = self._trial.tally
         sized = not comparison["structure"]
-        if sized and unrelated(comparison, error_factor=tally.error_factor) is None:
+        if sized and too_far(comparison, error_factor=tally.error_factor) is None:
             tally.conclude()
         self._wrong(item, complaint(comparison))
 
     def _judge_errors(self, item: Round, passing: dict[str, Any]) -> None:
         factor = self._trial.tally.error_factor
-        if (why := unrelated(passing, error_factor=factor)) is not None:
+        if (why := too_far(passing, error_factor=factor)) is not None:
             self._wrong(item, why)
         self._trial.tally.take(passing, label=item.label)
 

@@ -17,8 +17,9 @@ from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import KernelTask, LaunchPlan, Scalar, Workload, kernel_macros, parse_launch_plan
 from profilers.compiling.compiler import Compiler
 from profilers.compiling.lowering import lower
-from profilers.cuda.cases import Reference, draw, widen
+from profilers.cuda.drawing import draw, widen
 from profilers.cuda.gate import gate, smallest
+from profilers.cuda.reference import Reference
 
 Array = NDArray[Any]
 NAMES = sorted(bundled())

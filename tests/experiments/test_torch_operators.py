@@ -9,7 +9,7 @@ import pytest
 
 from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import KernelTask
-from profilers.cuda.cases import draw, widen
+from profilers.cuda.drawing import draw, widen
 
 torch: Any = pytest.importorskip("torch")
 

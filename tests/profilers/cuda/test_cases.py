@@ -15,7 +15,9 @@ from mcts.domain import Buffer, KernelTask
 from mcts.errors import InputError, WorldError
 from profilers.children.processes import child_environment
 from profilers.children.scratch import ScratchFolder
-from profilers.cuda.cases import VARIATIONS, CaseStore, Reference, draw, to_bfloat16, widen
+from profilers.cuda.cases import CaseStore
+from profilers.cuda.drawing import VARIATIONS, draw, to_bfloat16, widen
+from profilers.cuda.reference import Reference
 
 
 def with_reference(task: KernelTask, source: str) -> KernelTask:

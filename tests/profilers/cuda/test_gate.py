@@ -6,8 +6,8 @@ import pytest
 
 from mcts.domain import Buffer, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
-from profilers.cuda.cases import Reference
 from profilers.cuda.gate import gate, smallest
+from profilers.cuda.reference import Reference
 
 
 def made(source: str, *, names: tuple[str, ...] = ("x",), task: KernelTask) -> KernelTask:

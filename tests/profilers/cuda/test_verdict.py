@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from mcts.domain import Cost, KernelTask
-from profilers.cuda.precision import Excess
-from profilers.cuda.verdict import floor_us, mistimed, timing, unravel, verification, why_suspect
+from profilers.cuda.precision import Excess, whole_errors
+from profilers.cuda.verdict import (
+    floor_us,
+    mistimed,
+    timing,
+    unravel,
+    unrelated_error,
+    verification,
+    why_suspect,
+)
 from profilers.hardware.ceilings import Rates
 from profilers.measuring.clocks import Batch, Clocks
 
@@ -75,7 +83,7 @@ def test_other_distributions_are_named_and_have_their_own_tolerance(
 
 
 def test_the_error_against_an_honest_one_is_told(scale_task: KernelTask) -> None:
-    excess = Excess("y", 3.5, 64.0, 3.5e-8, 1e-8, None)
+    excess = Excess("y", 3.5, 64.0, 3.5e-8, 1e-8, 1.0, None)
     assert verification(scale_task, [], excess=excess).error_ratio == 3.5
 
 
@@ -146,3 +154,41 @@ def test_tensor_work_has_a_floor_where_its_rate_is_sure(scale_task: KernelTask) 
     assert floor("tf32") == pytest.approx((1 << 20) / 400e12 * 1e6)
     assert floor("fp16") == 0, "some boards take fp16 twice as fast with fp16 accumulation"
     assert floor("bf16", RATES) == 0
+
+
+def error_of(
+    error: float, wanted: float, honest: float, *, elements: int = 6400, dtype: str = "float32"
+) -> list[tuple[str, Excess]]:
+    """A run whose every element errs so much against so much, and by so much where honest."""
+
+    def sums(error: float) -> dict[str, Any]:
+        return {
+            "name": "y", "dtype": dtype, "expected_dtype": "float64", "elements": elements,
+            "square_error": [elements * error**2], "square_expected": [elements * wanted**2],
+        }  # fmt: skip
+
+    run = {"outputs": [sums(error)], "honest": [sums(honest)]}
+    return whole_errors([("main", run)])
+
+
+def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
+    told = unrelated_error(error_of(1e-4, 1e-4, 1e-11))
+    assert told == (
+        "main: y is within the tolerance, but its error is 100 % of the output itself: "
+        "more than any rounding makes"
+    )
+    assert unrelated_error(error_of(1e-5, 1e-4, 1e-11)) is None, "a precision may err by a tenth"
+    assert unrelated_error(error_of(0.5e-4, 1e-4, 1e-6)) is None, "honest arithmetic errs as well"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("elements", [1, 8, 1000])
+def test_zeros_are_no_rounding_of_any_type_however_few_they_are(dtype: str, elements: int) -> None:
+    rounding = error_of(0.004, 1.0, 0.0, elements=elements, dtype="bfloat16")
+    assert unrelated_error(rounding) is None
+    assert unrelated_error(error_of(1.0, 1.0, 0.0, elements=elements, dtype=dtype)) is not None
+
+
+def test_nothing_is_unrelated_to_an_output_of_zeros_or_of_integers() -> None:
+    assert unrelated_error(error_of(1e-9, 0.0, 0.0)) is None
+    assert unrelated_error(error_of(1.0, 1.0, 0.0, dtype="int32")) is None

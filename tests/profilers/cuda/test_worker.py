@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mcts.domain import Buffer, KernelTask, Tolerance, Workload
-from profilers.compiling.building import Failed
+from profilers.compiling.building import Built, Failed
 from profilers.cuda import session
+from profilers.cuda.memory import View
 from profilers.cuda.precision import REGIONS
 from profilers.cuda.sealing import fresh_key
-from profilers.cuda.session import Session, View
+from profilers.cuda.session import Session
 from profilers.hardware import driver
 from tests.profilers import emulated
 from tests.profilers.place import QUICK, Array, Body, Place, scaled
@@ -147,6 +148,61 @@ def test_a_lower_precision_is_refused(place: Place) -> None:
     assert caught.value.status == "refused"
     refusal = caught.value.refusal
     assert refusal is not None and refusal.cheat == "precision_downgrade"
+
+
+class FaintPlace(Place):
+    """Its baseline's outputs are faint as well."""
+
+    def built(self, name: str, make: Callable[[], Body]) -> Built:
+        return super().built(name, (lambda: faded) if name == "baseline" else make)
+
+
+@pytest.fixture
+def faint(gpu: emulated.Driver, task: KernelTask, tmp_path: Path) -> Iterator[Place]:
+    """A tolerance that is a hundred times wider than all but the smallest workload's outputs."""
+    task = task.model_copy(
+        update={
+            "reference": "def reference(x):\n    return x * (1e-4 if x.size > 1000 else 1.0)\n",
+            "tolerance": Tolerance(relative=0, absolute=1e-2),
+        }
+    )
+    place = FaintPlace(task, tmp_path)
+    yield place
+    place.store.close()
+
+
+def faded(x: Array, y: Array) -> None:
+    y[:] = x * np.float32(1e-4 if x.size > 1000 else 1.0)
+
+
+def test_zeros_within_the_tolerance_are_wrong(faint: Place) -> None:
+    def nothing(x: Array, y: Array) -> None:
+        y[:] = 0 if x.size > 1000 else x
+
+    honest = faint.evaluate("baseline", lambda: faded)
+    assert honest.measured, honest.message
+    with pytest.raises(
+        Failed, match="main: y is within the tolerance, but its error is 100 % of the output itself"
+    ) as caught:
+        faint.evaluate("nothing", lambda: nothing)
+    assert caught.value.status == "wrong_result" and caught.value.refusal is None
+    found = caught.value.verification
+    assert found is not None and not found.passed and found.detail == str(caught.value)
+
+
+def test_zeros_within_the_tolerance_are_wrong_also_while_timed(faint: Place) -> None:
+    calls = 0
+
+    def late(x: Array, y: Array) -> None:
+        nonlocal calls
+        calls += 1
+        faded(x, y)
+        if calls > 7 + 2:
+            y[:] = 0
+
+    with pytest.raises(Failed, match="while being timed: main: y is within the tolerance") as got:
+        faint.evaluate("late", lambda: late)
+    assert got.value.status == "wrong_result"
 
 
 def test_an_honest_kernel_need_not_be_as_exact_as_an_exact_baseline(place: Place) -> None:

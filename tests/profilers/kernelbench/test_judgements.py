@@ -18,7 +18,7 @@ from profilers.kernelbench.verdicts import (
     complaint,
     first_refusal,
     passes,
-    unrelated,
+    too_far,
 )
 
 CLOCK = OutsideClock()
@@ -224,14 +224,14 @@ def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
 
 
 def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
-    told = unrelated(comparison(error_ratio=4e6, error_share=0.87), error_factor=64)
+    told = too_far(comparison(error_ratio=4e6, error_share=0.87), error_factor=64)
     assert told is not None and "87 % of the output itself" in told
     halved = comparison(error_ratio=4000.0, error_share=0.1)  # E5M2 or better
-    assert unrelated(halved, error_factor=64) is None
+    assert too_far(halved, error_factor=64) is None
     ill_conditioned = comparison(error_ratio=2.0, error_share=0.5)  # honest runs err as much
-    assert unrelated(ill_conditioned, error_factor=64) is None
+    assert too_far(ill_conditioned, error_factor=64) is None
     whole_numbers = comparison(error_ratio=None, error_share=None)
-    assert unrelated(whole_numbers, error_factor=64) is None
+    assert too_far(whole_numbers, error_factor=64) is None
 
 
 def test_the_first_thing_that_a_guard_saw_is_the_refusal() -> None:

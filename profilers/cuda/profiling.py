@@ -1,0 +1,57 @@
+"""What the profiler is asked of `cuda` candidates: machine code, a call, and the data it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from mcts.domain import Candidate, Profile, Work
+from mcts.ports import StageObserver
+from profilers.compiling.building import Failed
+from profilers.cuda.workplace import Workplace
+
+
+def profile_candidates(
+    place: Workplace,
+    candidates: Sequence[Candidate],
+    times_us: Sequence[float | None],
+    *,
+    tell: StageObserver,
+    turn: Callable[[], AbstractContextManager[None]],
+) -> list[Profile]:
+    """Profiles on the heaviest workload under one start of the profiler, in order.
+
+    `turn` gives the GPU, once all are built. What cannot be built has a profile that says so.
+    """
+    from profilers.profiles.profiling import ProfilingRequest, data_of, profile_all
+
+    timed = place.task.timed_workload
+    data, work = data_of(place.task.buffers, timed.shape), Work.of(place.task)
+    requests: list[ProfilingRequest | str] = []
+    for candidate, time_us in zip(candidates, times_us, strict=True):
+        tell(candidate.id, "compiling")
+        try:
+            built = place.build(candidate)
+        except Failed as failed:
+            requests.append(f"not built: {failed}")
+            continue
+        call = built.calls[timed.name]
+        requests.append(
+            ProfilingRequest(
+                cubin=built.compiled.cubin,
+                call=call,
+                data=data,
+                work=work,
+                time_us=time_us,
+                timeline=len(call.launches) > 1,
+            )
+        )
+    support = place.support()
+    with turn():
+        profiled = profile_all(
+            requests,
+            hardware=place.hardware,
+            device=place.gpu.ordinal,
+            support=support.cubin,
+        )
+    return [item.profile for item in profiled]
