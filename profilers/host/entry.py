@@ -86,22 +86,26 @@ inline int rooftree_launched(int on_device, char* message, std::size_t room) {
   if (error == cudaSuccess) return 0;
   return rooftree_said((std::string("CUDA: ") + cudaGetErrorString(error)).c_str(), message, room);
 }
-template <class Result, class Why>
-int rooftree_finished(Result result, int on_device, char* message, std::size_t room, Why why) {
+template <class Launch, class Why>
+int rooftree_ran(Launch launch, int on_device, char* message, std::size_t room, Why why) {
+  using Result = decltype(launch());
   static_assert(!std::is_same<Result, bool>::value && !std::is_floating_point<Result>::value,
                 "the launcher must return void, int, cudaError_t, an enum, or const char*: "
                 "0 or nullptr where all is well");
-  if constexpr (std::is_convertible<Result, const char*>::value) {
-    if (const char* text = result) return rooftree_said(text, message, room);
+  if constexpr (std::is_void<Result>::value) {
+    launch();
+  } else if constexpr (std::is_convertible<Result, const char*>::value) {
+    if (const char* text = launch()) return rooftree_said(text, message, room);
   } else if constexpr (std::is_same<Result, cudaError_t>::value) {
-    if (result != cudaSuccess)
-      return rooftree_said((std::string("CUDA: ") + cudaGetErrorString(result)).c_str(),
+    const cudaError_t error = launch();
+    if (error != cudaSuccess)
+      return rooftree_said((std::string("CUDA: ") + cudaGetErrorString(error)).c_str(),
                            message, room);
-  } else if (static_cast<long long>(result) != 0) {
+  } else if (const auto code = static_cast<long long>(launch())) {
     const char* text = why();
-    const std::string code = std::to_string(static_cast<long long>(result));
     const std::string reason = text && *text ? std::string(": ") + text : std::string();
-    return rooftree_said(("the launcher returned " + code + reason).c_str(), message, room);
+    return rooftree_said(
+        ("the launcher returned " + std::to_string(code) + reason).c_str(), message, room);
   }
   return rooftree_launched(on_device, message, room);
 }
@@ -130,14 +134,8 @@ def entry_source(plan: HostPlan) -> str:
         "    auto rooftree_launch = [&]() {",
         f"      return {call};",
         "    };",
-        "    if constexpr (std::is_void<decltype(rooftree_launch())>::value) {",
-        "      rooftree_launch();",
-        "      (void)rooftree_why;",
-        "      return rooftree_launched(rooftree_on_device, rooftree_text, rooftree_room);",
-        "    } else {",
-        "      return rooftree_finished(rooftree_launch(), rooftree_on_device, rooftree_text,",
-        "                               rooftree_room, rooftree_why);",
-        "    }",
+        "    return rooftree_ran(rooftree_launch, rooftree_on_device, rooftree_text,",
+        "                        rooftree_room, rooftree_why);",
         "  });",
         "}",
         f'extern "C" __attribute__((visibility("default"))) int {MEASURE}(',

@@ -124,6 +124,27 @@ def test_the_launchers_call_is_checked_against_its_plan(
 
 
 @needs_nvcc
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("void", ""),
+        ("cudaError_t", "cudaSuccess"),
+        ("Outcome", "kFine"),
+        ("const char*", "nullptr"),
+        ("long", "0"),
+    ],
+)
+def test_a_launcher_may_return_what_its_plan_allows(
+    compiler: HostCompiler, kind: str, value: str
+) -> None:
+    text = source(extra="enum Outcome { kFine, kLost };")
+    text = text.replace('extern "C" int scale', f'extern "C" {kind} scale')
+    assert compiled(
+        compiler, text.replace("return 7;", "").replace("return 0;", f"return {value};")
+    )
+
+
+@needs_nvcc
 def test_a_function_that_is_nowhere_is_named(compiler: HostCompiler) -> None:
     text = source(extra="void nowhere();").replace("return 0;", "nowhere(); return 0;")
     assert "undefined reference to `nowhere()'" in failure(compiler, text).log

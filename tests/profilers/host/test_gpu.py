@@ -93,12 +93,17 @@ def opened(cache: Path) -> Iterator[HostEvaluator]:
     judge.close()
 
 
+@pytest.fixture(scope="class")
+def contracted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostEvaluator]:
+    """One of its own, because the contract closes it."""
+    with opened(tmp_path_factory.mktemp("cache")) as judge:
+        yield judge
+
+
 class TestContract(EvaluatorContract):
-    @pytest.fixture(scope="class")
-    def evaluator(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostEvaluator]:
-        """One of its own, because the contract closes it."""
-        with opened(tmp_path_factory.mktemp("cache")) as judge:
-            yield judge
+    @pytest.fixture
+    def evaluator(self, contracted: HostEvaluator) -> HostEvaluator:
+        return contracted
 
     @pytest.fixture
     def working(self) -> Candidate:
