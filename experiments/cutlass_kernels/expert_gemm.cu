@@ -3,9 +3,8 @@
 // Called as grouped_gemm.cu, and computes the same. There, each group has tensor maps of its own,
 // which blocks rewrite whenever they pass from one expert to another. Here all of X is one matrix
 // and all of W another, each with one map that the host makes; a tile begins at its expert's first
-// row, wherever that is. Rows of the next expert that a tile reaches into are loaded with it and not
-// stored, and 64 of them together are not multiplied either. So the main loop and the epilogue, which
-// stores by rows and not by TMA, are our own.
+// row, wherever that is. Rows of the next expert that a tile reaches into are computed with it and
+// not stored, so that the epilogue stores by rows and not by TMA.
 //
 // X is tokens x K with the rows of expert 0 first; `ends[e]`, on the device, is the row behind the
 // last one of expert e. W is experts x N x K; Y is tokens x N. K and N divisible by 8.
@@ -52,6 +51,7 @@ CLUSTER_N = { values = [1, 2], default = 1, methods = ["memory.cluster_multicast
 PINGPONG = { values = [0, 1], default = 0, methods = ["latency.warp_specialization"], help = "0: two warpgroups share a tile; 1: each has its own" }
 RASTER = { values = [1, 2], default = 1, methods = ["memory.block_swizzle"], help = "1: bands of 8 * SWIZZLE rows of tiles, 2: of SWIZZLE" }
 SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle"], help = "width of the bands that keep their inputs in L2" }
+KEEP = { values = [0, 1, 2], default = 0, methods = ["memory.cache_hints"], help = "what L2 keeps; 0: as it sees fit, 1: X first and Y not at all, 2: W last besides" }
 */
 
 #include <algorithm>
@@ -103,6 +103,10 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle
 #ifndef SWIZZLE
 #define SWIZZLE 1
 #endif
+// What L2 keeps: 0: as it sees fit; 1: X first, and Y not at all; 2: W last besides.
+#ifndef KEEP
+#define KEEP 0
+#endif
 
 static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
               "a warpgroup takes 64 rows: TILE_M % 64 == 0, or % 128 where two share a tile");
@@ -118,8 +122,6 @@ inline constexpr int kMostExperts = 1024;
 inline constexpr int kGroup = 128, kThreads = 3 * kGroup;  // one warpgroup loads, two compute
 inline constexpr int kComputingWarps = 2 * kGroup / 32;
 inline constexpr int kStagedColumns = 64;
-// A warpgroup's sums are kPieces times 64 rows, which lie kPitch rows apart in the tile.
-inline constexpr int kPitch = PINGPONG ? 64 : 128, kPieces = TILE_M / kPitch;
 
 // What a block keeps beside the tiles: where each expert's tiles begin in the order of all tiles,
 // where its rows end, and 16 x 64 results for each computing warp.
@@ -134,7 +136,7 @@ using Carveout =
 using Stages =
     std::conditional_t<STAGES == 0, Carveout, cutlass::gemm::collective::StageCount<STAGES>>;
 
-// The library's loads and pipeline; the products, the walk through tiles and the epilogue are below.
+// The library's products and pipeline; the loads, the walk through tiles and the epilogue are below.
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, cutlass::layout::RowMajor,
     kAligned, Element, cutlass::layout::ColumnMajor, kAligned, float, Tile, Cluster, Stages,
@@ -208,81 +210,40 @@ __device__ Work work_at(const Problem& problem, const Beside& beside, int index,
   return {begin + m * TILE_M, end, n * TILE_N, low * problem.n + n * TILE_N};
 }
 
-// Starts the products of one stage for the first `Pieces` pieces of a warpgroup.
+// Fills `depth` stages, which begin with `state`, with a block's part of a cluster's tile. One thread.
 //
-// a: (instruction, piece, step), b: (instruction, 1, step): what WGMMA reads of the stage.
-template <int Pieces, class A, class B, class Sums>
-__device__ void multiply_stage(TiledMma& product, const A& a, const B& b, Sums& sums) {
+// All columns of an expert read its rows of X again; its rows of W are read once, by the few tiles
+// below one another, at about the same time.
+//
+// x: (rows, K of a stage, stages) of X, w: likewise of W.
+template <class X, class W>
+__device__ void load(Pipeline& pipeline, typename Mainloop::PipelineState state,
+                     const typename Mainloop::Params& maps, const X& x, const W& w, int depth,
+                     int rank, typename Mainloop::TensorStorage& tiles) {
   using namespace cute;
-  warpgroup_arrive();
-#pragma unroll
-  for (int step = 0; step < size<2>(a); ++step) {
-#pragma unroll
-    for (int piece = 0; piece < Pieces; ++piece) {
-      auto part = sums(_, piece, 0);
-      gemm(product, a(_, piece, step), b(_, 0, step), part);
-    }
-    product.accumulate_ = GMMA::ScaleOut::One;
-  }
-  warpgroup_commit_batch();
-}
-
-// Keeps the compiler from moving what touches the first `Pieces` pieces over this line.
-template <int Pieces, class Sums>
-__device__ void fence(Sums& sums) {
-#pragma unroll
-  for (int piece = 0; piece < Pieces; ++piece) {
-    auto part = sums(cute::_, piece, 0);
-    cute::warpgroup_fence_operand(part);
-  }
-}
-
-// The sums over K of the first `Pieces` pieces, from `depth` stages that begin with `state`. The other
-// warpgroup may multiply as soon as the last products are under way. They are waited for in here:
-// where ways of different `Pieces` meet, ptxas must find nothing in flight, else it serializes all.
-template <int Pieces, class A, class B, class Sums>
-__device__ void accumulate(Pipeline& pipeline, typename Mainloop::PipelineState state, Turns& turns,
-                           TiledMma& product, const A& a, const B& b, Sums& sums, int depth) {
-  using namespace cute;
-  auto done = state;
-  pipeline.consumer_wait(state);
-  if constexpr (Pieces > 0) {
-    fence<Pieces>(sums);
-    product.accumulate_ = GMMA::ScaleOut::Zero;
-    multiply_stage<Pieces>(product, a(_, _, _, state.index()), b(_, _, _, state.index()), sums);
-  }
-  ++state;
-  fence<Pieces>(sums);
+  using Hint = TMA::CacheHintSm90;
+  constexpr Hint keep_x = KEEP >= 1 ? Hint::EVICT_LAST : Hint::EVICT_NORMAL;
+  constexpr Hint keep_w = KEEP == 2 ? Hint::EVICT_FIRST : Hint::EVICT_NORMAL;
+  const int m = rank % CLUSTER_M, n = rank / CLUSTER_M;
+  std::uint16_t x_readers = 0, w_readers = 0;  // a bit for each block of the cluster
+  for (int other = 0; other < CLUSTER_N; ++other) x_readers |= 1 << (m + CLUSTER_M * other);
+  for (int other = 0; other < CLUSTER_M; ++other) w_readers |= 1 << (other + CLUSTER_M * n);
+  const auto x_part = maps.tma_load_a.get_slice(n);
+  const auto w_part = maps.tma_load_b.get_slice(m);
+  const auto from_x = x_part.partition_S(x);
+  const auto from_w = w_part.partition_S(w);
+  auto to_x = x_part.partition_D(
+      make_tensor(make_smem_ptr(tiles.smem_A.data()), typename Mainloop::SmemLayoutA{}));
+  auto to_w = w_part.partition_D(
+      make_tensor(make_smem_ptr(tiles.smem_B.data()), typename Mainloop::SmemLayoutB{}));
 #pragma unroll 1
-  for (int left = depth - 1; left > 0; --left) {
-    pipeline.consumer_wait(state, pipeline.consumer_try_wait(state));
-    if constexpr (Pieces > 0) {
-      fence<Pieces>(sums);
-      multiply_stage<Pieces>(product, a(_, _, _, state.index()), b(_, _, _, state.index()), sums);
-      warpgroup_wait<1>();
-      fence<Pieces>(sums);
-    }
-    pipeline.consumer_release(done);
-    ++done;
-    ++state;
-  }
-  if constexpr (PINGPONG) turns.arrive();
-  if constexpr (Pieces > 0) {
-    warpgroup_wait<0>();
-    fence<Pieces>(sums);
-  }
-  pipeline.consumer_release(done);
-}
-
-// As many pieces as `needed` says, at most `Most`.
-template <int Most, class... Rest>
-__device__ void accumulate_some(int needed, Pipeline& pipeline, Rest&&... rest) {
-  if constexpr (Most == 0) {
-    accumulate<0>(pipeline, rest...);
-  } else if (needed >= Most) {
-    accumulate<Most>(pipeline, rest...);
-  } else {
-    accumulate_some<Most - 1>(needed, pipeline, rest...);
+  for (int stage = 0; stage < depth; ++stage, ++state) {
+    pipeline.producer_acquire(state);
+    auto& barrier = *pipeline.producer_get_barrier(state);
+    copy(maps.tma_load_a.with(barrier, x_readers, keep_x), from_x(_, _, _, stage),
+         to_x(_, _, _, state.index()));
+    copy(maps.tma_load_b.with(barrier, w_readers, keep_w), from_w(_, _, _, stage),
+         to_w(_, _, _, state.index()));
   }
 }
 
@@ -329,7 +290,10 @@ __device__ void store_rows(const Problem& problem, const Work& work, int first_r
       if (y_row < work.end && y_column < problem.n) {
         const auto* from = reinterpret_cast<const uint4*>(staged) + row * 8 + (piece ^ (row & 7));
         auto* to = problem.y + static_cast<std::int64_t>(y_row) * problem.n + y_column;
-        *reinterpret_cast<uint4*>(to) = *from;
+        if constexpr (KEEP > 0)
+          __stcs(reinterpret_cast<uint4*>(to), *from);
+        else
+          *reinterpret_cast<uint4*>(to) = *from;
       }
     }
     __syncwarp();
@@ -385,10 +349,9 @@ __global__ void __launch_bounds__(kThreads, 1)
                                   make_coord(_, _, _), Step<_1, Underscore, _1>{});
         auto w_tiles = local_tile(domain_offset(make_coord(work.weights_row, 0, 0), w), Tile{},
                                   make_coord(_, _, _), Step<Underscore, _1, _1>{});
-        auto steps = make_coord_iterator(shape<3>(x_tiles));
-        mainloop.load(problem.maps, pipeline, state, cute::make_tuple(x_tiles, w_tiles),
-                      make_coord(0, 0, _, 0), steps, depth, lane, static_cast<uint32_t>(rank),
-                      shared.tiles);
+        if (cute::elect_one_sync())
+          load(pipeline, state, problem.maps, x_tiles(_, _, 0, _, 0), w_tiles(_, _, 0, _, 0), depth,
+               rank, shared.tiles);
         state.advance(depth);
       }
       mainloop.load_tail(pipeline, state);
@@ -401,27 +364,20 @@ __global__ void __launch_bounds__(kThreads, 1)
     typename Mainloop::PipelineState state;
     state.advance(depth * skipped);
     TiledMma product;
-    const auto slice = product.get_thread_slice(user / kGroup * kGroup);
-    const auto a = slice.make_fragment_A(slice.partition_A(make_tensor(
-        make_smem_ptr(shared.tiles.smem_A.data()), typename Mainloop::SmemLayoutA{})));
-    const auto b = slice.make_fragment_B(slice.partition_B(make_tensor(
-        make_smem_ptr(shared.tiles.smem_B.data()), typename Mainloop::SmemLayoutB{})));
     auto places = product.get_thread_slice(user).partition_C(
         make_identity_tensor(make_shape(Int<TILE_M>{}, Int<TILE_N>{})));
     for (int at = blockIdx.y / CLUSTER_N + skipped * clusters; at < total;
          at += taking_part * clusters) {
       const Work work = work_at(problem, shared.beside, at, rank);
-      const int rows = work.end - work.row - (PINGPONG ? 0 : 64 * group);
-      const int needed = min(max((rows + kPitch - 1) / kPitch, 0), kPieces);
       auto sums = partition_fragment_C(product, take<0, 2>(Tile{}));
-      static_assert(size<1>(decltype(sums){}) == kPieces, "a piece is 64 rows");
       static_assert(size<2>(decltype(sums){}) == 1, "one instruction must span TILE_N");
       if constexpr (PINGPONG) turns.wait();
-      accumulate_some<kPieces>(needed, pipeline, state, turns, product, a, b, sums, depth);
+      mainloop.mma(pipeline, state, sums, depth, user, shared.tiles, problem.maps);
+      if constexpr (PINGPONG) turns.arrive();
+      mainloop.mma_tail(pipeline, state, depth);
       state.advance(depth * taking_part);
 #pragma unroll
       for (int part = 0; part < size<1>(sums); ++part) {
-        if (part >= needed) break;
         const int first_row = get<0>(places(0, part, 0)) - lane / 4;
         store_rows(problem, work, first_row, sums(_, part, 0), staged, lane);
       }

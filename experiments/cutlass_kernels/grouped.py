@@ -21,22 +21,31 @@ from experiments.cutlass_kernels.products import order
 SOURCE, ONE_MAP = "grouped_gemm.cu", "expert_gemm.cu"
 CONFIGURATIONS = (
     Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(2, 1)),
-    Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(2, 1)),
-    Configuration(source=SOURCE, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 2)),
     Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 1)),
     Configuration(source=ONE_MAP, tile=(256, 128, 64), cluster=(1, 2)),
     Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),
+    Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 1), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(64, 256, 64), cluster=(1, 1), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(64, 256, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(256, 128, 64), cluster=(1, 1)),
-    Configuration(source=ONE_MAP, tile=(256, 192, 64), cluster=(1, 2)),
+    *(
+        Configuration(
+            source=ONE_MAP,
+            tile=tile,
+            cluster=(1, 2),
+            pingpong=tile[1] < 256,
+            extra=(("KEEP", keep),),
+        )
+        for tile in ((128, 128, 64), (128, 192, 64), (128, 256, 64))
+        for keep in (1, 2)
+    ),
+    Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 2)),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 1)),
+    Configuration(source=SOURCE, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),
     Configuration(source=SOURCE, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
+    Configuration(source=SOURCE, tile=(128, 128, 64), cluster=(1, 2), pingpong=True),
+    Configuration(source=SOURCE, tile=(128, 128, 64), cluster=(1, 1), pingpong=True),
 )
 SIZES = ((8, 8192, 14336, 4096), (32, 16384, 4096, 7168), (128, 32768, 1536, 2048))
 """Experts, rows of all of them, N, K."""
