@@ -22,7 +22,7 @@ _UNEVEN = 1.3
 _COPY_SLACK = 0.05
 _STANDARD_ERRORS = 4
 _BLIND_SHARE = 0.5
-_BLIND_SLACKS = 4
+_BLIND_SLACKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +134,17 @@ class OutsideClock:
     def blindness(self, spans: Sequence[Span]) -> str | None:
         """Why this clock could not have seen a lie that matters, or None where it could.
 
-        Where the host is so busy that blocks vary by half of what the baseline takes, and by
-        several times the slack besides.
+        Where the host is so busy that blocks vary by half of what a call is claimed to take, and
+        by twice the slack besides: beside a slow baseline much work could hide behind a small claim.
         """
-        own = fmean(us for span in spans for us in span.baseline.events_us)
+        claimed = self.claimed_us(spans)
         noise_us = self._view(spans, _run_us).noise_us
-        if noise_us <= max(_BLIND_SHARE * own, _BLIND_SLACKS * self.slack_us):
+        if noise_us <= max(_BLIND_SHARE * claimed, _BLIND_SLACKS * self.slack_us):
             return None
         return (
-            f"the judge's clock was too unsteady to check the events ({noise_us:.4g} us a call "
-            "beside a baseline of "
-            f"{own:.4g} us): is the machine busy with something else?"
+            f"the judge's clock was too unsteady to check the events (it varies by {noise_us:.4g} "
+            f"us a call, which they say takes {claimed:.4g} us): is the machine busy with something "
+            "else?"
         )
 
     def strangest(self, spans: Sequence[Span]) -> int:

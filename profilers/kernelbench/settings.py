@@ -33,7 +33,7 @@ class KernelBenchSettings:
     blocks: int = 10
     least_blocks: int = 6
     calls: int = 48
-    steady_blocks: int = 24
+    steady_blocks: int = 96
     half_width: float = 0.004
     time_budget_s: float = 1.5
     confirm_processes: int = 5

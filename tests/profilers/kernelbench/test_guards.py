@@ -93,7 +93,7 @@ def test_a_thread_that_was_there_all_along_is_seen_too(judge: Judge) -> None:
         def work():
             while True:
                 x, y = jobs.get()
-                time.sleep(0.005)
+                time.sleep(0.02)
                 y.copy_(x * 2)
         threading.Thread(target=work, daemon=True).start()
     """

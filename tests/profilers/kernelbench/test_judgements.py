@@ -107,8 +107,17 @@ def test_a_clock_that_varies_is_given_room() -> None:
 def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
     steady = spans(event_us=10.0, work_us=10.0)
     assert CLOCK.blindness(steady) is None
-    assert CLOCK.blindness(varying(steady, 100.0)) is None
+    assert CLOCK.blindness(varying(steady, 40.0)) is None
     assert "unsteady" in str(CLOCK.blindness(varying(steady, 10_000.0)))
+
+
+def test_a_slow_baseline_is_no_room_to_hide_in() -> None:
+    """Calls of 28 us on a stream of their own, claimed to take 3 us, beside 500 us, passed once."""
+    claimed = varying(spans(event_us=3.0, work_us=28.0), 120.0)
+    assert CLOCK.disagreement(claimed) is None
+    assert "unsteady" in str(CLOCK.blindness(claimed))
+    longer = varying(spans(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
+    assert "the clocks disagree" in str(CLOCK.disagreement(longer))
 
 
 def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
