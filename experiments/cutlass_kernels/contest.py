@@ -16,7 +16,7 @@ from experiments.cutlass_kernels.timing import Interleaved
 from mcts.errors import RooftreeError
 from profilers.measuring.statistics import Interval, median_interval, speedup_paired
 
-SCREENING_ROUNDS, SEMIFINAL_ROUNDS, ROUNDS, SEMIFINALISTS = 7, 25, 100, 6
+SCREENING_ROUNDS, SEMIFINAL_ROUNDS, ROUNDS, SEMIFINALISTS = 7, 25, 100, 16
 SEED = 11
 Call = Callable[[], Any]
 

@@ -51,7 +51,6 @@ CLUSTER_N = { values = [1, 2], default = 1, methods = ["memory.cluster_multicast
 PINGPONG = { values = [0, 1], default = 0, methods = ["latency.warp_specialization"], help = "0: two warpgroups share a tile; 1: each has its own" }
 RASTER = { values = [1, 2], default = 1, methods = ["memory.block_swizzle"], help = "1: bands of 8 * SWIZZLE rows of tiles, 2: of SWIZZLE" }
 SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle"], help = "width of the bands that keep their inputs in L2" }
-KEEP = { values = [0, 1, 2], default = 0, methods = ["memory.cache_hints"], help = "what L2 keeps; 0: as it sees fit, 1: X first and Y not at all, 2: W last besides" }
 */
 
 #include <algorithm>
@@ -103,10 +102,6 @@ KEEP = { values = [0, 1, 2], default = 0, methods = ["memory.cache_hints"], help
 #ifndef SWIZZLE
 #define SWIZZLE 1
 #endif
-// What L2 keeps: 0: as it sees fit; 1: X first, and Y not at all; 2: W last besides.
-#ifndef KEEP
-#define KEEP 0
-#endif
 
 static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
               "a warpgroup takes 64 rows: TILE_M % 64 == 0, or % 128 where two share a tile");
@@ -136,7 +131,7 @@ using Carveout =
 using Stages =
     std::conditional_t<STAGES == 0, Carveout, cutlass::gemm::collective::StageCount<STAGES>>;
 
-// The library's products and pipeline; the loads, the walk through tiles and the epilogue are below.
+// The library's main loop; the walk through tiles and the epilogue are below.
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, cutlass::layout::RowMajor,
     kAligned, Element, cutlass::layout::ColumnMajor, kAligned, float, Tile, Cluster, Stages,
@@ -210,43 +205,6 @@ __device__ Work work_at(const Problem& problem, const Beside& beside, int index,
   return {begin + m * TILE_M, end, n * TILE_N, low * problem.n + n * TILE_N};
 }
 
-// Fills `depth` stages, which begin with `state`, with a block's part of a cluster's tile. One thread.
-//
-// All columns of an expert read its rows of X again; its rows of W are read once, by the few tiles
-// below one another, at about the same time.
-//
-// x: (rows, K of a stage, stages) of X, w: likewise of W.
-template <class X, class W>
-__device__ void load(Pipeline& pipeline, typename Mainloop::PipelineState state,
-                     const typename Mainloop::Params& maps, const X& x, const W& w, int depth,
-                     int rank, typename Mainloop::TensorStorage& tiles) {
-  using namespace cute;
-  using Hint = TMA::CacheHintSm90;
-  constexpr Hint keep_x = KEEP >= 1 ? Hint::EVICT_LAST : Hint::EVICT_NORMAL;
-  constexpr Hint keep_w = KEEP == 2 ? Hint::EVICT_FIRST : Hint::EVICT_NORMAL;
-  const int m = rank % CLUSTER_M, n = rank / CLUSTER_M;
-  std::uint16_t x_readers = 0, w_readers = 0;  // a bit for each block of the cluster
-  for (int other = 0; other < CLUSTER_N; ++other) x_readers |= 1 << (m + CLUSTER_M * other);
-  for (int other = 0; other < CLUSTER_M; ++other) w_readers |= 1 << (other + CLUSTER_M * n);
-  const auto x_part = maps.tma_load_a.get_slice(n);
-  const auto w_part = maps.tma_load_b.get_slice(m);
-  const auto from_x = x_part.partition_S(x);
-  const auto from_w = w_part.partition_S(w);
-  auto to_x = x_part.partition_D(
-      make_tensor(make_smem_ptr(tiles.smem_A.data()), typename Mainloop::SmemLayoutA{}));
-  auto to_w = w_part.partition_D(
-      make_tensor(make_smem_ptr(tiles.smem_B.data()), typename Mainloop::SmemLayoutB{}));
-#pragma unroll 1
-  for (int stage = 0; stage < depth; ++stage, ++state) {
-    pipeline.producer_acquire(state);
-    auto& barrier = *pipeline.producer_get_barrier(state);
-    copy(maps.tma_load_a.with(barrier, x_readers, keep_x), from_x(_, _, _, stage),
-         to_x(_, _, _, state.index()));
-    copy(maps.tma_load_b.with(barrier, w_readers, keep_w), from_w(_, _, _, stage),
-         to_w(_, _, _, state.index()));
-  }
-}
-
 __device__ void stage_matrices(std::uint32_t address, const std::uint32_t (&values)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(values[0]), "r"(values[1]), "r"(values[2]), "r"(values[3])
@@ -290,10 +248,7 @@ __device__ void store_rows(const Problem& problem, const Work& work, int first_r
       if (y_row < work.end && y_column < problem.n) {
         const auto* from = reinterpret_cast<const uint4*>(staged) + row * 8 + (piece ^ (row & 7));
         auto* to = problem.y + static_cast<std::int64_t>(y_row) * problem.n + y_column;
-        if constexpr (KEEP > 0)
-          __stcs(reinterpret_cast<uint4*>(to), *from);
-        else
-          *reinterpret_cast<uint4*>(to) = *from;
+        *reinterpret_cast<uint4*>(to) = *from;
       }
     }
     __syncwarp();
@@ -349,9 +304,10 @@ __global__ void __launch_bounds__(kThreads, 1)
                                   make_coord(_, _, _), Step<_1, Underscore, _1>{});
         auto w_tiles = local_tile(domain_offset(make_coord(work.weights_row, 0, 0), w), Tile{},
                                   make_coord(_, _, _), Step<Underscore, _1, _1>{});
-        if (cute::elect_one_sync())
-          load(pipeline, state, problem.maps, x_tiles(_, _, 0, _, 0), w_tiles(_, _, 0, _, 0), depth,
-               rank, shared.tiles);
+        auto steps = make_coord_iterator(shape<3>(x_tiles));
+        mainloop.load(problem.maps, pipeline, state, cute::make_tuple(x_tiles, w_tiles),
+                      make_coord(0, 0, _, 0), steps, depth, lane, static_cast<uint32_t>(rank),
+                      shared.tiles);
         state.advance(depth);
       }
       mainloop.load_tail(pipeline, state);

@@ -29,17 +29,6 @@ CONFIGURATIONS = (
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 2), pingpong=True),
     Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 1), pingpong=True),
-    *(
-        Configuration(
-            source=ONE_MAP,
-            tile=tile,
-            cluster=(1, 2),
-            pingpong=tile[1] < 256,
-            extra=(("KEEP", keep),),
-        )
-        for tile in ((128, 128, 64), (128, 192, 64), (128, 256, 64))
-        for keep in (1, 2)
-    ),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 2)),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 1)),
     Configuration(source=SOURCE, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),

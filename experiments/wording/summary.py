@@ -21,7 +21,7 @@ from experiments.wording import worth_text
 from experiments.wording.spending_text import spending_json, spending_text
 from experiments.wording.stage_text import stages_json
 from experiments.wording.timing_text import shapes_json
-from mcts.domain import Evaluation, Timing, kernel_macros
+from mcts.domain import Evaluation, Timing, is_host_source, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
 from mcts.ports import Event
 from mcts.record import NodeRecord, Result, read_result
@@ -275,7 +275,8 @@ def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
     write_whole(record, json.dumps(payload, indent=2, ensure_ascii=False) + "\n")
     if not best.candidate.source:
         return None, record
-    is_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
-    source = folder / ("kernel.py" if is_torch else "kernel.cu")
+    of_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
+    is_python = of_torch and not is_host_source(best.candidate.source)
+    source = folder / ("kernel.py" if is_python else "kernel.cu")
     write_whole(source, best.candidate.source)
     return source, record

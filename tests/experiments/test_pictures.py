@@ -198,12 +198,21 @@ def test_another_baseline_is_named_wherever_the_speedup_is(result: Result, tmp_p
     assert ", over" not in page(result)
 
 
-def test_the_best_pytorch_candidate_is_kept_as_python(result: Result, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [("import torch\n", "kernel.py"), ('/* rooftree\nlauncher = "f"\n*/\n', "kernel.cu")],
+)
+def test_the_best_candidate_of_a_pytorch_problem_is_named_by_what_it_is(
+    result: Result, tmp_path: Path, source: str, name: str
+) -> None:
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "problem.py").touch()
-    outputs = write_outputs(tmp_path, FACTS, result)
-    assert outputs.best_source == tmp_path / "best" / "kernel.py"
-    assert outputs.best_source.is_file()
+    assert result.best.candidate is not None
+    written = result.best.candidate.model_copy(update={"source": source})
+    nodes = (replace(n, candidate=written) if n is result.best else n for n in result.nodes)
+    outputs = write_outputs(tmp_path, FACTS, replace(result, nodes=tuple(nodes)))
+    assert outputs.best_source == tmp_path / "best" / name
+    assert outputs.best_source.read_text() == source
 
 
 def test_the_page_tells_what_was_confirmed_and_how_it_was_held(
