@@ -135,16 +135,16 @@ class OutsideClock:
         """Why this clock could not have seen a lie that matters, or None where it could.
 
         Where the host is so busy that blocks vary by half of what a call is claimed to take, and
-        by twice the slack besides: beside a slow baseline much work could hide behind a small claim.
+        by twice the slack besides: beside a slow baseline much could hide behind a small claim.
         """
         claimed = self.claimed_us(spans)
         noise_us = self._view(spans, _run_us).noise_us
         if noise_us <= max(_BLIND_SHARE * claimed, _BLIND_SLACKS * self.slack_us):
             return None
         return (
-            f"the judge's clock was too unsteady to check the events (it varies by {noise_us:.4g} "
-            f"us a call, which they say takes {claimed:.4g} us): is the machine busy with something "
-            "else?"
+            "the judge's clock was too unsteady to check the events (it varies by "
+            f"{noise_us:.4g} us a call, which they say takes {claimed:.4g} us): is the machine "
+            "busy with something else?"
         )
 
     def strangest(self, spans: Sequence[Span]) -> int:
