@@ -18,6 +18,7 @@ from experiments.suite.finding import ProblemFile, chosen, problems_of
 from experiments.suite.folder import Plan, SuiteFolder, go_on_words
 from experiments.suite.metrics import cost_of, summarize
 from experiments.suite.outcome import Outcome
+from experiments.suite.repricing import reprice
 from experiments.suite.running import SuiteRunner
 from experiments.suite.searching import MAY_CHANGE
 from experiments.wiring.composing import REPLAY
@@ -57,6 +58,7 @@ def run(
     runner.check(wanted)
     with folder.claimed():
         plan = folder.begin(_settings(request, compare=compare), wanted)
+        reprice(folder, plan, request.asking.prices, say=_say)
         _search(runner, folder, plan, wanted, max_total_cost_usd)
         return _show(folder, plan, as_json=as_json)
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.commands.kernelbench import cap_reached
+from experiments.suite.folder import SuiteFolder
 from experiments.suite.outcome import Outcome, Spent
 from mcts.errors import InputError
 from tests.support import suite_world as world
@@ -382,3 +383,28 @@ def test_two_processes_do_not_share_a_suite(checkout: Path, tmp_path: Path) -> N
     with SuiteFolder(out).claimed():
         done = run(checkout, out)
     assert done.exit_code == 2 and "in use by another" in done.stderr
+
+
+def test_a_price_given_later_is_laid_on_problems_that_are_done(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "suite"
+    tokens = {name: n for name, n in world.USAGE.items() if name != "cost_usd"}
+    monkeypatch.setattr(world, "USAGE", tokens)
+    assert run(checkout, out, "--problems", "1,2").exit_code == 0
+    folder = SuiteFolder(out)
+    before = {key: folder.outcome(key) for key in ("level1_1", "level1_2")}
+    assert [one and one.spent.unpriced for one in before.values()] == [3, 2]
+    asked = (tmp_path / "log").read_text()
+    again = run(
+        checkout, out, "--problems", "1,2", "--price", "paper=2,10", "--max-total-cost", "9"
+    )
+    assert again.exit_code == 0, again.output
+    assert "1/1_Fast: priced 3 earlier replies at 0.0009 USD" in again.stderr
+    for (key, was), replies in zip(before.items(), (3, 2), strict=True):
+        assert was is not None
+        spent = was.spent.model_copy(update={"unpriced": 0, "cost_usd": replies * 310e-6})
+        assert folder.outcome(key) == was.model_copy(update={"spent": spent})
+    assert (tmp_path / "log").read_text() == asked, "nothing is judged for it"
+    assert json.loads((out / "results.json").read_text())["summary"]["cost_usd"] == pytest.approx(5 * 310e-6)
+    assert "priced" not in run(checkout, out, "--problems", "1,2", "--price", "paper=3,3").stderr
