@@ -406,5 +406,7 @@ def test_a_price_given_later_is_laid_on_problems_that_are_done(
         spent = was.spent.model_copy(update={"unpriced": 0, "cost_usd": replies * 310e-6})
         assert folder.outcome(key) == was.model_copy(update={"spent": spent})
     assert (tmp_path / "log").read_text() == asked, "nothing is judged for it"
-    assert json.loads((out / "results.json").read_text())["summary"]["cost_usd"] == pytest.approx(5 * 310e-6)
+    assert json.loads((out / "results.json").read_text())["summary"]["cost_usd"] == pytest.approx(
+        5 * 310e-6
+    )
     assert "priced" not in run(checkout, out, "--problems", "1,2", "--price", "paper=3,3").stderr
