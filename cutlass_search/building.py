@@ -31,8 +31,8 @@ from cutlass_search.standing import standing
 from mcts.errors import WorldError
 
 _MAKERS = (
-    "building", "chunks", "concepts", "generations", "heads", "schema", "standing", "structure",
-    "words",
+    "building", "chunks", "concepts", "generations", "heads", "lines", "schema", "standing",
+    "structure", "words",
 )  # fmt: skip
 """The modules of which an index is made."""
 VECTORS = {"file": "i", "kind": "i", "standing": "i", "in_names": "f", "in_code": "f"}
@@ -159,8 +159,15 @@ def _write(
         )
         connection.executemany(
             "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*symbol[:3], number, *symbol[3:]) for symbol in one.symbols],
-        )
+            # As integers: `sqlite3` would look for an adapter for each bool.
+            [
+                (
+                    symbol.name, symbol.qualified, symbol.kind, number, symbol.line, symbol.last,
+                    int(symbol.body), int(symbol.special), symbol.title, symbol.note,
+                )
+                for symbol in one.symbols
+            ],
+        )  # fmt: skip
 
 
 def _measure(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> None:

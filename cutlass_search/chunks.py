@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypedDict
 
 from cutlass_search.heads import template_end
+from cutlass_search.lines import Lines, count_lines
 from cutlass_search.structure import Declaration, clean_comment, declarations
 from cutlass_search.words import terms
 
@@ -93,7 +94,7 @@ class _Cutter:
         self._path, self._text = path, text
         self._words_of_path = terms(path)
         self._start = _behind_licence(text)
-        self._lines = _Lines(text)
+        self._count = count_lines(text)
         self._chunks: list[Chunk] = []
         self._symbols: list[Symbol] = []
         self._loose: list[Declaration] = []
@@ -109,7 +110,7 @@ class _Cutter:
             for one in found:
                 self._place(one)
             self._flush()
-        return Cut(self._path, self._lines.count, self._chunks, self._symbols)
+        return Cut(self._path, self._count, self._chunks, self._symbols)
 
     def _place(self, one: Declaration) -> None:
         if not self._is_loose(one):
@@ -117,8 +118,7 @@ class _Cutter:
             self._chunk(one)
             return
         self._symbol(one)
-        lines = self._lines
-        if self._loose and lines.at(one.end) - lines.at(self._loose[0].start) > LONGEST_LOOSE:
+        if self._loose and one.last - self._loose[0].first > LONGEST_LOOSE:
             self._flush()
         self._loose.append(one)
 
@@ -135,24 +135,21 @@ class _Cutter:
 
     def _chunk(self, one: Declaration) -> None:
         self._symbol(one)
-        lines = self._lines.at(one.end) - self._lines.at(one.head)
         text = self._text[one.head : one.end]
-        if one.kind != "struct" or lines <= SMALL_CLASS:
+        if one.kind != "struct" or one.last - one.line <= SMALL_CLASS:
             self._add(one.kind, one, [one, *self._inner(one)], text)
             return
         apart = []
         for member in one.members:
-            size = self._lines.at(member.end) - self._lines.at(member.head)
-            if member.body and size > SMALL_MEMBER and member.kind in ("function", "struct"):
+            if _is_apart(member):
                 apart.append(member)
+            else:
+                self._symbol(member)
         rest, at = [], one.head
         for member in apart:
             rest.append(self._text[at : member.start])
             at = max(at, member.end)
         rest.append(self._text[at : one.end])
-        near = [member for member in one.members if member not in apart]
-        for member in near:
-            self._symbol(member)
         self._add(one.kind, one, [one, *one.members], "".join(rest))
         for member in apart:
             self._chunk(member)
@@ -186,7 +183,7 @@ class _Cutter:
         words = terms(about) | self._words_of_path
         self._chunks.append(
             Chunk(
-                kind="file", name=name, line=1, last=self._lines.count,
+                kind="file", name=name, line=1, last=self._count,
                 title=title[:_TITLE], note="", **_words(terms(name), words, terms(" ".join(names))),
             )
         )  # fmt: skip
@@ -195,31 +192,29 @@ class _Cutter:
         self, kind: str, one: Declaration, holds: Iterable[Declaration], text: str, *, kin: int = 1
     ) -> None:
         holds = list(holds)
-        end = one.end if kin > 1 else max(one.end, max(each.end for each in holds))
+        last = one.last if kin > 1 else max(each.last for each in holds)
         names = " ".join(each.name + " " + " ".join(each.enumerators) for each in holds)
         said = terms(f"{one.scope} {one.comment}") | self._words_of_path
         title = self._title(one) + (f" (and {kin - 1} like it)" if kin > 1 else "")
         self._chunks.append(
             Chunk(
-                kind=kind, name=one.qualified,
-                line=self._lines.at(one.start), last=self._lines.at(end),
-                title=title, note=_note(one.note), **_words(terms(names), said, terms(text)),
+                kind=kind, name=one.qualified, line=one.first, last=last,
+                title=title, note=one.note, **_words(terms(names), said, terms(text)),
             )
         )  # fmt: skip
 
     def _symbol(self, one: Declaration) -> None:
         title = self._title(one)
-        line, last = self._lines.at(one.head), self._lines.at(one.end)
-        note = _note(one.note)
         self._symbols.append(
             Symbol(
-                one.name, one.qualified, one.kind, line, last, one.body, one.special, title, note
+                one.name, one.qualified, one.kind, one.line, one.last, one.body, one.special,
+                title, one.note,
             )
-        )
+        )  # fmt: skip
         for name in one.enumerators:
             self._symbols.append(
-                Symbol(name, f"{one.qualified}::{name}", "enumerator", line, last, True, False,
-                       title, "")
+                Symbol(name, f"{one.qualified}::{name}", "enumerator", one.line, one.last, True,
+                       False, title, "")
             )  # fmt: skip
 
     def _title(self, one: Declaration) -> str:
@@ -246,31 +241,9 @@ class _Cutter:
         return head[:_TITLE]
 
 
-class _Lines:
-    """Line numbers of offsets; quick where they are asked for in about their order, or again."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._known: dict[int, int] = {}
-        self._at, self._line = 0, 1
-        self.count = text.count("\n") + (not text.endswith("\n"))
-
-    def at(self, offset: int) -> int:
-        """The line, from 1, of the character before `offset` or at it for a line's first."""
-        if offset in self._known:
-            return self._known[offset]
-        if offset >= self._at:
-            self._line += self._text.count("\n", self._at, offset)
-        else:
-            self._line -= self._text.count("\n", offset, self._at)
-        self._at = offset
-        self._known[offset] = self._line
-        return self._line
-
-
 def _document(path: str, text: str) -> Cut:
     """A text with headings: one chunk per section."""
-    lines = _Lines(text)
+    lines = Lines(text)
     heads = list(_HEADING.finditer(text))
     chunks = []
     bounds = [0, *(head.start() for head in heads if head.start() > 0), len(text)]
@@ -286,7 +259,13 @@ def _document(path: str, text: str) -> Cut:
                 note="", **_words(terms(title), terms(path), terms(section)),
             )
         )  # fmt: skip
-    return Cut(path, lines.count, chunks, [])
+    return Cut(path, count_lines(text), chunks, [])
+
+
+def _is_apart(member: Declaration) -> bool:
+    """Whether a member of a large class is a chunk of its own."""
+    large = member.last - member.line > SMALL_MEMBER
+    return large and member.body and member.kind in ("function", "struct")
 
 
 def _behind_licence(text: str) -> int:
@@ -294,11 +273,6 @@ def _behind_licence(text: str) -> int:
     first = _BLOCK_COMMENT.match(text)
     said = first.group() if first else ""
     return len(said) if "Copyright" in said or "Redistribution" in said else 0
-
-
-def _note(comment: str) -> str:
-    """A comment in one line."""
-    return " ".join(comment.split())
 
 
 class _Words(TypedDict):

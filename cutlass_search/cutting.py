@@ -7,7 +7,6 @@ the other: what it learned about identifiers serves the next one.
 
 from __future__ import annotations
 
-import marshal
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from queue import Empty, SimpleQueue
 
 from cutlass_search.chunks import Chunk, Cut, Symbol
 from cutlass_search.corpus import SourceFile
-from cutlass_search.portions import cut_here
+from cutlass_search.portions import cut_here, receive, send
 
 ENOUGH_FOR_PROCESSES = 200
 _MOST_PROCESSES = 8
@@ -60,11 +59,10 @@ class _Workers:
             return cut_here(self._root, paths)
         try:
             assert worker.stdin and worker.stdout
-            marshal.dump([str(self._root), *paths], worker.stdin)
-            worker.stdin.flush()
+            send([str(self._root), *paths], worker.stdin)
             cuts = [
                 Cut(path, lines, [*map(Chunk._make, chunks)], [*map(Symbol._make, symbols)])
-                for path, lines, chunks, symbols in marshal.load(worker.stdout)
+                for path, lines, chunks, symbols in receive(worker.stdout)
             ]
         except (OSError, EOFError, ValueError, TypeError):
             _end(worker)

@@ -25,7 +25,6 @@ class Head(NamedTuple):
     special: bool = False
 
 
-_ACCESS = ("public", "private", "protected")
 _LABEL = re.compile(r"\s*(?:public|private|protected)\s*:")
 _ATTRIBUTE = re.compile(r"\[\[[^\]]*\]\]")
 _STATEMENTS = ("static_assert", "CUTE_STATIC_ASSERT", "friend ", "using namespace", "return")
@@ -37,12 +36,13 @@ _TYPE = re.compile(
     r"__attribute__\s*\(\([^()]*\)\)|[A-Z][A-Z0-9_]*_(?:ALIGN|API|DEPRECATED)\b(?:\([^()]*\))?)\s*)*"
     r"(?P<name>(?:\w+\s*::\s*)*\w+)\s*(?P<rest>[<:{]|final\b|$)"
 )
-_TYPE_WORDS = ("struct", "class", "union", "enum")
 _ALIAS = re.compile(r"\s*using\s+(?P<name>\w+)\s*=")
 _TYPEDEF = re.compile(r"\s*typedef\b.*?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?$", re.DOTALL)
 _CONCEPT = re.compile(r"\s*concept\s+(?P<name>\w+)\s*=")
 _VARIABLE = re.compile(r"(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
 _OPERATOR = re.compile(r"operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s\w[\w:<>&* ]*)(?=\s*\()")
+_FLAT = re.compile(r"<[^<>()]*(?<!-)>")
+"""Angle brackets without others in them, as most are."""
 _BRACKET = re.compile(r"[<()]|(?<!-)>")
 _ROUND = re.compile(r"[()]")
 _WORDS = """
@@ -57,7 +57,7 @@ _NOT_NAMES = frozenset(_WORDS.split())
 @lru_cache(1 << 12)
 def classify(head: str) -> Head | None:
     """Kind and name of what `head` declares; None for a statement or something unknown."""
-    if any(word in head for word in _ACCESS):
+    if "public" in head or "private" in head or "protected" in head:
         head = _LABEL.sub("", head)
     head = _without_templates(head)
     if "[[" in head:
@@ -75,7 +75,7 @@ def classify(head: str) -> Head | None:
     if head.lstrip().startswith("typedef"):
         found = _TYPEDEF.match(head)
         return Head("alias", found["name"]) if found else None
-    named = any(word in head for word in _TYPE_WORDS)
+    named = "struct" in head or "class" in head or "union" in head or "enum" in head
     if named and (found := _TYPE.search(head)) and "(" not in head[: found.start()]:
         kind: Kind = "enum" if found["key"].startswith("enum") else "struct"
         return Head(kind, _last(found["name"]), found["rest"] == "<")
@@ -146,6 +146,8 @@ def _without_templates(head: str) -> str:
 
 def _closing(text: str, start: int) -> int:
     """The place behind the angle bracket that closes the one at `start`."""
+    if flat := _FLAT.match(text, start):
+        return flat.end()
     depth = round_ = 0
     for found in _BRACKET.finditer(text, start):
         sign = found.group()

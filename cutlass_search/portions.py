@@ -10,6 +10,7 @@ import marshal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, Any
 
 from cutlass_search.chunks import Cut, cut
 from mcts.errors import InputError
@@ -27,6 +28,25 @@ def cut_here(root: Path, paths: Sequence[str]) -> list[Cut]:
     return cuts
 
 
+def send(value: Any, stream: IO[bytes]) -> None:
+    """Write `value`, its length in front of it, for `receive`."""
+    body = marshal.dumps(value)
+    stream.write(b"%d\n" % len(body))
+    stream.write(body)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """What `send` wrote. ValueError, EOFError or TypeError where it ends early or is none of it.
+
+    It is read in one piece: `marshal.load` would ask the stream for every number and every word.
+    """
+    size = stream.readline()
+    if not size:
+        raise EOFError
+    return marshal.loads(stream.read(int(size)))
+
+
 def serve() -> None:
     """What a process does: read a root and paths, write their cuts, until there are no more.
 
@@ -35,12 +55,11 @@ def serve() -> None:
     gc.disable()
     while True:
         try:
-            root, *paths = marshal.load(sys.stdin.buffer)
+            root, *paths = receive(sys.stdin.buffer)
         except EOFError:
             return
         cuts = [
             (one.path, one.lines, list(map(tuple, one.chunks)), list(map(tuple, one.symbols)))
             for one in cut_here(Path(root), paths)
         ]
-        marshal.dump(cuts, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        send(cuts, sys.stdout.buffer)

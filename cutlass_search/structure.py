@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cutlass_search.heads import Head, Kind, classify
+from cutlass_search.lines import Lines
 
 _SKIPPED = (
     r"//[^\n]*"
@@ -24,18 +25,18 @@ _SKIPPED = (
 _EVENT = re.compile(_SKIPPED.format("a") + r"|\{|\}|;")
 _IN_BODY = re.compile(_SKIPPED.format("b") + r"|\{|\}")
 _COMMENT = re.compile(r"//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?")
+_SPACE_AND_COMMENT = re.compile(rf"(\s*)({_COMMENT.pattern})?")
 _BRANCH = re.compile(r"#\s*(if|el|endif)")
 _ALONE = re.compile(r"#\s*(?:include|define|pragma|undef|error)")
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")
 _ENUMERATOR = re.compile(r"(?:^|,)\s*(\w+)\s*(?==|,|$)")
 _CONTINUED = re.compile(r"\s*[,{]")
-_BLANK = re.compile(r"\s*")
 _MOST_COMMENT = 1_200
 _MOST_NOTE = 240
 
 
 class Comment(NamedTuple):
-    """What stands in front of a declaration, and the block of it that is nearest."""
+    """What stands in front of a declaration, and the block of it that is nearest, in one line."""
 
     text: str
     note: str
@@ -49,9 +50,10 @@ class Declaration:
     """Something declared at file, namespace or class scope.
 
     start: where its comment starts; head: where its first word stands; end: behind its last
-    character, all as offsets. scope: the names around it, joined by ``::``. comment: all that
-    stands in front; note: the block of it that is nearest. body: False for a forward declaration;
-    special: a specialisation of a class template. members: those of a class.
+    character, all as offsets; first, line and last: the lines of these, from 1. scope: the names
+    around it, joined by ``::``. comment: all that stands in front; note: the block of it that is
+    nearest, in one line. body: False for a forward declaration; special: a specialisation of a
+    class template. members: those of a class.
     """
 
     kind: Kind
@@ -60,6 +62,9 @@ class Declaration:
     start: int
     head: int
     end: int
+    first: int
+    line: int
+    last: int
     comment: str
     note: str
     body: bool
@@ -75,10 +80,11 @@ class Declaration:
 
 @dataclass(slots=True)
 class _Open:
-    """A namespace or class whose end was not seen yet."""
+    """A namespace or class whose end was not seen yet; `found` is where goes what it declares."""
 
     declaration: Declaration | None
     scope: str
+    found: list[Declaration]
 
 
 def declarations(text: str, *, start: int = 0, members: bool = True) -> list[Declaration]:
@@ -92,6 +98,7 @@ def declarations(text: str, *, start: int = 0, members: bool = True) -> list[Dec
 class _Scan:
     def __init__(self, text: str, start: int, members: bool) -> None:
         self._text = text
+        self._lines = Lines(text)
         self._members = members
         self._found: list[Declaration] = []
         self._open: list[_Open] = []
@@ -150,19 +157,19 @@ class _Scan:
         return end
 
     def _enter(self, head: Head, head_at: int, at: int, comment: Comment) -> None:
-        declaration = None
+        declaration, found = None, self._into()
         if head.kind == "struct":
             declaration = self._add(head, head_at, at, comment, body=True)
-        scope = self._scope()
-        inner = "::".join(part for part in (scope, head.name) if part)
-        self._open.append(_Open(declaration, inner))
+            found = declaration.members
+        inner = "::".join(part for part in (self._scope(), head.name) if part)
+        self._open.append(_Open(declaration, inner, found))
         self._head = at
 
     def _closed(self, at: int) -> None:
         if self._open:
             ended = self._open.pop().declaration
             if ended is not None:
-                ended.end = at
+                ended.end, ended.last = at, self._lines.at(at)
         self._head = at
 
     def _declared(self, start: int, at: int) -> None:
@@ -205,18 +212,23 @@ class _Scan:
     ) -> Declaration:
         start = min(self._head, head_at)
         start = head_at if not comment.text else self._text.find("/", start, head_at + 1)
+        start = start if start >= 0 else head_at
+        line_at = self._lines.at
         one = Declaration(
             kind=head.kind, name=head.name, scope=self._scope(),
-            start=start if start >= 0 else head_at,
-            head=head_at, end=end, comment=comment.text, note=comment.note,
+            start=start, head=head_at, end=end,
+            first=line_at(start), line=line_at(head_at), last=line_at(end),
+            comment=comment.text, note=comment.note,
             body=body, special=head.special, enumerators=enumerators,
         )  # fmt: skip
-        owner = next((one.declaration for one in reversed(self._open) if one.declaration), None)
-        (self._found if owner is None else owner.members).append(one)
+        self._into().append(one)
         return one
 
     def _scope(self) -> str:
         return self._open[-1].scope if self._open else ""
+
+    def _into(self) -> list[Declaration]:
+        return self._open[-1].found if self._open else self._found
 
     def _may_be_function(self, end: int) -> bool:
         """Whether a member that ends in a semicolon may be more than a field or an alias."""
@@ -271,13 +283,13 @@ class _Scan:
             return head, end - len(head.lstrip()), _NO_COMMENT
         block = 0
         comments: list[str] = []
-        while gap := _BLANK.match(text, at, end):
-            if text.count("\n", at, gap.end()) > 1:
+        while found := _SPACE_AND_COMMENT.match(text, at, end):
+            space, comment = found.groups()
+            if space.count("\n") > 1:
                 block = len(comments)
-            at = gap.end()
-            if found := _COMMENT.match(text, at, end):
-                comments.append(found.group())
-                at = found.end()
+            at = found.end()
+            if comment:
+                comments.append(comment)
             elif text.startswith("#", at, end):
                 line = _EVENT.match(text, at, end)
                 at = line.end() if line else at + 1
@@ -297,7 +309,7 @@ def _comment(comments: list[str], block: int) -> Comment:
     """`comments` as words; the last block starts at `block`."""
     text = clean_comment(comments)[-_MOST_COMMENT:]
     note = text if block == 0 else clean_comment(comments[block:])
-    return Comment(text, note[:_MOST_NOTE])
+    return Comment(text, " ".join(note[:_MOST_NOTE].split()))
 
 
 def clean_comment(comments: list[str]) -> str:

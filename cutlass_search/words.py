@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w+")
@@ -210,8 +211,14 @@ class Group(NamedTuple):
 
 def parts(identifier: str) -> tuple[str, ...]:
     """The words of an identifier in lower case; nothing for one that is a single word."""
-    found = [part.lower() for part in _PART.findall(identifier)]
+    found = [part for piece in identifier.split("_") for part in _humps(piece)]
     return tuple(found) if len(found) > 1 else ()
+
+
+@lru_cache(1 << 16)
+def _humps(piece: str) -> tuple[str, ...]:
+    """The words of what stands between underscores; the same pieces recur in many identifiers."""
+    return tuple(part.lower() for part in _PART.findall(piece))
 
 
 @lru_cache(1 << 16)
@@ -247,16 +254,19 @@ _IRREGULAR = {
 
 def terms(text: str) -> set[str]:
     """Identifiers of `text`, whole and in parts, as the index keeps them."""
-    return set().union(*map(_TERMS.__getitem__, set(text.encode().translate(_APART).split())))
+    runs = set(text.encode().translate(_APART).split())
+    return set(chain.from_iterable(map(_TERMS.__getitem__, runs)))
 
 
 class _Terms(dict[bytes, tuple[str, ...]]):
     """What a run of word characters is kept as, made once: they recur all over a tree."""
 
     def __missing__(self, run: bytes) -> tuple[str, ...]:
-        whole = [one for one in IDENTIFIER.findall(run.decode()) if one not in BOILERPLATE]
-        found = tuple(stem(word) for one in whole for word in (one.lower(), *parts(one)))
-        self[run] = found
+        words: list[str] = []
+        for one in IDENTIFIER.findall(run.decode()):
+            if one not in BOILERPLATE:
+                words += (one.lower(), *parts(one))
+        found = self[run] = tuple(map(stem, words))
         return found
 
 

@@ -19,6 +19,8 @@ from cutlass_search.structure import Declaration, declarations
         ('extern "C"', "namespace", ""),
         ("template <int N = sizeof(int)> using Bytes = Array<char, N>", "alias", "Bytes"),
         ("typedef unsigned char byte", "alias", "byte"),
+        ("template <int N = at->n> struct Sized", "struct", "Sized"),
+        ("template <template <class> class F, int N> struct Held", "struct", "Held"),
         ("template <class T> concept Small = (sizeof(T) < 4)", "concept", "Small"),
         ("template <class F = decltype(f(1))> CUTE_DEVICE auto go(F f)", "function", "go"),
         ("CUTE_HOST_DEVICE constexpr friend bool operator==(A a, B b)", "function", "operator=="),
@@ -50,6 +52,13 @@ def _names(found: list[Declaration]) -> list[str]:
 def test_members_lie_in_their_class_and_scopes_are_joined() -> None:
     found = declarations("namespace a { namespace b { struct C { void d() {} struct E {}; }; } }")
     assert _names(found) == ["a::b::C", "a::b::C::d", "a::b::C::E"]
+
+
+def test_lines_are_those_of_the_comment_the_first_word_and_the_end() -> None:
+    (outer,) = declarations("\n// Said of A.\nstruct A {\n  // Of f.\n  void f() {\n  }\n};\n")
+    (inner,) = outer.members
+    assert (outer.first, outer.line, outer.last) == (2, 3, 7)
+    assert (inner.first, inner.line, inner.last) == (4, 5, 6)
 
 
 @pytest.mark.parametrize(
