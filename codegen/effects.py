@@ -42,21 +42,21 @@ def value_effects(
         return effects
     gains = (log_speedups - measured.mean()) / spread
     gains = np.where(np.isnan(gains), min(-1.0, float(np.nanmin(gains))), gains)
-    kinships = [_kinship(known) / len(values) for known in values]
+    kinships = [kinship(known) / len(values) for known in values]
     covariance = UNEXPLAINED * np.eye(len(rows))
-    for column, kinship in enumerate(kinships):
-        covariance += kinship[np.ix_(rows[:, column], rows[:, column])]
+    for column, alike in enumerate(kinships):
+        covariance += alike[np.ix_(rows[:, column], rows[:, column])]
     weights = np.linalg.solve(covariance, gains - gains.mean())
-    for column, kinship in enumerate(kinships):
-        effects[column, : len(kinship)] = kinship[:, rows[:, column]] @ weights
+    for column, alike in enumerate(kinships):
+        effects[column, : len(alike)] = alike[:, rows[:, column]] @ weights
     return effects
 
 
-def _kinship(values: Sequence[Scalar]) -> Floats:
+def kinship(values: Sequence[Scalar]) -> Floats:
     """Covariance of the effects of a tunable's values: text has no order, numbers have."""
     if not all(isinstance(value, int | float) for value in values):
         return np.eye(len(values))
     at = np.arange(len(values))
     unit = max(1.0, (len(values) - 1) / 4)
-    kinship: Floats = KINSHIP ** (np.abs(at[:, None] - at[None, :]) / unit)
-    return kinship
+    alike: Floats = KINSHIP ** (np.abs(at[:, None] - at[None, :]) / unit)
+    return alike

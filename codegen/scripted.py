@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from codegen.effects import value_effects
 from codegen.lattice import Lattice, Rows
+from codegen.leaps import expected_gains
 from codegen.playbook import method_name
 from codegen.weights import MOST, tunable_weights
 from mcts.domain import (
@@ -60,6 +61,8 @@ MOST_HISTORY = 128
 LOOKS = 1.0
 """Without any advice, so many proposals for each halving of the space are far ones, wherever they
 start: 9 in a space of 500 configurations, 14 in one of 16,000."""
+MOST_LOOKED_AT = 4096
+"""Out of larger spaces a leap chooses among so many configurations, drawn evenly."""
 _QUICK_DRAWS = 32
 
 
@@ -87,9 +90,10 @@ class ScriptedProposer:
     reached. A tunable weighs otherwise for steps away from its default, which apply its methods,
     than for steps back, and each value by what the run's times say of it. A far move is drawn
     without the division, at greater odds: most tunables change, the advised ones likeliest; so is
-    one that is to be structurally different, at lesser odds. Where nothing advises it, its first
-    moves are all far ones. `sampling` says how experience from other runs enters. Deterministic in
-    `request.seed`; keeps caches but no state.
+    one that is to be structurally different, at lesser odds. Where such a move is to be far, it is
+    a leap: not drawn around the parent, but to where in the whole space the run's times promise
+    most. Where nothing advises it, its first moves are all far ones. `sampling` says how experience
+    from other runs enters. Deterministic in `request.seed`; keeps caches but no state.
     """
 
     name = "scripted"
@@ -109,8 +113,9 @@ class ScriptedProposer:
         origin = ground.lattice.encode(request.parent.tunables)
         pool = ground.lattice.around(origin, rng)
         weights = _weigh(request, ground, origin, pool, self._sampling)
-        row = _draw_untried(request, ground, pool, weights.of_rows, rng)
-        return _proposal(request, ground, origin, row, weights.of_values)
+        leap = _leap(request, ground, pool, rng) if _leaps(request) else None
+        row = _draw_untried(request, ground, pool, weights.of_rows, rng) if leap is None else leap
+        return _proposal(request, ground, origin, row, weights.of_values, leaps=leap is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,17 +210,44 @@ def _blind(request: ProposalRequest, lattice: Lattice) -> bool:
 
 def _effects(request: ProposalRequest, ground: _Ground) -> NDArray[np.float64]:
     """What this run's times say of each value; nothing where a failure is to be repaired."""
-    lattice, source = ground.lattice, request.parent.source
+    lattice = ground.lattice
+    rows, log_speedups = _judged(request, ground)
+    if not len(rows) or request.move.kind == "repair":
+        return np.zeros((len(lattice.names), max(map(len, lattice.values))))
+    return value_effects(lattice.values, rows, log_speedups)
+
+
+def _judged(request: ProposalRequest, ground: _Ground) -> tuple[Rows, NDArray[np.float64]]:
+    """The latest configurations of the parent's source that were judged, as rows, and their log
+    speedups, NaN for what failed."""
+    source = request.parent.source
     seen = [
-        (one.candidate, one.evaluation)
+        (_row_of(ground, one.candidate), one.evaluation.speedup or math.nan)
         for one in request.history[-MOST_HISTORY:]
         if one.candidate and one.evaluation and one.candidate.source == source
     ]
-    if not seen or request.move.kind == "repair":
-        return np.zeros((len(lattice.names), max(map(len, lattice.values))))
-    rows = np.array([_row_of(ground, candidate) for candidate, _ in seen])
-    speedups = np.array([evaluation.speedup or math.nan for _, evaluation in seen])
-    return value_effects(lattice.values, rows, np.log(speedups))
+    rows = np.array([row for row, _ in seen], dtype=np.int64)
+    return rows, np.log(np.array([speedup for _, speedup in seen], dtype=np.float64))
+
+
+def _leaps(request: ProposalRequest) -> bool:
+    return request.move.kind == "diversify" and request.move.far
+
+
+def _leap(request: ProposalRequest, ground: _Ground, pool: Rows, rng: random.Random) -> Rows | None:
+    """The untried row of `pool` of the greatest expected gain; None where the run's times say
+    nothing, or nothing is left."""
+    rows, log_speedups = _judged(request, ground)
+    if len(pool) > MOST_LOOKED_AT:
+        pool = pool[rng.sample(range(len(pool)), MOST_LOOKED_AT)]
+    gains = expected_gains(ground.lattice.values, rows, log_speedups, pool)
+    if gains is None:
+        return None
+    source = request.parent.source
+    best_first = (pool[at] for at in np.argsort(-gains, kind="stable"))
+    return next(
+        (row for row in best_first if _id_of(ground, source, row) not in request.tried), None
+    )
 
 
 def _row_of(ground: _Ground, candidate: Candidate) -> Rows:
@@ -314,6 +346,8 @@ def _proposal(
     origin: Rows,
     row: Rows,
     weights: NDArray[np.float64],
+    *,
+    leaps: bool,
 ) -> Proposal:
     lattice = ground.lattice
     before, after = lattice.decode(origin), lattice.decode(row)
@@ -330,7 +364,7 @@ def _proposal(
         source=request.parent.source,
         tunables=after,
         methods=methods,
-        rationale=steps + _because(request, named, methods),
+        rationale=steps + _because(request, named, methods, leaps=leaps),
     )
     return Proposal(
         candidate=candidate, prior=_prior(weights[np.arange(len(row)), row][origin != row])
@@ -358,13 +392,16 @@ def _taken_back(
     return [f"{'less' if one in standing else 'without'} {method_name(one)}" for one in methods]
 
 
-def _because(request: ProposalRequest, named: list[str], methods: tuple[str, ...]) -> str:
-    """`: what changed in words, and which finding suggests the methods`."""
+def _because(
+    request: ProposalRequest, named: list[str], methods: tuple[str, ...], *, leaps: bool
+) -> str:
+    """`: what changed in words, and which finding suggests the methods, or that the times do`."""
     names = ", ".join(named)
     if request.move.kind == "repair":
         names = f"repair of {request.evaluation.status.replace('_', ' ')}"
-    tool = _strongest_tool(request.guidance, methods)
-    return (f": {names}" if names else "") + (f", as {tool} suggests" if tool else "")
+    tool = None if leaps else _strongest_tool(request.guidance, methods)
+    why = ", where this run's times promise most" if leaps else ""
+    return (f": {names}" if names else "") + (f", as {tool} suggests" if tool else why)
 
 
 def _strongest_tool(guidance: Guidance, methods: tuple[str, ...]) -> str | None:

@@ -29,6 +29,7 @@ class Search(TrialBook):
         self.settings = settings or SearchSettings()
         self._patience = self.settings.patience
         self._broken: list[int] = []
+        self._champion = self.tree.root
 
     def plant(self, parent: int, outcome: Outcome) -> int:
         id = super().plant(parent, outcome)
@@ -41,13 +42,21 @@ class Search(TrialBook):
         return self._repairable() or self._opening() or self._select()
 
     def _move(self, parent: Node) -> Move:
-        far = self._is_opening(parent)
-        return Move(self._kind_of_move(parent), len(parent.children), far)
+        kind = self._kind_of_move(parent)
+        far = self.settings.leaps if kind == "diversify" else self._is_opening(parent)
+        return Move(kind, len(parent.children), far)
 
     def _kind_of_move(self, node: Node) -> MoveKind:
         if node.state == "failed":
             return "repair"
-        return "diversify" if wants_other_approach(node, self.settings) else "improve"
+        other = self._leaps() if self.settings.leaps else wants_other_approach(node, self.settings)
+        return "diversify" if other else "improve"
+
+    def _leaps(self) -> bool:
+        """While the run stagnates, every other trial, those in flight among them."""
+        since = self._asked - 1 - self._champion.id
+        stagnation = self.settings.stagnation
+        return since - self.in_flight >= stagnation and (since - stagnation) % 2 == 0
 
     def _is_opening(self, node: Node) -> bool:
         return node.parent is None and len(node.children) < self.settings.far_proposals
@@ -62,6 +71,9 @@ class Search(TrialBook):
     def _settled(self, node: Node) -> None:
         """What follows from a change at `node`: it may be a dead end, or a failure to repair."""
         refresh_dead(node, self.settings, patience=self._patience)
+        best = self._champion
+        if node.reward > best.reward or (node.reward == best.reward and node.id < best.id):
+            self._champion = node
         if node.state == "failed" and self.settings.repair_at_once:
             heapq.heappush(self._broken, node.id)
 

@@ -23,8 +23,10 @@ class SearchSettings:
         behind, before it is a dead end.
     repair_at_once: whether a fresh failure is repaired before the search goes elsewhere; otherwise
         failures wait for selection to come by, which it seldom does.
-    stagnation: once the last `stagnation` children of a node all brought nothing, every other one
-        of the next is to be structurally different.
+    stagnation: once the last `stagnation` trials of the run all brought nothing better than its
+        best, every other one of the next is to be structurally different.
+    leaps: whether such a move may lead anywhere, to where the run's measurements promise most.
+        Otherwise it stays around its node, and it is a node that stagnates, by its last children.
     patience: a node whose last `patience` children all brought nothing is a dead end.
     stop_near_peak: whether a node within 5 % of the speed of light is a dead end. Off: the last
         percent are found there.
@@ -46,6 +48,7 @@ class SearchSettings:
     max_repairs: int = 2
     repair_at_once: bool = True
     stagnation: int = 4
+    leaps: bool = True
     patience: int = 12
     stop_near_peak: bool = False
     calibrated_reward: bool = True

@@ -15,7 +15,8 @@ class Move:
     no longer improves for a structurally different approach.
 
     `ordinal` counts the parent's earlier children, so that the first try can be told from the
-    seventh. `far` asks for several changes at once: what is promising together, not one step.
+    seventh. `far` asks for several changes at once: what is promising together, not one step. To
+    `diversify` far is to look for that in the whole space, not around this node.
     """
 
     kind: MoveKind

@@ -86,7 +86,7 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         parallel=request.parallel,
         device=request.device,
         search=request.search,
-        search_settings=request.search_settings,
+        search_settings=_search_settings(request, proposer),
         recording=RecordingReference.of(tape) if tape else None,
         run_id=uuid.uuid4().hex,
         memory=resolve_memory(evaluator, request.memory),
@@ -103,6 +103,14 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     resolve_settings(config.search, config.search_settings)
     _check_caps(config)
     return config
+
+
+def _search_settings(request: RunRequest, proposer: str) -> dict[str, int | float]:
+    """What was asked for. A model is not told to leap unless it was: it writes code, and has no
+    space in which the run's times could point somewhere.
+    """
+    of_a_model = {"leaps": 0} if proposer == LLM and request.search == "puct" else {}
+    return {**of_a_model, **request.search_settings}
 
 
 def widened(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,13 @@ from mcts.domain import (
     Evaluation,
     Finding,
     Guidance,
+    KernelTask,
     Lesson,
     Roofline,
     StateSignature,
+    Tunable,
+    TunableSpace,
+    Workload,
 )
 from mcts.errors import NoMoves
 from mcts.ports import Attempt, ProposalRequest, Proposer
@@ -188,6 +194,70 @@ def test_without_any_advice_the_first_proposals_are_far_ones() -> None:
     assert changed(history=begun) > 1.3 * changed()
     assert changed(history=begun, guidance=_advice()) < 1.3 * changed()
     assert changed(history=begun * 20) < 1.3 * changed()
+
+
+def _trap() -> KernelTask:
+    """KEEP cannot be had with STAGE, where the run stands, and so by no single step."""
+    rows = [(keep, stage, hint, block) for keep, stage, hint, block in itertools.product(
+        range(3), range(2), range(2), range(3)) if not (keep and stage)]  # fmt: skip
+    counts = {"KEEP": 3, "STAGE": 2, "HINT": 2, "BLOCK": 3}
+    space = TunableSpace(
+        tunables={name: Tunable(values=tuple(range(n)), default=0) for name, n in counts.items()},
+        rows=tuple(rows),
+    )
+    return KernelTask(
+        name="trap",
+        dialect="space",
+        baseline=Candidate(tunables=space.default()),
+        workloads=(Workload(name="main", shape={}),),
+        space=space,
+    )
+
+
+def _fast_when_staged() -> tuple[Attempt, ...]:
+    """All without KEEP, each measured: STAGE makes them fast, and nothing else does much."""
+    attempts = []
+    for stage, hint, block in itertools.product(range(2), range(2), range(3)):
+        candidate = Candidate(tunables={"KEEP": 0, "STAGE": stage, "HINT": hint, "BLOCK": block})
+        evaluation = measured(candidate)
+        assert evaluation.timing is not None
+        speedup = 1.0 + 0.5 * stage + 0.01 * hint
+        timing = evaluation.timing.model_copy(update={"speedup": speedup})
+        evaluation = evaluation.model_copy(update={"timing": timing})
+        attempts.append(Attempt(candidate=candidate, evaluation=evaluation))
+    return tuple(attempts)
+
+
+def _leaps_from(task: KernelTask, *, seed: int = 0, **told: Any) -> Candidate:
+    """The answer to a far move to another approach, from where STAGE is on."""
+    parent = Candidate(tunables={"KEEP": 0, "STAGE": 1, "HINT": 0, "BLOCK": 0})
+    move = Move("diversify", 4, far=True)
+    return (
+        ScriptedProposer().propose(ask(task, parent=parent, move=move, seed=seed, **told)).candidate
+    )
+
+
+def test_a_leap_goes_where_no_time_is_known_though_no_single_step_leads_there() -> None:
+    task = _trap()
+    history = _fast_when_staged()[2:]  # two that are near and slow were not measured either
+    tried = frozenset(one.candidate.id for one in history if one.candidate)
+    leapt = _leaps_from(task, history=history, tried=tried).tunables
+    assert leapt["KEEP"] != 0 and leapt["STAGE"] == 0
+
+
+def test_a_leap_is_not_drawn_and_never_goes_where_another_went() -> None:
+    task = _trap()
+    history = _fast_when_staged()
+    tried = frozenset(one.candidate.id for one in history if one.candidate)
+    first = {_leaps_from(task, seed=s, history=history, tried=tried).id for s in range(9)}
+    assert len(first) == 1
+    second = _leaps_from(task, history=history, tried=tried | first)
+    assert second.id not in tried | first
+    assert "where this run's times promise most" in second.rationale
+
+
+def test_where_no_times_are_known_a_leap_is_drawn() -> None:
+    assert len({_leaps_from(_trap(), seed=seed).id for seed in range(30)}) > 5
 
 
 def test_a_step_back_claims_no_method_and_says_what_it_takes_back() -> None:

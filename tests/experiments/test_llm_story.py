@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from codegen import calls
 from experiments.cli import app
 from experiments.rundirs.journal import read_events
+from experiments.rundirs.rundir import RunFolder
 from mcts.record import read_result
 from tests.support import paper_gpu, suite_world
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer
@@ -131,6 +132,8 @@ def test_a_first_implementation_is_asked_for_and_repaired(
     proposed = [e.payload for e in read_events(run) if e.kind == "proposed" and e.payload["usage"]]
     roles = [payload["usage"]["prompt"] for payload in proposed]
     assert roles[0] == "implement/1" and "repair/1" in roles, roles
+    settings = RunFolder(run).config.search_settings
+    assert settings["leaps"] == 0 and settings["temperature"] == 10, "a model knows no space"
     found = read_result(read_events(run))
     assert found.best.speedup == pytest.approx(2.5)
     assert "# kind: 2.5" in (run / "best" / "kernel.py").read_text()

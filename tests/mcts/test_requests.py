@@ -90,7 +90,7 @@ def test_a_resumed_run_is_told_the_same() -> None:
 
 
 def test_a_stagnating_node_is_asked_for_another_approach_in_turn() -> None:
-    constants = SearchSettings(stagnation=2)
+    constants = SearchSettings(stagnation=2, leaps=False)
     kinds: dict[str, list[tuple[int, str]]] = {}
     for request in requests(search_settings=constants, evaluations=100):
         line = (len(request.siblings), request.move.kind)

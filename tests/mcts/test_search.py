@@ -198,16 +198,18 @@ def kinds_below_the_root(rewards: list[float], settings: SearchSettings) -> list
     return kinds
 
 
-def test_a_stagnating_node_alternates_between_another_approach_and_improving() -> None:
-    settings = SearchSettings(stagnation=3, patience=99)
+@pytest.mark.parametrize("leaps", [True, False])
+def test_what_stagnates_alternates_between_another_approach_and_improving(leaps: bool) -> None:
+    settings = SearchSettings(stagnation=3, patience=99, leaps=leaps)
     kinds = kinds_below_the_root([0.5, 0.1, 0.5, 0.1, 0.2, 0.3], settings)
     assert kinds == ["improve"] * 3 + ["diversify", "improve", "diversify"]
     kinds = kinds_below_the_root([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1], settings)
     assert kinds == ["improve"] * 3 + ["diversify"] + ["improve"] * 3 + ["diversify"]
 
 
-def test_trials_in_flight_take_turns_too() -> None:
-    settings = SearchSettings(stagnation=2, patience=99, widening_root=50.0)
+@pytest.mark.parametrize("leaps", [True, False])
+def test_trials_in_flight_take_turns_too(leaps: bool) -> None:
+    settings = SearchSettings(stagnation=2, patience=99, widening_root=50.0, leaps=leaps)
     search = Search(Outcome("measured", reward=0.5), settings=settings)
     for _ in range(2):
         trial = search.ask()
@@ -351,6 +353,40 @@ def test_the_first_children_of_the_root_are_far_and_no_others(far: int) -> None:
         search.tell(trial.id, Outcome("measured", reward=0.1 + trial.id / 100))
     assert moves[:far] == [(0, True)] * far
     assert not any(is_far for _, is_far in moves[far:])
+
+
+@pytest.mark.parametrize("leaps", [True, False])
+def test_another_approach_may_lie_anywhere_unless_switched_off(leaps: bool) -> None:
+    search = Search(ROOT, settings=SearchSettings(leaps=leaps, stagnation=2), seed=3)
+    far = {"improve": set[bool](), "diversify": set[bool](), "repair": set[bool]()}
+    for _ in range(60):
+        trial = asked(search)
+        if trial.id > 4:
+            far[trial.move.kind].add(trial.move.far)
+        outcome = Outcome("failed") if trial.id % 7 == 0 else Outcome("measured", reward=0.3)
+        search.tell(trial.id, outcome)
+    assert far == {"improve": {False}, "diversify": {leaps}, "repair": {False}}
+
+
+def test_it_is_the_run_that_stagnates_not_a_node() -> None:
+    """Each node has a child, hardly ever two, and none is better than the first."""
+    settings = SearchSettings(stagnation=3, far_proposals=0, widening_root=0.1,
+                              widening_measured=0.1, widening_exponent=0.1)  # fmt: skip
+    search = Search(ROOT, settings=settings, seed=3)
+    kinds = []
+    for _ in range(8):
+        trial = asked(search)
+        kinds.append((trial.parent, trial.move.kind))
+        search.tell(trial.id, Outcome("measured", reward=0.5 if trial.id == 2 else 0.4))
+    assert [kind for _, kind in kinds[:5]] == ["improve"] * 5
+    assert [kind for _, kind in kinds[5:]] == ["diversify", "improve", "diversify"]
+    assert len({parent for parent, _ in kinds}) == len(kinds)
+
+
+def test_many_in_flight_are_no_stagnation() -> None:
+    settings = SearchSettings(stagnation=2, widening_root=50.0)
+    search = Search(ROOT, settings=settings, seed=3)
+    assert {asked(search).move.kind for _ in range(12)} == {"improve"}
 
 
 def test_far_proposals_end_with_what_the_proposer_has() -> None:
