@@ -13,16 +13,19 @@ What runs slower than a margin counts as that much slower, for what is told apar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from collections.abc import Container, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.effects import LEAST_MEASURED, kinship
+from codegen.encoded_space import EncodedSpace
+from codegen.lattice import Rows
 from mcts.domain import Scalar
+from mcts.ports import Attempt
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 LOOSENESS = 0.5
 """Covariance that a change of one tunable to a value of no kinship takes away."""
@@ -31,6 +34,28 @@ MARGIN = 1.0
 as slow and ten times as slow are both places not to go."""
 NOISE = 0.01
 """Variance of a measurement, in that of the log speedups measured."""
+MOST_LOOKED_AT = 4096
+"""Out of larger spaces a leap chooses among so many configurations, drawn evenly."""
+
+
+def most_promising(
+    space: EncodedSpace,
+    pool: Rows,
+    history: Sequence[Attempt],
+    *,
+    tried: Container[str],
+    rng: random.Random,
+) -> Rows | None:
+    """The untried row of `pool` of the greatest expected gain; None where the run's times say
+    nothing, or nothing is left."""
+    rows, log_speedups = space.observed(history)
+    if len(pool) > MOST_LOOKED_AT:
+        pool = pool[rng.sample(range(len(pool)), MOST_LOOKED_AT)]
+    gains = expected_gains(space.lattice.values, rows, log_speedups, pool)
+    if gains is None:
+        return None
+    best_first = (pool[at] for at in np.argsort(-gains, kind="stable"))
+    return next((row for row in best_first if space.id_of(row) not in tried), None)
 
 
 def expected_gains(
