@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcts.budget import Budget, Purse
 from mcts.domain import Evaluation
 from mcts.ledger import Ledger
+from mcts.runlog import RunLog
 from mcts.spending import NOTHING, Spending
 from mcts.world import Answer
 
@@ -43,19 +44,18 @@ class Reporter:
     """Tells a display where the run stands; before the baseline is measured, times are None."""
 
     def __init__(
-        self, on_progress: Callable[[Progress], None] | None, *, ledger: Ledger, purse: Purse
-    ) -> None:
-        self.on_progress, self._ledger, self._purse = on_progress, ledger, purse
-
-    def say(
         self,
-        last: str,
+        on_progress: Callable[[Progress], None] | None,
         *,
-        in_flight: int,
-        elapsed_s: float,
-        replaying: bool = False,
-        phase: Phase = "searching",
+        ledger: Ledger,
+        purse: Purse,
+        log: RunLog,
+        flights: Sized,
     ) -> None:
+        self.on_progress = on_progress
+        self._ledger, self._purse, self._log, self._flights = ledger, purse, log, flights
+
+    def say(self, last: str, *, replaying: bool = False, phase: Phase = "searching") -> None:
         if self.on_progress is None:
             return
         ledger, budget = self._ledger, self._purse.budget
@@ -66,12 +66,12 @@ class Reporter:
             budget=budget.evaluations,
             unique=ledger.unique,
             failed=ledger.failed,
-            in_flight=in_flight,
+            in_flight=len(self._flights),
             nodes=len(ledger.evaluations),
             baseline_us=baseline.timing.median_us if baseline and baseline.timing else None,
             best_us=best.timing.median_us if best and best.timing else None,
             best_speedup=best.speedup if best else None,
-            elapsed_s=elapsed_s,
+            elapsed_s=self._log.elapsed_s,
             last=last,
             replaying=replaying,
             phase=phase,
