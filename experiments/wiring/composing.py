@@ -1,7 +1,7 @@
 """The composition root: from a run's configuration to the parts that do it.
 
-What decides the configuration is in `choosing`, what a run remembers in `remembering`; both can be
-had from here.
+What decides the configuration is in `resolving`, the names in it in `choosing`, what a run
+remembers in `remembering`; all can be had from here.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ from experiments.wiring.choosing import (
     REPLAY,
     SCRIPTED,
     fitting_evaluator,
-    resolve,
     resolve_evaluator,
     resolve_memory,
     resolve_proposer,
     resolve_recording,
     resolve_settings,
-    rooftree_version,
-    widened,
 )
 from experiments.wiring.config import RunConfig
 from experiments.wiring.libraries import open_library
 from experiments.wiring.parts import EvaluatorRequest, ProposerRequest
 from experiments.wiring.request import Measuring
+from experiments.wiring.resolving import resolve, rooftree_version, widened
 from mcts.attributor import Attributor
 from mcts.briefing import Signatures
 from mcts.domain import Hardware
