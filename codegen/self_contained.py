@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.errors import InputError
+from mcts.python_source import parse_module
 
 _OURS = frozenset({"mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments"})
 _HELPER = "codegen.torch_cuda"
@@ -87,7 +88,7 @@ class _Lines:
 def _parse(source: str) -> ast.Module:
     try:
         source.encode()
-        return ast.parse(source)
+        return parse_module(source)
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
         raise InputError(f"the candidate is no Python: {where}{error.msg}") from None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codegen.prompting.untrusted import clean_log, shortened
+from mcts.python_source import parse_module
 
 MAX_ERRORS = 8
 LONGEST_LOG = 4000
@@ -89,7 +90,7 @@ def _texts(source: str) -> list[list[str]]:
 def cuda_strings(source: str) -> list[str]:
     """CUDA sources that a Python file holds as strings; none where it is no Python."""
     try:
-        tree = ast.parse(source)
+        tree = parse_module(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     texts = [_text_of(node) for node in ast.walk(tree) if isinstance(node, ast.expr)]

@@ -18,6 +18,7 @@ from codegen.self_contained import self_contained
 from mcts.domain import Candidate, KernelTask
 from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
+from mcts.python_source import parse_module
 
 _CLASS = re.compile(r"\bModelNew\b")
 _FIRST_LINE = re.compile(r'^(?:import |from \w|"""|#|class |[A-Z_]+ = )', re.MULTILINE)
@@ -81,7 +82,7 @@ def _defines(text: str) -> bool:
 def _tree(source: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a stray backslash is the candidate's affair
-        return ast.parse(source)
+        return parse_module(source)
 
 
 def _parsed(source: str) -> ast.Module:

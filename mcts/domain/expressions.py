@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from mcts.errors import InputError
+from mcts.python_source import parse_expression
 
 Scalar: TypeAlias = int | float | str | bool
 _Value: TypeAlias = int | float | str | bool | Fraction
@@ -73,7 +74,7 @@ def _parse(expression: str) -> ast.expr:
     if len(expression) > MAX_LENGTH:
         raise InputError(f"expression longer than {MAX_LENGTH} characters: {expression[:60]!r}...")
     try:
-        return ast.parse(expression.strip(), mode="eval").body
+        return parse_expression(expression.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"cannot read the expression {expression!r}: {error}") from None
 
