@@ -27,7 +27,7 @@ from experiments.wiring.asking import Asking
 from experiments.wiring.config import CONFIG_FILE, RunConfig
 from experiments.wiring.request import RunRequest
 from experiments.wording.summary import result_of
-from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware
+from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware, KernelTask
 from mcts.errors import InputError, WorldError
 from mcts.optimize import Budget, Optimizer
 from mcts.ports import Event, Proposal, ProposalRequest
@@ -210,7 +210,8 @@ class Tricky(OneStepProposer):
         return replace(proposal, candidate=proposal.candidate.model_copy(update=claims))
 
 
-def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: Path) -> None:
+def tricky_run() -> tuple[KernelTask, ListJournal]:
+    """A task, and the journal of a run whose nodes claim a method that no tunable takes out."""
     task, journal = make_task(), ListJournal()
     Optimizer(
         task=task,
@@ -220,6 +221,11 @@ def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: P
         journal=journal,
         budget=Budget(evaluations=12),
     ).run()
+    return task, journal
+
+
+def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: Path) -> None:
+    task, journal = tricky_run()
     said: list[str] = []
     with OpenAiServer([AutoModel()]) as server:
         config = RunConfig(
@@ -267,15 +273,7 @@ def usages_of(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
 
 
 def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) -> None:
-    task, journal = make_task(), ListJournal()
-    Optimizer(
-        task=task,
-        proposer=Tricky(),
-        evaluator=ModelEvaluator(task),
-        advisor=SilentAdvisor(),
-        journal=journal,
-        budget=Budget(evaluations=12),
-    ).run()
+    task, journal = tricky_run()
     with OpenAiServer([AutoModel()]) as server:
 
         def weigh(*prices: str) -> attributing.Weighed:
