@@ -8,7 +8,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
 
 from mcts.domain import BoundClass, Level
-from microtools.instruction import async_copy, narrow_access, register_spills, rolled_loops
+from microtools.instruction import (
+    async_copy,
+    narrow_access,
+    register_spills,
+    rolled_loops,
+    serialised_wgmma,
+)
 from microtools.kernel import (
     atomic_contention,
     bank_conflicts,
@@ -60,6 +66,7 @@ GROUP = "rooftree.microtools"
 
 BUILTIN: tuple[Tool, ...] = (
     tensor_cores.TOOL,
+    serialised_wgmma.TOOL,
     coalescing.TOOL,
     register_spills.TOOL,
     small_grid.TOOL,

@@ -119,6 +119,7 @@ def _mix(mix: Mapping[InstructionKind, int]) -> str:
 def _others(sass: SassFacts) -> Iterator[str]:
     for count, what in (
         (sass.tensor_ops, "tensor"),
+        (sass.serial_wgmma_ops, "serial wgmma"),
         (sass.async_copies, "asynchronous copies"),
         (sass.bulk_copies, "bulk copies"),
         (sass.fma_ops, "FMA"),

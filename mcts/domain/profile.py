@@ -63,7 +63,8 @@ class SassFacts(Noun):
     `mix` counts all instructions by kind. `lines` says where in the source the instructions behind
     a count stand, by the count's field name ("double_ops", "local_loads", "global_loads.32", ...).
     `opcodes` names each opcode that occurs, with its modifiers ("LDG.E.128"); empty where they were
-    not kept.
+    not kept. `wgmma_ops` counts the asynchronous ones among `tensor_ops` (HGMMA and its like), and
+    `serial_wgmma_ops` those of them that are waited for entirely before the next one is issued.
     """
 
     instructions: int = Field(ge=0)
@@ -79,6 +80,8 @@ class SassFacts(Noun):
     async_copies: int = 0
     bulk_copies: int = 0
     tensor_ops: int = 0
+    wgmma_ops: int = 0
+    serial_wgmma_ops: int = 0
     fma_ops: int = 0
     fadd_ops: int = 0
     fmul_ops: int = 0

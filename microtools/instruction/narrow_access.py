@@ -15,10 +15,15 @@ LEAST_REQUESTS = 0.15
 
 
 def judge(case: Case) -> Finding | None:
-    """Weaker as DRAM fills, silent where it is full or where accesses are not what costs."""
+    """Weaker as DRAM fills, silent where it is full or where accesses are not what costs.
+
+    Where bulk copies fetch the data, loads fetch what says where it lies.
+    """
     if case.sass is None or case.saturated or not _accesses_cost(case):
         return None
     accesses = {"load": case.sass.global_loads, "store": case.sass.global_stores}
+    if case.sass.bulk_copies:
+        del accesses["load"]
     shares = {
         side: sum(count for bits, count in widths.items() if int(bits) <= 32) / total
         for side, widths in accesses.items()

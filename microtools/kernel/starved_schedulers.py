@@ -53,6 +53,7 @@ TOOL = Tool(
             "occupancy_limiter",
             "occupancy_shortfall",
             "register_spills",
+            "serialised_wgmma",
             "shared_latency",
             "small_grid",
             "tail_wave",

@@ -11,6 +11,7 @@ from profilers.sass.flow import JUMPS, Targets, control_flow, is_conditional
 from profilers.sass.loops import find_loops
 from profilers.sass.opcodes import ACCESS_FIELDS
 from profilers.sass.text import Function, Instruction
+from profilers.sass.wgmma import is_wgmma, serial_wgmma
 
 MOST_LINES = 12
 """Source lines kept per count: those with most of its instructions."""
@@ -36,13 +37,15 @@ def facts_of(function: Function) -> SassFacts:
         for at, instruction in enumerate(function.instructions)
         if not _is_padding(at, instruction, targets)
     ]
+    flow = control_flow(function)
+    serial = serial_wgmma(function.instructions, flow)
     source = SourceLines(function.instructions)
     counts: Counter[str] = Counter()
     widths: dict[str, Counter[str]] = {name: Counter() for name in ACCESS_FIELDS}
     mix: Counter[InstructionKind] = Counter()
     places: dict[str, Counter[int]] = defaultdict(Counter)
     opcodes: set[str] = set()
-    for _, instruction in code:
+    for at, instruction in code:
         operation = instruction.operation
         if instruction.guard in _NEVER:
             mix["other"] += 1
@@ -50,19 +53,23 @@ def facts_of(function: Function) -> SassFacts:
         mix[operation.kind] += 1
         opcodes.add(_named(instruction))
         counts["predicated"] += _is_predicated(instruction)
+        counts["wgmma_ops"] += is_wgmma(instruction)
         if operation.width:
             widths[operation.field][operation.width] += 1
         elif operation.field:
             counts[operation.field] += 1
         if operation.field in _PLACED and (line := source.line_of(instruction)) is not None:
             places[operation.key][line] += 1
+            if at in serial:
+                places["serial_wgmma_ops"][line] += 1
     return SassFacts(
         instructions=len(code),
         **_resources(function.resources),
         **{name: dict(sorted(found.items())) for name, found in widths.items()},
         **counts,
+        serial_wgmma_ops=len(serial),
         mix=dict(sorted(mix.items())),
-        loops=find_loops(function.instructions, control_flow(function), source.line_of),
+        loops=find_loops(function.instructions, flow, source.line_of),
         lines={key: _most(found) for key, found in sorted(places.items())},
         opcodes=tuple(sorted(opcodes)),
         code_hash=tagged_hash("sass", [_normalised(one, targets) for _, one in code]),

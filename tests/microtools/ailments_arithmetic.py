@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcts.domain import Work
 from mcts.domain import metrics as m
 from tests.microtools.ailments import Ailment
-from tests.microtools.cases import MATMUL, STREAM, between, loop, make_case
+from tests.microtools.cases import MATMUL, STREAM, between, loop, make_case, stalls
 
 HALF = Work(bytes=MATMUL.bytes // 2, flops=MATMUL.flops, math="bf16")
 DOUBLE = Work(bytes=MATMUL.bytes, flops=MATMUL.flops, math="fp64")
@@ -17,6 +17,10 @@ MODULO = {**DIVIDING, "mix": {"integer": 53, "memory": 4, "conversion": 4, "spec
 def _converting(part: float) -> dict[str, dict[str, float]]:
     count = round(between(14, 60, part))
     return {"mix": {"conversion": count, "fp32": 100 - count}, "conversion_ops": count}
+
+
+def _wgmma(serial: int, of: int = 24) -> dict[str, int]:
+    return {"tensor_ops": of, "wgmma_ops": of, "serial_wgmma_ops": serial, "bulk_copies": 2}
 
 
 def _mix(integer: int, **more: int) -> dict[str, object]:
@@ -92,6 +96,21 @@ AILMENTS: dict[str, Ailment] = {
             make_case({m.TENSOR_PIPE: 0}, work=None),
         ],
         needs=(m.TENSOR_PIPE,),
+    ),
+    "serialised_wgmma": Ailment(
+        ill=lambda part: make_case(
+            {m.TENSOR_PIPE: between(62, 30, part)} | stalls(gmma=0.4),
+            sass=_wgmma(round(between(12, 24, part))),
+            work=HALF,
+        ),
+        healthy=[
+            make_case({m.TENSOR_PIPE: 60} | stalls(gmma=0.45), sass=_wgmma(0), work=HALF),
+            make_case({m.TENSOR_PIPE: 55}, sass=_wgmma(6), work=HALF),  # groups of four, no overlap
+            make_case({m.TENSOR_PIPE: 40}, sass=_wgmma(1, of=1), work=HALF),
+            make_case({m.TENSOR_PIPE: 84}, sass=_wgmma(24), work=HALF),
+            make_case({m.TENSOR_PIPE: 20, m.DRAM: 85}, sass=_wgmma(24), work=HALF),
+            make_case({m.TENSOR_PIPE: 40}, sass={"tensor_ops": 24}, work=HALF),  # of another kind
+        ],
     ),
     "stray_doubles": Ailment(
         ill=lambda part: make_case({m.FP64_PIPE: between(6, 60, part)}),

@@ -143,7 +143,8 @@ WARP_SPECIALISED = Healthy(
     },
     work=Work(bytes=10**8, flops=10**11, math="bf16"),
     bound="compute",
-    sass={"bulk_copies": 4, "tensor_ops": 16, "barriers": 2, "global_stores": {"128": 8}},
+    sass={"bulk_copies": 4, "tensor_ops": 16, "wgmma_ops": 16, "serial_wgmma_ops": 0, "barriers": 2,
+          "global_stores": {"128": 8}},
 )  # fmt: skip
 REDUCTION = Healthy(
     metrics={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -11,7 +12,7 @@ from mcts.domain import BoundClass, Guidance, Profile, Work
 from mcts.domain import metrics as m
 from microtools.advisor import RooflineAdvisor
 from tests.microtools.cases import H200, MATMUL, kernel, loop, roofline, stalls
-from tests.microtools.healthy import GEMM, HEALTHY, STREAMING, Healthy
+from tests.microtools.healthy import GEMM, HEALTHY, STREAMING, WARP_SPECIALISED, Healthy
 from tests.microtools.recorded import fastest_first, recording, three_kernels
 
 
@@ -85,6 +86,8 @@ def test_one_planted_fault_has_one_name() -> None:
     assert tools(conflicted)[0] == "bank_conflicts" and len(conflicted.findings) <= 2
     few = advise(GEMM, WAVES=0.2, GRID=40, SM=20, MEMORY=14, L1=14, FMA_PIPE=19, ISSUE=0.2)
     assert tools(few) == ["small_grid"]
+    serial = replace(WARP_SPECIALISED, sass={**WARP_SPECIALISED.sass, "serial_wgmma_ops": 16})
+    assert tools(advise(serial, TENSOR_PIPE=60, SM=60)) == ["serialised_wgmma"]
 
 
 @pytest.mark.parametrize(

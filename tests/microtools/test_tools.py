@@ -160,6 +160,8 @@ CODE = st.builds(
     special_ops=st.integers(0, 40),
     conversion_ops=st.integers(0, 40),
     double_ops=st.integers(0, 40),
+    wgmma_ops=st.integers(0, 30),
+    serial_wgmma_ops=st.integers(0, 30),
     mix=st.dictionaries(st.sampled_from(["integer", "fp32", "conversion"]), st.integers(0, 99)),
 )
 

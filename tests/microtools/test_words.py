@@ -65,6 +65,12 @@ def say(name: str, case: Case) -> Finding:
             "(line 6)",
         ),
         (
+            "serialised_wgmma",
+            {m.TENSOR_PIPE: 40},
+            {"wgmma_ops": 8, "serial_wgmma_ops": 8, "lines": {"serial_wgmma_ops": [31, 40]}},
+            "8 of 8 wgmma instructions (lines 31, 40)",
+        ),
+        (
             "divergence",
             {m.THREADS_PER_INSTRUCTION: 8},
             {"branches": 1, "lines": {"branches": [21]}},
@@ -195,6 +201,23 @@ def test_machine_code_alone_is_enough_for_some() -> None:
     assert say("narrow_access", make_case(sass=narrow)).strength <= 0.5
 
 
+def test_serial_matrix_instructions_matter_more_the_emptier_their_pipe() -> None:
+    serial = {"wgmma_ops": 8, "serial_wgmma_ops": 8}
+
+    def loud(**counters: float) -> float:
+        metrics = {getattr(m, name): value for name, value in counters.items()}
+        return say("serialised_wgmma", make_case(metrics, sass=serial)).strength
+
+    assert loud(TENSOR_PIPE=75) < loud(TENSOR_PIPE=60) < loud(TENSOR_PIPE=45) == 1.0
+    assert loud(TENSOR_PIPE=45, DRAM=70) < loud(TENSOR_PIPE=45, DRAM=30)
+    unmeasured, waiting, elsewhere = (
+        say("serialised_wgmma", make_case(counters, sass=serial)).strength
+        for counters in ({}, stalls(gmma=0.5), stalls(gmma=0.01))
+    )
+    assert elsewhere == unmeasured < waiting == 1.0
+    assert unmeasured > 0.5
+
+
 def test_reuse_shows_without_a_declared_cost() -> None:
     again = loads(4) | {m.DRAM_READ_BYTES: 400, m.L1: 95, m.DRAM: 3}
     assert say("missing_reuse", make_case(again, work=None))
@@ -274,6 +297,15 @@ def test_the_side_with_few_requests_is_not_blamed_for_its_width() -> None:
     assert TOOLS["narrow_access"].examine(stores(14)) is None
     assert "store instructions" in say("narrow_access", stores(16)).advice
     assert say("narrow_access", make_case({m.LSU_PIPE: 45}, sass=mixed)), "nobody counted"
+
+
+def test_narrow_loads_of_indices_beside_bulk_copies_are_no_fault() -> None:
+    indices = {"global_loads": {"32": 2}, "global_stores": {"128": 8}}
+    assert say("narrow_access", make_case(sass=indices))
+    by_tma = make_case(sass=indices | {"bulk_copies": 2})
+    assert TOOLS["narrow_access"].examine(by_tma) is None
+    narrow = indices | {"bulk_copies": 2, "global_stores": {"32": 8}}
+    assert "store instructions" in say("narrow_access", make_case(sass=narrow)).advice
 
 
 def test_data_falls_out_of_the_first_cache_too() -> None:

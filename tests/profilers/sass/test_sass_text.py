@@ -14,7 +14,7 @@ from profilers.sass import text as sass_text
 from profilers.sass.text import LONGEST_LINE, Instruction, read_functions
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
-LISTINGS = [(DATA / name).read_text() for name in ("kernels.txt", "loops.txt")]
+LISTINGS = [(DATA / name).read_text() for name in ("kernels.txt", "loops.txt", "wgmma.txt")]
 LINES = [line + "\n" for text in LISTINGS for line in text.splitlines()]
 
 
