@@ -15,7 +15,8 @@ class KernelBenchSettings:
     least_blocks, half_width, time_budget_s: timing stops before `blocks` once the speedup's
     interval is so narrow, or the time is up.
     steady_blocks: blocks of a pair of processes at most, where the judge's own clock still varies
-    too much between them to check the events.
+    too much between them to check the events; doubt_budget_s: until when blocks follow where the
+    clocks disagree.
     confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
     error_factor: how many times the honest implementation's error a candidate may make.
     clock_slack_us: how far event times and the judge's own clock may lie apart, in microseconds a
@@ -36,6 +37,7 @@ class KernelBenchSettings:
     steady_blocks: int = 96
     half_width: float = 0.004
     time_budget_s: float = 1.5
+    doubt_budget_s: float = 8.0
     confirm_processes: int = 5
     error_factor: float = 64.0
     clock_slack_us: float = 5.0

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from profilers.kernelbench.outside import Side, Span, Steps
+from profilers.kernelbench.outside import OutsideClock, Side, Span, Steps
 from profilers.kernelbench.settings import KernelBenchSettings
 from profilers.kernelbench.timing import Timer, Times
 from profilers.kernelbench.trial import Trial
@@ -58,6 +58,25 @@ def test_a_clock_that_stays_blind_ends_the_timing_all_the_same(
 ) -> None:
     found = blocks_of_one_call(GLANCE, lambda n: 1e5 * (n % 2), monkeypatch)
     assert len(found.spans) == GLANCE.steady_blocks
+
+
+def test_clocks_that_disagree_by_chance_are_given_more_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The baseline's first four timed blocks cost 900 us more than all that follow."""
+    found = blocks_of_one_call(GLANCE, lambda n: 900.0 if n <= 4 else 0.0, monkeypatch)
+    clock = OutsideClock()
+    assert clock.disagreement(found.spans[:4]) is not None
+    assert clock.disagreement(found.spans) is None
+    assert GLANCE.blocks < len(found.spans) < GLANCE.steady_blocks
+
+
+def test_clocks_that_go_on_to_disagree_end_the_timing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = blocks_of_one_call(GLANCE, lambda _: 900.0, monkeypatch)
+    assert len(found.spans) == GLANCE.steady_blocks
+    hasty = replace(GLANCE, doubt_budget_s=0.0)
+    found = blocks_of_one_call(hasty, lambda _: 900.0, monkeypatch)
+    assert len(found.spans) == GLANCE.blocks
 
 
 def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
