@@ -64,7 +64,8 @@ class Built:
     """What became of a configuration: `library` where it compiled, else `failure` in one line.
 
     `opcodes` counts the machine code's instructions of the kinds in `COUNTED`; empty where no
-    disassembler is at hand. `registers` is per thread, before they are handed over.
+    disassembler is at hand. `registers` is per thread, before they are handed over. `serialised`
+    where ptxas says that it lets each WGMMA wait for the one before.
     """
 
     configuration: Configuration
@@ -74,6 +75,7 @@ class Built:
     opcodes: dict[str, int]
     registers: int = 0
     spilled_bytes: int = 0
+    serialised: bool = False
 
 
 def find_nvcc() -> Path:
@@ -135,6 +137,7 @@ def build(configuration: Configuration, *, nvcc: Path, include: Path, folder: Pa
         opcodes=count_opcodes(library),
         registers=_largest(r"Used (\d+) registers", output),
         spilled_bytes=_largest(r"(\d+) bytes spill stores", output),
+        serialised="instructions are serialized" in output,
     )
 
 

@@ -6,6 +6,11 @@
 // row, wherever that is. Rows of the next expert that a tile reaches into are computed with it and
 // not stored, so that the epilogue stores by rows and not by TMA.
 //
+// Blocks take the next tile when they are free (DYNAMIC). Dealt out beforehand, tiles that take
+// unequal times let blocks drift apart, until they no longer find each other's rows of W in L2. An
+// expert's last tile is half empty on average: pieces of 64 rows that hold none of its rows need not
+// be multiplied (SKIP).
+//
 // X is tokens x K with the rows of expert 0 first; `ends[e]`, on the device, is the row behind the
 // last one of expert e. W is experts x N x K; Y is tokens x N. K and N divisible by 8.
 //
@@ -14,9 +19,9 @@
 /* rooftree
 launcher = "grouped_gemm"
 failure = "grouped_gemm_failure"
-args = ["x", "w", "y", "ends", "T", "E", "N", "K", "stream"]
+args = ["x", "w", "y", "ends", "T", "E", "N", "K", "scratch", "scratch_bytes", "stream"]
 where = [
-    "PINGPONG == 1 or TILE_M >= 128",
+    "TILE_M <= 128 if PINGPONG == 1 else TILE_M >= 128",
     "TILE_M * TILE_N <= (24576 if PINGPONG == 1 else 49152)",
     "(TILE_M + TILE_N) * TILE_K <= 40960",
     "CLUSTER_M * CLUSTER_N <= 4",
@@ -42,15 +47,22 @@ name = "y"
 dtype = "bfloat16"
 shape = ["T", "N"]
 
+[[workspace]]
+name = "scratch"
+bytes_from = "grouped_gemm_workspace"
+args = ["E"]
+
 [tunables]
 TILE_M = { values = [64, 128, 256], default = 128, methods = ["compute.wgmma", "memory.shared_tiling"], help = "rows of the tile of C that a block holds" }
-TILE_N = { values = [64, 128, 192, 256], default = 256, methods = ["compute.wgmma", "memory.shared_tiling"], help = "columns of it" }
+TILE_N = { values = [64, 128, 192, 256], default = 128, methods = ["compute.wgmma", "memory.shared_tiling"], help = "columns of it" }
 TILE_K = { values = [64, 128], default = 64, methods = ["latency.mbarrier_pipeline"], help = "depth of a pipeline stage; the deeper, the fewer of them fit" }
-CLUSTER_M = { values = [1, 2, 4], default = 2, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of B" }
-CLUSTER_N = { values = [1, 2], default = 1, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of A" }
-PINGPONG = { values = [0, 1], default = 0, methods = ["latency.warp_specialization"], help = "0: two warpgroups share a tile; 1: each has its own" }
+CLUSTER_M = { values = [1, 2, 4], default = 1, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of B" }
+CLUSTER_N = { values = [1, 2], default = 2, methods = ["memory.cluster_multicast"], help = "blocks that read the same tile of A" }
+PINGPONG = { values = [0, 1], default = 1, methods = ["latency.warp_specialization"], help = "0: two warpgroups share a tile; 1: each has its own" }
+DYNAMIC = { values = [0, 1], default = 1, methods = ["latency.persistent_kernel"], help = "1: a block takes the next tile when it is free; 0: tiles are dealt out beforehand" }
+SKIP = { values = [0, 1], default = 1, methods = ["compute.wgmma"], help = "1: pieces of 64 rows without any of the expert's are not multiplied" }
 RASTER = { values = [1, 2], default = 1, methods = ["memory.block_swizzle"], help = "1: bands of 8 * SWIZZLE rows of tiles, 2: of SWIZZLE" }
-SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle"], help = "width of the bands that keep their inputs in L2" }
+SWIZZLE = { values = [1, 2, 4, 8], default = 4, methods = ["memory.block_swizzle"], help = "width of the bands that keep their inputs in L2" }
 */
 
 #include <algorithm>
@@ -73,17 +85,17 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle
 #define TILE_M 128
 #endif
 #ifndef TILE_N
-#define TILE_N 256
+#define TILE_N 128
 #endif
 #ifndef TILE_K
 #define TILE_K 64
 #endif
 // Blocks that share tiles by multicast: CLUSTER_M of them read one tile of W, CLUSTER_N one of X.
 #ifndef CLUSTER_M
-#define CLUSTER_M 2
+#define CLUSTER_M 1
 #endif
 #ifndef CLUSTER_N
-#define CLUSTER_N 1
+#define CLUSTER_N 2
 #endif
 // 0: as many stages as shared memory holds.
 #ifndef STAGES
@@ -92,7 +104,15 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle
 // 0: cooperative, two warpgroups share a tile. 1: pingpong, they take turns with tiles of their own,
 // so that one stores while the other multiplies.
 #ifndef PINGPONG
-#define PINGPONG 0
+#define PINGPONG 1
+#endif
+// 1: a block takes the next tile when it is free. 0: tiles are dealt out beforehand.
+#ifndef DYNAMIC
+#define DYNAMIC 1
+#endif
+// 1: pieces of 64 rows that hold none of the expert's are not multiplied.
+#ifndef SKIP
+#define SKIP 1
 #endif
 // Order of an expert's tiles: column by column within bands of rows, 8 * SWIZZLE of them with RASTER
 // 1, SWIZZLE with RASTER 2; in units of a cluster's tiles.
@@ -100,7 +120,7 @@ SWIZZLE = { values = [1, 2, 4, 8], default = 1, methods = ["memory.block_swizzle
 #define RASTER 1
 #endif
 #ifndef SWIZZLE
-#define SWIZZLE 1
+#define SWIZZLE 4
 #endif
 
 static_assert(TILE_M % (PINGPONG ? 64 : 128) == 0,
@@ -117,6 +137,10 @@ inline constexpr int kMostExperts = 1024;
 inline constexpr int kGroup = 128, kThreads = 3 * kGroup;  // one warpgroup loads, two compute
 inline constexpr int kComputingWarps = 2 * kGroup / 32;
 inline constexpr int kStagedColumns = 64;
+inline constexpr int kPieceRows = 64;  // of one WGMMA
+inline constexpr int kPieces = TILE_M / kPieceRows / (PINGPONG ? 1 : 2);  // of a warpgroup
+inline constexpr int kBlocks = CLUSTER_M * CLUSTER_N;
+inline constexpr int kAhead = 4;  // tiles that may be handed out before they are asked for
 
 // What a block keeps beside the tiles: where each expert's tiles begin in the order of all tiles,
 // where its rows end, and 16 x 64 results for each computing warp.
@@ -124,6 +148,63 @@ struct Beside {
   alignas(16) Element results[kComputingWarps][16 * kStagedColumns];
   int first[kMostExperts + 1];
   int end[kMostExperts];
+};
+
+// In the workspace: how many tiles were taken beyond each cluster's first, and how many clusters are
+// done. Zero before a call, and the last cluster leaves it so.
+struct Progress {
+  unsigned taken, done;
+};
+inline constexpr int kWorkspaceBytes = 16;
+static_assert(sizeof(Progress) <= kWorkspaceBytes);
+
+// How a cluster's tiles reach its warps: one warp of its first block writes each into the shared
+// memory of all its blocks, and waits for all who read it there before it uses that place again.
+struct Dispenser {
+  cutlass::arch::ClusterTransactionBarrier given[kAhead];
+  cutlass::arch::ClusterBarrier read[kAhead];  // those of the first block
+  std::uint32_t tiles[kAhead];
+
+  static constexpr int kReaders = kComputingWarps + 1;  // warps of a block
+
+  __device__ void init() {
+    for (int at = 0; at < kAhead; ++at) {
+      given[at].init(1);
+      read[at].init(kReaders * kBlocks);
+    }
+    cutlass::arch::fence_barrier_init();
+  }
+
+  // The tile that follows a warp's `turn`-th. All threads of a reading warp.
+  __device__ int next(int turn, int lane) {
+    const int place = turn % kAhead;
+    given[place].wait(turn / kAhead % 2);
+    const int tile = static_cast<int>(tiles[place]);
+    __syncwarp();
+    if (lane == 0) read[place].arrive(0u);
+    return tile;
+  }
+
+  __device__ void await_readers(int turn) { read[turn % kAhead].wait(turn / kAhead % 2); }
+
+  // Takes tiles until there are none, and returns when the last was read. All threads of one warp.
+  __device__ void hand_out(Progress& progress, int clusters, int total, int lane) {
+    int turn = 0;
+    for (bool more = true; more; ++turn) {
+      if (turn >= kAhead) await_readers(turn - kAhead);
+      unsigned tile = 0;
+      if (lane == 0) tile = clusters + atomicAdd(&progress.taken, 1u);
+      tile = __shfl_sync(0xffffffffu, tile, 0);
+      more = tile < static_cast<unsigned>(total);
+      if (lane < kBlocks) {
+        const int place = turn % kAhead;
+        given[place].arrive_and_expect_tx(sizeof tile, lane);
+        cute::store_shared_remote(tile, cute::cast_smem_ptr_to_uint(&tiles[place]),
+                                  cute::cast_smem_ptr_to_uint(&given[place]), lane);
+      }
+    }
+    for (int last = max(turn - kAhead, 0); last < turn; ++last) await_readers(last);
+  }
 };
 
 using Carveout =
@@ -145,6 +226,7 @@ struct Shared {
   alignas(1024) typename Mainloop::TensorStorage tiles;
   alignas(16) typename Mainloop::PipelineStorage pipeline;
   alignas(16) typename Turns::SharedStorage turns;
+  Dispenser dispenser;
   Beside beside;
 };
 static_assert(sizeof(Shared) <= 232448,
@@ -154,6 +236,7 @@ struct Problem {
   typename Mainloop::Params maps;
   Element* y;
   const int* ends;
+  Progress* progress;
   int experts, rows, n, k, band;
 };
 
@@ -214,6 +297,58 @@ __device__ void stage_matrices(std::uint32_t address, const std::uint32_t (&valu
 __device__ std::uint32_t pair(float low, float high) {
   __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<std::uint32_t&>(both);
+}
+
+// How many of a warpgroup's pieces hold rows of the expert; the others are behind them. `group` is 0
+// where a warpgroup has a tile of its own.
+__device__ int pieces_used(const Work& work, int group) {
+  if (!SKIP) return kPieces;
+  int used = 0;
+  for (int piece = 0; piece < kPieces; ++piece)
+    used += work.row + (piece * (PINGPONG ? 1 : 2) + group) * kPieceRows < work.end;
+  return used;
+}
+
+// The main loop for a warpgroup's first kUsed pieces alone, 0 of them to pass its stages on; like
+// the library's it leaves the last stage to mma_tail.
+template <int kUsed, class Sums>
+__device__ void multiply_some(Pipeline& pipeline, typename Mainloop::PipelineState state, Sums& sums,
+                              int depth, int group, typename Mainloop::TensorStorage& tiles) {
+  using namespace cute;
+  static_assert(Mainloop::K_PIPE_MMAS == 1, "one stage is in flight");
+  const auto x = make_tensor(make_smem_ptr(tiles.smem_A.data()), typename Mainloop::SmemLayoutA{});
+  const auto w = make_tensor(make_smem_ptr(tiles.smem_B.data()), typename Mainloop::SmemLayoutB{});
+  TiledMma product;
+  auto slice = product.get_slice(group * kGroup);
+  auto x_pieces = slice.make_fragment_A(slice.partition_A(x));  // (instruction, piece, depth, stage)
+  auto w_pieces = slice.make_fragment_B(slice.partition_B(w));
+  auto behind = state;
+  product.accumulate_ = GMMA::ScaleOut::Zero;
+  for (int step = 0; step < depth; ++step) {
+    pipeline.consumer_wait(state, pipeline.consumer_try_wait(state));
+    if constexpr (kUsed > 0) {
+      const int stage = state.index();
+      warpgroup_fence_operand(sums);
+      warpgroup_arrive();
+#pragma unroll
+      for (int part = 0; part < size<2>(x_pieces); ++part) {
+#pragma unroll
+        for (int piece = 0; piece < kUsed; ++piece) {
+          auto sum = sums(_, piece, 0);
+          gemm(product, x_pieces(_, piece, part, stage), w_pieces(_, 0, part, stage), sum);
+        }
+        product.accumulate_ = GMMA::ScaleOut::One;
+      }
+      warpgroup_commit_batch();
+      warpgroup_wait<1>();
+      warpgroup_fence_operand(sums);
+    }
+    if (step > 0) {
+      pipeline.consumer_release(behind);
+      ++behind;
+    }
+    ++state;
+  }
 }
 
 // Stores a warp's 16 x TILE_N sums, 64 columns at a time through shared memory of its own, so that
@@ -279,6 +414,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   order.group_id = static_cast<uint32_t>(max(group, 0));
   order.group_size = kGroup;
   Turns turns(shared.turns, order);
+  if (DYNAMIC && threadIdx.x == 0) shared.dispenser.init();
 
   // No block may signal another's barriers before they exist.
   __syncthreads();
@@ -289,6 +425,10 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   const int clusters = gridDim.y / CLUSTER_N, total = shared.beside.first[problem.experts];
   const int depth = (problem.k + TILE_K - 1) / TILE_K;
+  const int own = blockIdx.y / CLUSTER_N;
+  const auto following = [&](int tile, int turn) {
+    return DYNAMIC ? shared.dispenser.next(turn, lane) : tile + clusters;
+  };
   Mainloop mainloop;
 
   if (loads) {
@@ -298,7 +438,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const auto x = problem.maps.tma_load_a.get_tma_tensor(make_shape(problem.rows, problem.k, 1));
       const auto w = problem.maps.tma_load_b.get_tma_tensor(
           make_shape(problem.experts * problem.n, problem.k, 1));
-      for (int at = blockIdx.y / CLUSTER_N; at < total; at += clusters) {
+      for (int at = own, turn = 0; at < total; at = following(at, turn++)) {
         const Work work = work_at(problem, shared.beside, at, rank);
         auto x_tiles = local_tile(domain_offset(make_coord(work.row, 0, 0), x), Tile{},
                                   make_coord(_, _, _), Step<_1, Underscore, _1>{});
@@ -311,32 +451,50 @@ __global__ void __launch_bounds__(kThreads, 1)
         state.advance(depth);
       }
       mainloop.load_tail(pipeline, state);
+    } else if (DYNAMIC && warp == 1 && rank == 0) {
+      if (own < total) shared.dispenser.hand_out(*problem.progress, clusters, total, lane);
+      if (lane == 0 && atomicAdd(&problem.progress->done, 1u) == clusters - 1)
+        *problem.progress = {};
     }
   } else {
     cutlass::arch::warpgroup_reg_alloc<232>();
     const int user = threadIdx.x - (PINGPONG ? group + 1 : 1) * kGroup;
-    const int skipped = PINGPONG ? group : 0, taking_part = PINGPONG ? 2 : 1;
+    const int half = PINGPONG ? 0 : group;
     auto* staged = shared.beside.results[warp - kGroup / 32];
     typename Mainloop::PipelineState state;
-    state.advance(depth * skipped);
-    TiledMma product;
-    auto places = product.get_thread_slice(user).partition_C(
+    auto places = TiledMma{}.get_thread_slice(user).partition_C(
         make_identity_tensor(make_shape(Int<TILE_M>{}, Int<TILE_N>{})));
-    for (int at = blockIdx.y / CLUSTER_N + skipped * clusters; at < total;
-         at += taking_part * clusters) {
-      const Work work = work_at(problem, shared.beside, at, rank);
-      auto sums = partition_fragment_C(product, take<0, 2>(Tile{}));
+    // Sums live in one branch from their first product to their last store: where branches met
+    // while products are under way, the compiler would wait for each of them.
+    const auto compute = [&](const Work& work, auto used) {
+      auto sums = partition_fragment_C(TiledMma{}, take<0, 2>(Tile{}));
       static_assert(size<2>(decltype(sums){}) == 1, "one instruction must span TILE_N");
+      static_assert(size<1>(decltype(sums){}) == kPieces && kPieces <= 2);
       if constexpr (PINGPONG) turns.wait();
-      mainloop.mma(pipeline, state, sums, depth, user, shared.tiles, problem.maps);
+      if constexpr (used == kPieces)
+        mainloop.mma(pipeline, state, sums, depth, user, shared.tiles, problem.maps);
+      else
+        multiply_some<used>(pipeline, state, sums, depth, half, shared.tiles);
       if constexpr (PINGPONG) turns.arrive();
       mainloop.mma_tail(pipeline, state, depth);
-      state.advance(depth * taking_part);
 #pragma unroll
-      for (int part = 0; part < size<1>(sums); ++part) {
-        const int first_row = get<0>(places(0, part, 0)) - lane / 4;
-        store_rows(problem, work, first_row, sums(_, part, 0), staged, lane);
+      for (int piece = 0; piece < used; ++piece) {
+        const int first_row = get<0>(places(0, piece, 0)) - lane / 4;
+        store_rows(problem, work, first_row, sums(_, piece, 0), staged, lane);
       }
+    };
+    for (int at = own, turn = 0; at < total; at = following(at, turn++)) {
+      if (!PINGPONG || turn % 2 == group) {
+        const Work work = work_at(problem, shared.beside, at, rank);
+        const int used = pieces_used(work, half);
+        if (used == kPieces)
+          compute(work, Int<kPieces>{});
+        else if (kPieces == 2 && used == 1)
+          compute(work, Int<1>{});
+        else
+          compute(work, Int<0>{});
+      }
+      state.advance(depth);
     }
   }
 }
@@ -384,14 +542,15 @@ void grouped_gemm_facts(int* shared_bytes, int* stages, int* threads) {
   *threads = kThreads;
 }
 
-// No device memory is needed beside the operands.
-std::size_t grouped_gemm_workspace(int) { return 0; }
+// Bytes of device memory that a call needs, however many experts there are.
+std::size_t grouped_gemm_workspace(int) { return kWorkspaceBytes; }
 
 // All experts' products on `stream`, with the order of tiles chosen at run time; 0, or a code of
-// failure. `rows` are those of X and Y.
+// failure. `rows` are those of X and Y. `workspace` must be zero before its first call, which each
+// leaves it, and not in use by another call.
 int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends, int rows,
-                         int experts, int n, int k, int raster, int swizzle, void*, std::size_t,
-                         cudaStream_t stream) {
+                         int experts, int n, int k, int raster, int swizzle, void* workspace,
+                         std::size_t workspace_bytes, cudaStream_t stream) {
   if (rows < 0 || experts <= 0 || n <= 0 || k <= 0)
     return refuse(1, "sizes must be positive: %d rows, %d experts, n=%d, k=%d", rows, experts, n, k);
   if (experts > kMostExperts)
@@ -403,6 +562,9 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
                   "by %d", n, k, kAligned);
   if (unaligned(x) || unaligned(w) || unaligned(y))
     return refuse(1, "TMA needs pointers aligned to 16 bytes");
+  if (workspace_bytes < kWorkspaceBytes || unaligned(workspace))
+    return refuse(1, "needs %d bytes of workspace, aligned to 16, got %zu", kWorkspaceBytes,
+                  workspace_bytes);
   if (rows == 0) return 0;
 
   int device = 0, clusters = 0;
@@ -432,6 +594,7 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
       {static_cast<const Element*>(x), by_rows, static_cast<const Element*>(w), by_rows}, nullptr);
   problem.y = static_cast<Element*>(y);
   problem.ends = ends;
+  problem.progress = static_cast<Progress*>(workspace);
   problem.experts = experts;
   problem.rows = rows;
   problem.n = n;
@@ -443,9 +606,12 @@ int grouped_gemm_ordered(const void* x, const void* w, void* y, const int* ends,
 }
 
 int grouped_gemm(const void* x, const void* w, void* y, const int* ends, int rows, int experts,
-                 int n, int k, cudaStream_t stream) {
-  return grouped_gemm_ordered(x, w, y, ends, rows, experts, n, k, RASTER, SWIZZLE, nullptr, 0,
-                              stream);
+                 int n, int k, void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
+  if (workspace_bytes >= kWorkspaceBytes)
+    if (cudaError_t error = cudaMemsetAsync(workspace, 0, kWorkspaceBytes, stream))
+      return refuse(2, "clearing the workspace: %s", cudaGetErrorString(error));
+  return grouped_gemm_ordered(x, w, y, ends, rows, experts, n, k, RASTER, SWIZZLE, workspace,
+                              workspace_bytes, stream);
 }
 
 }  // extern "C"

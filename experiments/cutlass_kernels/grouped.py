@@ -19,16 +19,31 @@ from experiments.cutlass_kernels.launching import Grouped, LaunchFailed
 from experiments.cutlass_kernels.products import order
 
 SOURCE, ONE_MAP = "grouped_gemm.cu", "expert_gemm.cu"
+_TILES = (
+    ((128, 256, 64), (2, 1), False),
+    ((128, 256, 64), (1, 2), False),
+    ((128, 256, 64), (1, 1), False),
+    ((256, 128, 64), (1, 2), False),
+    ((128, 192, 64), (1, 2), True),
+    ((128, 192, 64), (1, 1), True),
+    ((128, 128, 64), (2, 1), True),
+    ((128, 128, 64), (1, 2), True),
+    ((128, 128, 64), (1, 1), True),
+)
+"""Tile, cluster, and whether pingpong."""
+_DEALING = ((1, 1), (0, 0), (1, 0), (0, 1))
 CONFIGURATIONS = (
-    Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(2, 1)),
-    Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 2)),
-    Configuration(source=ONE_MAP, tile=(128, 256, 64), cluster=(1, 1)),
-    Configuration(source=ONE_MAP, tile=(256, 128, 64), cluster=(1, 2)),
-    Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(128, 192, 64), cluster=(1, 1), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(2, 1), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 2), pingpong=True),
-    Configuration(source=ONE_MAP, tile=(128, 128, 64), cluster=(1, 1), pingpong=True),
+    *(
+        Configuration(
+            source=ONE_MAP,
+            tile=tile,
+            cluster=cluster,
+            pingpong=pingpong,
+            extra=(("DYNAMIC", dynamic), ("SKIP", skip)),
+        )
+        for dynamic, skip in _DEALING
+        for tile, cluster, pingpong in _TILES
+    ),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 2)),
     Configuration(source=SOURCE, tile=(128, 256, 64), cluster=(1, 1)),
     Configuration(source=SOURCE, tile=(128, 192, 64), cluster=(1, 2), pingpong=True),

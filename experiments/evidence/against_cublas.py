@@ -9,11 +9,11 @@ PyTorch's grouped product, and a kernel in Triton. Needs nvcc, PyTorch, a GPU of
 9.0, and about 4 GB of memory for each job. PATH is a CUTLASS tree or an unpacked wheel; without it
 the installed wheel `nvidia-cutlass` serves. `--only` does one of the two.
 
-All configurations, in several orders of tiles, are timed in a few rounds, the best six in more; the
-winner is then timed again beside its rivals, and the table holds this last measurement only. CUDA
-events, L2 flushed before each call, an order of its own in each round. Ratios are medians of ratios
-within a round, with 95 % intervals. Every result is compared with a product in fp64 at the size it
-is timed at.
+All configurations, in several orders of tiles, are timed in a few rounds, the best sixteen in more;
+the winner is then timed again beside its rivals, and the table holds this last measurement only.
+CUDA events, L2 flushed before each call, an order of its own in each round. Ratios are medians of
+ratios within a round, with 95 % intervals. Every result is compared with a product in fp64 at the
+size it is timed at.
 """
 
 from __future__ import annotations
@@ -152,6 +152,7 @@ def _of_build(built: Built) -> str:
     return (
         f"{_full_name(built)}: built in {built.seconds:.0f} s; {built.registers} registers, "
         f"{built.spilled_bytes} bytes spilled; {counts or 'not disassembled'}"
+        f"{'; its WGMMAs are serialised' * built.serialised}"
     )
 
 

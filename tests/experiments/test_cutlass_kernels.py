@@ -100,15 +100,18 @@ def test_a_configuration_that_does_not_fit_is_told_and_the_others_go_on(
 ) -> None:
     script = """case "$*" in *STAGES=9*) echo 'k.cu(5): error: needs 300 KB' >&2; exit 1;; esac
 echo 'ptxas info : Used 168 registers' >&2
+case "$*" in *STAGES=4*) echo 'ptxas info : (C7515) Potential Performance Loss:' \
+  'wgmma.mma_async instructions are serialized due to a call' >&2;; esac
 while [ "$1" != -o ]; do shift; done; : > "$2" """
     nvcc = compiler(tmp_path, script)
     monkeypatch.setattr("experiments.cutlass_kernels.building.find_nvcc", lambda: nvcc)
-    wanted = [Configuration(source=products.SOURCE, stages=stages) for stages in (9, 3)]
+    wanted = [Configuration(source=products.SOURCE, stages=stages) for stages in (9, 4, 3)]
     made = build_all(wanted, include=tmp_path, folder=tmp_path / "made", jobs=2)
     by_stages = {one.configuration.stages: one for one in made}
     assert by_stages[9].library is None and by_stages[9].failure == "needs 300 KB"
     assert by_stages[3].library is not None and by_stages[3].library.is_file()
     assert by_stages[3].registers == 168
+    assert by_stages[4].serialised and not by_stages[3].serialised
 
 
 def test_a_compiler_that_takes_too_long_is_a_failure_of_its_configuration(
