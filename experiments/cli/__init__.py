@@ -5,6 +5,7 @@ Only typer is imported here; everything else waits until a command needs it.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -77,6 +78,11 @@ def main() -> None:
         os._exit(INTERRUPTED)
     except SystemExit as done:
         if done.code == INTERRUPTED:
+            # What interrupted a study holds its pool, and that semaphores that Python would miss
+            # aloud; a second pass frees what the first one ends.
+            done.__context__ = None
+            gc.collect()
+            gc.collect()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(INTERRUPTED)

@@ -105,7 +105,7 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
         raise
     else:
         pool.shutdown()
