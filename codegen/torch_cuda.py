@@ -9,7 +9,8 @@ Does what `torch.utils.cpp_extension.load_inline` is used for where only device 
 
 Launches go to PyTorch's current device and stream, neither wait nor allocate, and can be captured
 in a CUDA graph once the kernel was launched before. Needs PyTorch and a driver of CUDA 12.4 or
-newer, and nothing else.
+newer, and nothing else. It is one file, read downward from the call to the compiler, since
+`codegen.self_contained` puts its text, as it stands, into candidates that need nothing of Rooftree.
 """
 
 from __future__ import annotations

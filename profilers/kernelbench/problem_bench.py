@@ -1,4 +1,4 @@
-"""One problem on one device: its model, its weights, the draws that are kept, the baseline."""
+"""One problem on one device, opened: what the judge asks of it, each request a method."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from profilers.children.serving import Refusal
 from profilers.kernelbench.baseline import Baseline
-from profilers.kernelbench.draws import Draw, Source, Unavailable
-from profilers.kernelbench.exchange import Slab, Writer, aligned, room_for, slab_kind, spec_of
+from profilers.kernelbench.device_memory import DeviceMemory
+from profilers.kernelbench.draws import Source, Unavailable
+from profilers.kernelbench.exchange import Writer
 from profilers.kernelbench.gate import Gate
 from profilers.kernelbench.honest import Reference, release
-from profilers.kernelbench.judgement import compare_timed, compare_whole
+from profilers.kernelbench.judgement import compare_whole
+from profilers.kernelbench.kept_draws import KeptDraws
 from profilers.kernelbench.least_work import counted
-from profilers.kernelbench.problem import Fault, Problem
-from profilers.kernelbench.scatter import Scatter
+from profilers.kernelbench.problem import Problem
+from profilers.kernelbench.problem_facts import problem_facts
+from profilers.kernelbench.shared_slabs import SharedSlabs, slab_bytes
+from profilers.kernelbench.timed_baseline import TimedCalls
 from profilers.kernelbench.timed_runs import device_name
-from profilers.kernelbench.trees import held_bytes, mapped, shape_text, tensors
+from profilers.kernelbench.trees import held_bytes
 from profilers.kernelbench.values import encode
 from profilers.kernelbench.weights import Weights, derives_buffers
 
 SendDescriptors = Callable[[Sequence[int]], None]
-_SHARE = 0.85
-_STALE_LIMIT = 256 * 2**20
-_IDLE_LIMIT = 2**30
-_SCATTERED_LIMIT = 2**30
 
 
 class ProblemBench:
@@ -44,13 +44,6 @@ class ProblemBench:
 
         if device != "cpu":
             torch.cuda.set_device(device)
-        self._device = device
-        self._scatter = Scatter(torch.device(device_name(device)))
-        self._pads: list[Any] = []
-        self._send = send
-        self._slabs: tuple[Slab, Slab] | None = None
-        self._draws: dict[str, Draw] = {}
-        self._forgotten: Draw | None = None
         tf32 = self._tf32 = policy.get("precision") == "tf32"
         problem = Problem(path, torch.device(device_name(device)))
         self._init = problem.init_inputs(seed)
@@ -59,28 +52,26 @@ class ProblemBench:
         self._weights = Weights(model, twin)
         del twin
         self._weights.randomise(seed)
-        self._reference = Reference(problem, model, tf32=tf32, room=self._room)
+        self._memory = DeviceMemory(device)
+        self._reference = Reference(problem, model, tf32=tf32, room=self._memory.room)
         first = problem.inputs(seed)
         self._source = Source(problem, self._reference, first)
+        self._draws = KeptDraws()
         self._baseline = Baseline(self._reference, device, tf32=tf32)
-        self.facts = self._facts(first)
+        self._timed = TimedCalls(self._baseline, self._reference, device)
+        self._shared = SharedSlabs(device, settle=self._baseline.synchronize)
+        self._send = send
+        self.facts = {
+            "name": self._baseline.device_title,
+            **problem_facts(self._reference, self._weights, init=self._init, first=first),
+            "held_bytes": self._held(),
+        }
 
     def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make the memory that is shared with workers, and hand over its descriptors."""
-        for slab in self._slabs or ():
-            slab.close()
-        self._slabs = None
-        kind = slab_kind(self._device)
-        ordinal = 0 if self._device == "cpu" else int(self._device)
-        release()
-        inputs = Slab.create(kind, request["inputs"], ordinal)
-        try:
-            outputs = Slab.create(kind, request["outputs"], ordinal)
-        except BaseException:
-            inputs.close()
-            raise
-        self._slabs = (inputs, outputs)
-        self._write(lambda: encode(self._init, Writer(inputs)))
+        self._shared.make(request["inputs"], request["outputs"])
+        inputs, outputs = self._shared.inputs, self._shared.outputs
+        self._shared.write(lambda: encode(self._init, Writer(inputs)))
         self._send([inputs.fd, outputs.fd])
         return {"inputs": inputs.size, "outputs": outputs.size, "held_bytes": self._held()}
 
@@ -116,19 +107,16 @@ class ProblemBench:
                 self._weights.mutate_part(request["seed"])
             else:
                 self._weights.mutate(request["seed"])
-            for draw in self._known():
-                if draw.expectation is not None and draw.expectation.bytes <= _STALE_LIMIT:
-                    draw.stale = draw.expectation
-                draw.expectation = None
+            self._draws.outdate()
         # The constructor's tensors too: the last candidate could have written over them.
-        self._write(lambda: encode(self._init, Writer(self._shared[0])))
-        writer = Writer(self._shared[0], self.facts["init_bytes"])
+        self._shared.write(lambda: encode(self._init, Writer(self._shared.inputs)))
+        writer = Writer(self._shared.inputs, self.facts["init_bytes"])
 
         def place() -> dict[str, Any]:
             named = self._weights.named.items()
             return {name: writer(tensor.detach()).to_json() for name, tensor in named}
 
-        return {"weights": self._write(place)}
+        return {"weights": self._shared.write(place)}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
         """Draw inputs and keep them; write them into the slab as well where `at` is given."""
@@ -137,37 +125,36 @@ class ProblemBench:
             draw = self._source.draw(request["seed"], variation)
         except Unavailable as reason:
             return {"available": str(reason), "inputs": None, "bytes": 0}
-        size = sum(room_for(tensor) for _, tensor in tensors(draw.inputs))
+        size = slab_bytes(draw.inputs)
         if request["at"] is None:
             self._draws[request["id"]] = draw
             return {"available": True, "inputs": None, "bytes": size, "held_bytes": self._held()}
-        writer = Writer(self._shared[0], request["at"])
-        size = sum(room_for(tensor) for _, tensor in tensors(draw.inputs))
-        if writer.at + size > self._shared[0].size:
+        writer = Writer(self._shared.inputs, request["at"])
+        if writer.at + size > self._shared.inputs.size:
             text = f"{size} bytes of inputs at {writer.at} do not fit the shared memory"
             if variation == "given":
                 raise Refusal("memory", text)
             return {"available": text, "inputs": None, "bytes": size}
-        coded = self._write(lambda: encode(draw.inputs, writer))
+        coded = self._shared.write(lambda: encode(draw.inputs, writer))
         self._draws[request["id"]] = draw
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
 
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write draws into the slab, each at its place."""
-        slab = self._shared[0]
+        slab = self._shared.inputs
 
         def write() -> list[Any]:
             pairs = zip(request["ids"], request["at"], strict=True)
-            return [encode(self._drawn(name).inputs, Writer(slab, at)) for name, at in pairs]
+            return [encode(self._draws[name].inputs, Writer(slab, at)) for name, at in pairs]
 
-        return {"inputs": self._write(write)}
+        return {"inputs": self._shared.write(write)}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compute what should come out for a draw, with the weights as they are."""
-        draw = self._drawn(request["id"])
+        draw = self._draws[request["id"]]
         draw.expectation = None
         draw.expectation = self._reference.expect(draw.inputs)
-        self._trim()
+        self._memory.trim()
         leaves = draw.expectation.leaves
         return {
             "outputs": [
@@ -182,46 +169,30 @@ class ProblemBench:
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compare a worker's outputs with what is expected for a draw."""
-        draw = self._drawn(request["id"])
+        draw = self._draws[request["id"]]
         if draw.expectation is None:
             draw.expectation = self._reference.expect(draw.inputs)
-        others = [other for other in self._known() if other is not draw]
         relative, absolute = request["tolerance"]
         answer = compare_whole(
             request["outputs"],
-            self._shared[1],
+            self._shared.outputs,
             draw,
-            others,
+            self._draws.others(draw),
             relative=relative,
             absolute=absolute,
         )
-        self._trim()
+        self._memory.trim()
         return answer
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Have the baseline ready to run on so many draws."""
-        draws = [self._drawn(name) for name in request["ids"]]
-        self._pads = []
-        self._baseline.prepare([self._scattered(draw.inputs) for draw in draws])
+        self._timed.prepare([self._draws[name] for name in request["ids"]])
         return {"held_bytes": self._held()}
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Have the device raise its clocks."""
         self._baseline.warm()
         return {}
-
-    def _scattered(self, inputs: list[Any]) -> list[Any]:
-        """Copies at fresh addresses, as a candidate gets its inputs; large ones as they are."""
-        total = sum(room_for(tensor) for _, tensor in tensors(inputs))
-        if total > _SCATTERED_LIMIT:
-            return inputs
-
-        def copied(tensor: Any) -> Any:
-            self._pads.append(self._scatter.pad(room_for(tensor)))
-            return tensor.clone()
-
-        found: list[Any] = mapped(inputs, copied)
-        return found
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Time the baseline on what is prepared."""
@@ -234,31 +205,15 @@ class ProblemBench:
 
     def compare_timed(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compare a worker's timed outputs with those of the baseline's last run, call by call."""
-        ids, claims = request["ids"], request["outputs"]
-        if len(claims) != len(ids):
-            text = f"outputs of {len(claims)} calls for {len(ids)} that were asked for"
-            problem = {"cheat": "forged_result", "evidence": text}
-            return {"calls": [{"problems": [problem], "structure": text, "outputs": []}]}
-        shots = self._baseline.outputs()
-        if len(shots) != len(ids):
-            raise Refusal("internal", f"the baseline ran {len(shots)} of these {len(ids)} calls")
-        known = self._drawn(ids[0]).expectation
-        if self._baseline.errors is None:
-            known = known or self._reference.expect(self._drawn(ids[0]).inputs)
-            self._baseline.errors = tuple(leaf.honest for leaf in known.leaves)
         relative, absolute = request["tolerance"]
-        calls = [
-            compare_timed(
-                claim,
-                self._shared[1],
-                output,
-                self._baseline.errors,
-                relative=2 * relative,
-                absolute=2 * absolute,
-            )
-            for claim, output in zip(claims, shots, strict=True)
-        ]
-        self._trim()
+        calls = self._timed.compare(
+            request["outputs"],
+            self._shared.outputs,
+            [self._draws[name] for name in request["ids"]],
+            relative=relative,
+            absolute=absolute,
+        )
+        self._memory.trim()
         return {"calls": calls}
 
     def compiled(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -270,103 +225,15 @@ class ProblemBench:
 
         The last small one is kept: an output that is right for it was remembered.
         """
-        self._baseline.drop()
-        self._pads = []
-        for name in request["ids"]:
-            draw = self._draws.pop(name, None)
-            if draw is not None and draw.expectation is not None:
-                small = draw.bytes + draw.expectation.bytes <= _STALE_LIMIT
-                self._forgotten = draw if small else None
-        self._trim()
+        self._timed.drop()
+        self._draws.forget(request["ids"])
+        self._memory.trim()
         return {"held_bytes": self._held()}
 
-    def _known(self) -> list[Draw]:
-        """Draws whose right outputs are known, or may be."""
-        return [*self._draws.values(), *([self._forgotten] if self._forgotten else [])]
-
-    def _facts(self, first: list[Any]) -> dict[str, Any]:
-        self._reference.note_changed_inputs(first)
-        output = self._reference.run(first)
-        try:
-            encode(output, spec_of)
-            init = encode(self._init, _Packed())
-            encode(first, spec_of)
-        except ValueError as error:
-            raise Fault(
-                f"{error}: only tensors, numbers, texts, None, and lists, tuples and dicts of them "
-                "pass between processes"
-            ) from None
-        init_bytes = sum(room_for(tensor) for _, tensor in tensors(self._init))
-        weights = sum(room_for(tensor) for tensor in self._weights.named.values())
-        return {
-            "name": self._baseline.device_title,
-            "parameters": list(self._weights.changing),
-            "derived": list(self._weights.derived),
-            "init": init,
-            "init_bytes": init_bytes,
-            "weight_bytes": init_bytes + weights,
-            "input_bytes": sum(room_for(tensor) for _, tensor in tensors(first)),
-            "output_bytes": sum(room_for(tensor) for _, tensor in tensors(output)),
-            "inputs": [f"{path} {shape_text(tensor)}" for path, tensor in tensors(first)],
-            "outputs": [f"output{path} {shape_text(one)}" for path, one in tensors(output)],
-            "held_bytes": self._held(),
-        }
-
-    @property
-    def _shared(self) -> tuple[Slab, Slab]:
-        if self._slabs is None:
-            raise Refusal("internal", "no shared memory was made")
-        return self._slabs
-
-    def _drawn(self, name: str) -> Draw:
-        if name not in self._draws:
-            raise Refusal("internal", f"there is no draw {name!r}")
-        return self._draws[name]
-
-    def _write(self, write: Callable[[], Any]) -> Any:
-        """What `write` returns, once all it has put into a slab is there for other processes."""
-        try:
-            written = write()
-        except ValueError as error:
-            raise Refusal("memory", f"the shared memory: {error}") from None
-        self._baseline.synchronize()
-        return written
-
-    def _room(self) -> int | None:
-        """Bytes that may be taken at once; None on the host, where nobody can tell."""
-        import torch
-
-        if self._device == "cpu":
-            return None
-        free, _ = torch.cuda.mem_get_info()
-        return int(_SHARE * (free + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()))
-
     def _held(self) -> int:
-        import torch
-
-        shared = sum(slab.size for slab in self._slabs or ())
-        if self._device != "cpu":
-            return shared + int(torch.cuda.memory_reserved())
-        weights = sum(held_bytes(tensor) for tensor in self._weights.named.values())
-        return shared + weights + sum(draw.bytes for draw in self._draws.values())
-
-    def _trim(self) -> None:
-        """Give memory back that lies idle: the candidate's process shares the device."""
-        import torch
-
-        if self._device == "cpu":
-            return
-        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _IDLE_LIMIT:
-            torch.cuda.empty_cache()
-
-
-class _Packed:
-    """A `Place` that only says where tensors would lie, one after another from byte 0."""
-
-    def __init__(self) -> None:
-        self._at = 0
-
-    def __call__(self, tensor: Any) -> Any:
-        spec = spec_of(tensor, self._at)
-        self._at = aligned(spec.offset + spec.bytes)
-        return spec
+        """Bytes of memory that this process holds for the problem."""
+        reserved = self._memory.reserved()
+        if reserved is None:
+            reserved = self._draws.bytes
+            reserved += sum(held_bytes(tensor) for tensor in self._weights.named.values())
+        return self._shared.bytes + reserved
