@@ -78,10 +78,14 @@ def _machine_code(sass: SassFacts) -> Iterator[Fact]:
     ):
         yield what, _widths(widths)
     none = "none" if sass.mix else ""  # without a mix nobody looked for loops
-    yield "loops", "; ".join(_loop(loop) for loop in _outer_first(sass.loops)) or none
-    hot = "hot loop" if sass.loops else "mix"
-    yield hot, _mix(sass.hot_mix)
+    yield "loops", "; ".join(_loop(loop, sass) for loop in _shown(sass)) or none
+    yield _mixed(sass), _mix(sass.hot_mix)
     yield "also", ", ".join(_others(sass))
+
+
+def _mixed(sass: SassFacts) -> str:
+    """Which code the mix is of."""
+    return {0: "mix", 1: "hot loop"}.get(len(sass.hot_loops), "hot loops")
 
 
 def _spills(sass: SassFacts) -> str:
@@ -96,17 +100,19 @@ def _widths(widths: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {bits}-bit" for bits, count in ordered if count)
 
 
-def _outer_first(loops: tuple[SassLoop, ...]) -> list[SassLoop]:
-    most = 3
-    deepest = sorted(loops, key=lambda loop: (-loop.depth, -loop.instructions))[:most]
-    return sorted(deepest, key=lambda loop: loop.depth)
+def _shown(sass: SassFacts) -> list[SassLoop]:
+    """Hot loops and the deepest others, outer ones first."""
+    most, hot = 3, sass.hot_loops
+    ranked = sorted(sass.loops, key=lambda one: (one not in hot, -one.depth, -one.instructions))
+    return sorted(ranked[:most], key=lambda loop: loop.depth)
 
 
-def _loop(loop: SassLoop) -> str:
+def _loop(loop: SassLoop, sass: SassFacts) -> str:
     where = f"line {loop.line}, " if loop.line is not None else ""
     nested = f"depth {loop.depth}, " if loop.depth > 1 else ""
     unrolled = f"unrolled {loop.unrolled}x" if loop.unrolled > 1 else "not unrolled"
-    return f"{where}{nested}{counted(loop.instructions, 'instruction')}, {unrolled}"
+    hot = ", hot" if loop in sass.hot_loops and len(sass.loops) > 1 else ""
+    return f"{where}{nested}{counted(loop.instructions, 'instruction')}, {unrolled}{hot}"
 
 
 def _mix(mix: Mapping[InstructionKind, int]) -> str:

@@ -107,8 +107,13 @@ class SassFacts(Noun):
 
         A loop weighs its own instructions, four times more for each loop around it: trip counts
         are not known. All with at least half the greatest weight are taken, so that a tile loop of
-        hundreds of multiply-adds is not hidden by the copy loops inside it.
+        hundreds of multiply-adds is not hidden by the copy loops inside it. Asynchronous products
+        keep tensor cores busy far longer than they take to issue: where there are any, the
+        innermost loops that issue them are hot, and no other.
         """
+        if self.wgmma_ops and (issuing := [one for one in self.loops if one.mix.get("tensor")]):
+            innermost = max(loop.depth for loop in issuing)
+            return tuple(loop for loop in issuing if loop.depth == innermost)
         weights = [
             (sum(loop.mix.values()) or loop.instructions) * 4 ** (loop.depth - 1)
             for loop in self.loops

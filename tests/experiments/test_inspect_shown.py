@@ -110,6 +110,20 @@ def test_everything_that_is_known_is_said(capsys: pytest.CaptureFixture[str]) ->
         assert words in text
 
 
+def test_hot_loops_are_shown_first_and_marked() -> None:
+    inner = SassLoop(depth=2, instructions=60, mix={"tensor": 8, "control": 52})
+    others = [SassLoop(depth=2, instructions=size, mix={"integer": size}) for size in (90, 95, 99)]
+    sass = SassFacts(instructions=900, mix={"tensor": 8}, loops=(*others, inner), wgmma_ops=8)
+    shown = dict(facts.machine_code(sass))
+    assert shown["loops"] == (
+        "depth 2, 60 instructions, not unrolled, hot; depth 2, 99 instructions, not unrolled; "
+        "depth 2, 95 instructions, not unrolled"
+    )
+    assert shown["hot loop"] == "control 87%, tensor 13%"
+    two = sass.model_copy(update={"loops": (inner, inner)})
+    assert "hot loops" in dict(facts.machine_code(two))
+
+
 def test_a_pipe_gets_no_colours_and_no_blanks_at_line_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -56,6 +56,17 @@ def test_a_tile_loop_is_not_hidden_by_the_copies_inside_it() -> None:
     assert case.sass is not None and case.sass.hot_mix == {"fp32": 800, "memory": 60}
 
 
+def test_the_loop_that_issues_asynchronous_products_is_hot_however_short_it_is() -> None:
+    tiles = loop(depth=1, line=9, instructions=1200, mix={"integer": 1000, "tensor": 12})
+    depths = loop(depth=2, line=4, instructions=60, mix={"tensor": 8, "control": 50})
+    search = loop(depth=2, line=2, instructions=98, mix={"integer": 98})
+    loops = (tiles, depths, search)
+    assert make_case(sass={"loops": loops, "wgmma_ops": 20}).hot_lines == (4,)
+    assert make_case(sass={"loops": loops}).hot_lines == (9,), "nothing is asynchronous"
+    unrolled = {"loops": (search,), "wgmma_ops": 20}
+    assert make_case(sass=unrolled).hot_lines == (2,), "the products stand outside of loops"
+
+
 def test_a_loop_without_a_mix_weighs_its_instructions() -> None:
     loops = (loop(line=1, instructions=10), loop(line=2, instructions=100))
     assert make_case(sass={"loops": loops}).hot_lines == (2,)
