@@ -18,6 +18,12 @@ _LEXEMES = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_FORMS = (
+    r"""(\{.*?\bdefault\s*=\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
+    r"(\[[^][\n]*\])",
+    r"(\{[ \t]*values\s*=\s*\[[^][\n]*\])",
+)
+"""How a tunable is declared on a line: with a default, as a list of values, without a default."""
 _ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
 _STRETCH = re.compile(r"([^;{}()]+)([;{}()]|\Z)")
 
@@ -72,15 +78,16 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
 @lru_cache(maxsize=64)
 def _plan_with(comment: str, tunables: tuple[tuple[str, Scalar], ...]) -> str:
     """The plan's comment with other defaults; as it is where that cannot be done."""
-    plan = comment
+    plan, before = comment, _defaults_of(comment) or {}
     for name, value in tunables:
-        entry = re.compile(
-            rf"^([ \t]*{re.escape(name)}\s*=\s*\{{.*?\bdefault\s*=\s*)"
-            r"""("[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
-            re.MULTILINE,
+        stated, listed, first = (
+            re.compile(rf"^([ \t]*{re.escape(name)}\s*=\s*){form}", re.MULTILINE) for form in _FORMS
         )
-        literal = json.dumps(value, ensure_ascii=False)
-        plan = entry.sub(lambda match, literal=literal: match[1] + literal, plan, count=1)  # type: ignore[misc]
+        literal = json.dumps(value, ensure_ascii=False).replace("\\", r"\\")
+        plan, found = stated.subn(rf"\g<1>\g<2>{literal}", plan, count=1)
+        if not found and before.get(name) != value:
+            plan = first.sub(rf"\g<1>\g<2>, default = {literal}", plan, count=1)
+            plan = listed.sub(rf"\g<1>{{ values = \g<2>, default = {literal} }}", plan, count=1)
     return plan if _defaults_of(plan) == dict(tunables) else comment
 
 

@@ -24,13 +24,9 @@ def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
 ) -> None:
     """Make a commented task folder to start one's own kernel from."""
-    import shlex
+    from experiments.commands.show import new as make
 
-    from experiments.tasksets.scaffold import new_task
-
-    for path in new_task(folder):
-        typer.echo(str(path))
-    typer.echo(f"next: rooftree optimize {shlex.quote(str(folder))}")
+    make(folder)
 
 
 def tree(

@@ -11,6 +11,7 @@ from typing import Any
 
 from experiments.commands.tables import print_table, width
 from experiments.commands.ticking import ticking
+from experiments.tasksets.own_kernel import own_source
 from experiments.tasksets.taskchecks import naming
 from experiments.tasksets.taskfiles import find_task, read_text
 from experiments.wiring import composing
@@ -29,6 +30,7 @@ from mcts.domain import (
 )
 from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
+from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import EnergyMeter, Evaluator
 
@@ -83,7 +85,7 @@ def evaluate(
         )
     else:
         print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
-        _print_table(judged)
+        _print_table(judged, usual=source.task.baseline.tunables)
     return all(found.measured for _, _, found in judged)
 
 
@@ -143,6 +145,7 @@ def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
 
 
 def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
+    """A candidate of a task with source; the task's own kernel where only its defaults differ."""
     source = read_text(path)
     with naming(path):
         plan = parse_launch_plan(source)
@@ -151,7 +154,7 @@ def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
         )
     tunables = _with_values(plan.space, plan.space.default(), values)
     _check_where(task, plan.space, tunables)
-    return Candidate(source=source, tunables=tunables)
+    return Candidate(source=own_source(task, source), tunables=tunables)
 
 
 def _with_values(
@@ -201,7 +204,8 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
     }
 
 
-def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
+def _print_table(judged: list[tuple[str, Candidate, Evaluation]], *, usual: Configuration) -> None:
+    """`usual`: the values of the task's own tunables, which are not named again."""
     from rich.table import Table
     from rich.text import Text
 
@@ -210,7 +214,7 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
         table.add_column(title, overflow="fold")
     for title in ("time, us", "speedup", "95 % interval"):
         table.add_column(title, justify="right", no_wrap=True)
-    for label, _, found in judged:
+    for label, candidate, found in judged:
         timing = found.timing if found.measured else None
         status = f"{found.status}: {found.refusal.cheat}" if found.refusal else found.status
         table.add_row(
@@ -218,6 +222,8 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
             Text(status, style="green" if found.measured else "red"),
             *(_figures(timing, digits=2) if timing else ("", "", "")),
         )
+        if values := _values(label, candidate, usual):
+            table.add_row(Text(f"  with {values}"))
         for shape in timing.shapes if timing else ():
             table.add_row(
                 Text(f"  {shape.workload}, weight {shape.weight:.3g}"),
@@ -231,6 +237,16 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]]) -> None:
             print(_indented(found.message))
     for line in _remarks(judged):
         print(line)
+
+
+def _values(label: str, candidate: Candidate, usual: Configuration) -> str:
+    """``BLOCK=256, VEC=4``: values that the task's own kernel has not, if no label says them."""
+    pairs = [
+        f"{name}={value}"
+        for name, value in candidate.tunables.items()
+        if name not in usual or usual[name] != value
+    ]
+    return "" if set(pairs) <= set(label.split()) else ", ".join(pairs)
 
 
 def _figures(latency: Latency, *, digits: int) -> tuple[str, str, str]:

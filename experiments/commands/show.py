@@ -1,4 +1,4 @@
-"""`tree`, `report`, `tasks` and `doctor`: what there is to see."""
+"""`new`, `tree`, `report`, `tasks` and `doctor`: what there is to start from and to see."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from experiments.commands.interrupting import command_line
 from experiments.commands.tables import print_table, width
 from experiments.machines.ceilings import DeviceCeilings, device_ceilings
 from experiments.machines.doctor import Check, as_json, examine
-from experiments.machines.machine import gpu_names
+from experiments.machines.machine import gpu_names, gpu_problem
 from experiments.pictures.given_up import given_up
 from experiments.pictures.render import check_format, render
 from experiments.pictures.treeview import tree_source
 from experiments.rundirs.journal import read_events
+from experiments.tasksets.scaffold import KERNEL_FILE, new_task
 from experiments.tasksets.taskfiles import TaskSource, bundled, find_task
 from experiments.wording import summary
 from experiments.wording.closing import closing_words
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 _WITH_SUMMARY = 100
 """Columns of a terminal from which on a task's summary fits beside its figures."""
 _MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
+
+
+def new(folder: Path) -> None:
+    """Make a task folder, and say what can be done with it on this machine."""
+    for path in new_task(folder):
+        print(path)
+    search = command_line("optimize", folder)
+    if gpu_problem() is None:
+        print(f"next: {search}")
+        return
+    print(f"next: {command_line('inspect', folder / KERNEL_FILE)}")
+    print(f"then, on a GPU: {search} (rooftree doctor says what is missing here)")
 
 
 def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
@@ -45,6 +58,8 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
 
 def report(run_dir: Path, *, out: Path | None = None) -> None:
     """Write a run's report and best kernel, also while it runs; with `out` the report alone."""
+    if out is not None and out.suffix.lower() != ".html":
+        raise InputError(f"cannot write {out.name}: the report is a web page, name it FILE.html")
     events = read_events(run_dir)
     facts, result = summary.facts_of(events), summary.result_of(events)
     if out is not None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codegen.plan_text import plan_of, with_defaults
+from codegen.plan_text import plan_of
 from experiments.rundirs.journal import read_events
 from experiments.rundirs.rundir import RunFolder
+from experiments.tasksets.own_kernel import file_text, stands_alone, values_of
 from experiments.tasksets.taskfiles import TaskSource
 from experiments.wiring.config import RunConfig
 from experiments.wording import summary
@@ -20,7 +21,6 @@ from mcts.domain import (
     Scalar,
     Timing,
     is_host_source,
-    parse_host_plan,
 )
 from mcts.errors import InputError
 from mcts.ports import Event
@@ -64,6 +64,10 @@ class Delivery:
     def _is_host(self) -> bool:
         return self.task.dialect == "host" and is_host_source(self.candidate.source)
 
+    @property
+    def _has_plan(self) -> bool:
+        return self.task.dialect == "cuda" or self._is_host
+
     @cached_property
     def plan(self) -> LaunchPlan:
         """The best kernel's launch plan. InputError where it has none, as PyTorch code has not."""
@@ -72,24 +76,17 @@ class Delivery:
     @cached_property
     def tunables(self) -> dict[str, Scalar]:
         """The value of every tunable of the plan."""
-        return {**self._defaults(self.candidate.source), **self.candidate.tunables}
-
-    def _defaults(self, source: str) -> dict[str, Scalar]:
-        space = parse_host_plan(source).space if self._is_host else plan_of(source).space
-        return space.default()
+        return values_of(self.candidate)
 
     @cached_property
     def kernel(self) -> str:
         """The best kernel's source; its plan's defaults are the best values, where that can be."""
-        if self.task.dialect != "cuda" and not self._is_host:
-            return self.candidate.source
-        return with_defaults(self.candidate.source, self.tunables)
+        return file_text(self.candidate) if self._has_plan else self.candidate.source
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
         """``NAME=VALUE`` of all tunables where the plan's defaults could not be edited."""
-        edited = self.task.dialect == "cuda" or self._is_host
-        if edited and self._defaults(self.kernel) == self.tunables:
+        if self._has_plan and stands_alone(self.candidate):
             return ()
         return tuple(f"{name}={value}" for name, value in self.candidate.tunables.items())
 
@@ -119,13 +116,10 @@ def read_delivery(run_dir: Path) -> Delivery:
     verdict = result.best.verdict
     if result.best.candidate is None or verdict is None or verdict.timing is None:
         raise InputError(f"{run_dir}: its baseline was not measured: there is nothing to hand over")
-    source = _source(folder, config)
-    if result.best.candidate.source and source.task.dialect == "space":
-        raise InputError(f"{run_dir} is not whole: its folder task is missing")
     return Delivery(
         run_dir=run_dir,
         config=config,
-        source=source,
+        source=_source(folder, config),
         events=events,
         facts=facts,
         result=result,

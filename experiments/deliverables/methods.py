@@ -2,51 +2,140 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
 from experiments.rundirs.claims import standing_methods
 from experiments.wording import worth_text
+from mcts.attribution import without_by_tunable
 from mcts.domain import Attribution
+from mcts.objective import time_noise
+
+_HARMFUL = "harmful"
+_CODES = ("method", "taken out by")
 
 
 def methods_text(delivery: Delivery) -> str:
-    """The section; methods that nobody took out again are called claimed."""
+    """The section: what the best kernel has, what was taken back before it, what is not known.
+
+    Methods that nobody took out again are called claimed.
+    """
     path = delivery.result.path_to(delivery.best)
-    found = worth_text.attributed(path)
     claimed = standing_methods(path)
-    if not found:
-        if not claimed:
-            return ""
-        return (
-            f"Claimed along the way: {codes(claimed)}. None of them was taken out again and "
-            "measured (`rooftree attribute` does that), so that which of them it owes its speed to "
-            "is not known."
-        )
-    rows = [
-        tuple(
-            code(cell) if title in ("method", "taken out by") else plain(cell)
-            for title, cell in zip(worth_text.TITLES, worth_text.cells(*one), strict=True)
-        )
-        for one in found
+    found = [
+        (node, one, _worth(one, noise=_noise(delivery)))
+        for node, one in worth_text.attributed(path)
     ]
-    text = folded(table(worth_text.TITLES, rows, right=("node", "gain")), len(rows), "measurement")
-    weighed = {one.method for _, one in found}
-    rest = [name for name in claimed if name not in weighed]
-    more = f" Claimed, and not weighed: {codes(rest)}." if rest else ""
+    if not found:
+        return _only_claimed(claimed) if claimed else ""
+    kept = _by_method((one.method, worth) for _, one, worth in found if one.method in claimed)
+    gone = _by_method((one.method, worth) for _, one, worth in found if one.method not in claimed)
+    rest = [method for method in claimed if method not in kept]
+    summary = [*_worths(kept), *_taken_back(gone), *_unweighed(delivery, rest)]
+    return f"{' '.join(summary)}\n\n{_measurements(found)}\n\n{_reading(found)}"
+
+
+def _only_claimed(claimed: Sequence[str]) -> str:
     return (
-        f"{_worths(found)}\n\n{text}\n\nEach method was taken out of its variant again and what "
-        f"was left was measured: the gain is the time without it over the time with it, less 1, "
-        f"with its 95 % interval.{more}"
+        f"Claimed along the way: {codes(claimed)}. None of them was taken out again and "
+        "measured (`rooftree attribute` does that), so that which of them it owes its speed to "
+        "is not known."
     )
 
 
-def _worths(found: list[tuple[int, Attribution]]) -> str:
-    """Every method once, by what it came to in the steps that claimed it."""
+def _noise(delivery: Delivery) -> float:
+    baseline = delivery.result.baseline.evaluation
+    return time_noise(baseline) if baseline else 0.0
+
+
+def _worth(found: Attribution, *, noise: float) -> str:
+    """An ineffective method that makes its variant slower, beyond the noise, is harmful."""
+    gain, high = found.gain, found.gain_high
+    slower = gain is not None and high is not None and high < 0 and gain < -noise
+    return _HARMFUL if found.worth == "ineffective" and slower else worth_text.worth_text(found)
+
+
+def _by_method(worths: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Every method once, with what it came to in the steps that claimed it; the effective first."""
     steps: dict[str, set[str]] = {}
-    for _, one in found:
-        steps.setdefault(one.method, set()).add(one.worth)
+    for method, worth in worths:
+        steps.setdefault(method, set()).add(worth)
+    found = {method: sorted(words) for method, words in steps.items()}
+    return {
+        method: f"{words[0]} in some steps, {' or '.join(words[1:])} in others"
+        if len(words) > 1
+        else words[0]
+        for method, words in sorted(found.items(), key=lambda item: item[1])
+    }
+
+
+def _worths(kept: dict[str, str]) -> list[str]:
     groups: dict[str, list[str]] = {}
-    for method, worths in steps.items():
-        words = " here and ".join(sorted(worths)) + (" there" if len(worths) > 1 else "")
-        groups.setdefault(words.replace("_", " "), []).append(method)
-    return " ".join(f"{words.capitalize()}: {codes(group)}." for words, group in groups.items())
+    for method, words in kept.items():
+        groups.setdefault(words, []).append(method)
+    return [f"{words.capitalize()}: {codes(group)}." for words, group in groups.items()]
+
+
+def _taken_back(gone: dict[str, str]) -> list[str]:
+    if not gone:
+        return []
+    listed = ", ".join(f"{code(method)} ({words})" for method, words in gone.items())
+    return [f"Taken back on the way, so that this kernel does not have them: {listed}."]
+
+
+def _unweighed(delivery: Delivery, methods: Sequence[str]) -> list[str]:
+    """Methods of the best of which nothing was measured, by the reason."""
+    stuck = [method for method in methods if not _can_be_switched_off(delivery, method)]
+    left = [method for method in methods if method not in stuck]
+    said = []
+    if stuck:
+        said.append(
+            f"Claimed, and not weighed: {codes(stuck)}; in the variants that claimed them no "
+            "tunable can be set back by itself to take them out, and nobody rewrote the code."
+        )
+    if left:
+        said.append(
+            f"Claimed, and not weighed yet: {codes(left)}; `rooftree attribute` goes on with them."
+        )
+    return said
+
+
+def _can_be_switched_off(delivery: Delivery, method: str) -> bool:
+    """Whether tunables alone take the method out of some step that claimed it."""
+    steps = pairwise(node.candidate for node in delivery.result.path_to(delivery.best))
+    return any(
+        before is not None
+        and after is not None
+        and method in after.methods
+        and without_by_tunable(delivery.task, after, before, method) is not None
+        for before, after in steps
+    )
+
+
+def _measurements(found: Sequence[tuple[int, Attribution, str]]) -> str:
+    at = worth_text.TITLES.index("worth")
+    rows = []
+    for node, one, worth in found:
+        cells = list(worth_text.cells(node, one))
+        cells[at] = worth
+        rows.append(
+            tuple(
+                code(cell) if title in _CODES else plain(cell)
+                for title, cell in zip(worth_text.TITLES, cells, strict=True)
+            )
+        )
+    text = table(worth_text.TITLES, rows, right=("node", "gain"))
+    return folded(text, len(rows), "measurement")
+
+
+def _reading(found: Sequence[tuple[int, Attribution, str]]) -> str:
+    """How the table is read."""
+    text = (
+        "Each method was taken out of its variant again and what was left was measured: the gain "
+        "is the time without it over the time with it, less 1, with its 95 % interval."
+    )
+    if any(worth == _HARMFUL for _, _, worth in found):
+        text += " A harmful one makes its variant slower, beyond the noise."
+    return text

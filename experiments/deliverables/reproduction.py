@@ -54,17 +54,8 @@ def expected(delivery: Delivery, kernel: str) -> str:
         },
         "files": [TASK, kernel],
         "arguments": _arguments(delivery, kernel),
-        "recorded_arguments": _recorded_arguments(delivery, kernel),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _recorded_arguments(delivery: Delivery, kernel: str) -> list[str]:
-    """What a replay is told: it knows the task's own source alone, with values for its tunables."""
-    if delivery.candidate.source != delivery.task.baseline.source:
-        return _arguments(delivery, kernel)
-    settings = [f"{name}={value}" for name, value in delivery.candidate.tunables.items()]
-    return [TASK, *(word for setting in settings for word in ("--set", setting))]
 
 
 def device_name(hardware: str) -> str:

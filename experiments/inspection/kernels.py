@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.inspection.plain import clean
+from experiments.tasksets.own_kernel import own_source
 from experiments.tasksets.taskchecks import naming
 from experiments.tasksets.taskfiles import TASK_FILE, find_task, read_text
 from mcts.domain import (
@@ -48,8 +49,13 @@ class Kernel:
 
     @property
     def recorded_as(self) -> str:
-        """The text a recording goes by: the source, with the plan where that lies elsewhere."""
-        return self.source if self.plan is None else f"/* rooftree\n{self.plan}\n*/\n{self.source}"
+        """The text a recording goes by: the source, with the plan where that lies elsewhere.
+
+        For the task's own kernel with other defaults that is the task's own source.
+        """
+        if self.plan is not None:
+            return f"/* rooftree\n{self.plan}\n*/\n{self.source}"
+        return self.source if self.task is None else own_source(self.task, self.source)
 
     @property
     def work(self) -> Work | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from experiments.tasksets.taskfiles import bundled
 from mcts.errors import InputError
 
-TEMPLATE_FILES = ("task.toml", "kernel.cu", "reference.py")
+KERNEL_FILE = "kernel.cu"
+TEMPLATE_FILES = ("task.toml", KERNEL_FILE, "reference.py")
 
 
 def new_task(folder: Path) -> list[Path]:

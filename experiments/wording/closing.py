@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.rundirs.branching import branching_words
 from experiments.rundirs.claims import standing_methods
+from experiments.tasksets.own_kernel import stands_alone
 from experiments.wording import worth_text
 from experiments.wording.changes import changes
 from experiments.wording.energy_text import energy_text
@@ -14,7 +15,7 @@ from experiments.wording.spending_text import spending_text
 from experiments.wording.stage_text import time_text
 from experiments.wording.summary import Outputs, RunFacts, counted, refusals, timing_of, verdict_of
 from experiments.wording.timing_text import resolution_words, shape_lines
-from mcts.domain import Timing, kernel_macros
+from mcts.domain import Timing
 from mcts.finalists import confirmation_words
 from mcts.record import NodeRecord, Result
 
@@ -121,7 +122,10 @@ def _confirmed(result: Result) -> str:
 def _kernel(outputs: Outputs, best: NodeRecord) -> str:
     if outputs.best_source is None or best.candidate is None:
         return str(outputs.best_candidate)
-    return " ".join([str(outputs.best_source), *kernel_macros(best.candidate.tunables)])
+    if stands_alone(best.candidate):
+        return str(outputs.best_source)
+    beside = [f"--set {name}={value}" for name, value in best.candidate.tunables.items()]
+    return " ".join([str(outputs.best_source), *beside])
 
 
 def _changed(result: Result) -> str:

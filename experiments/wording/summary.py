@@ -16,6 +16,7 @@ from experiments.pictures.treeview import tree_source
 from experiments.reporting.page import report_html
 from experiments.rundirs.branching import Branches, branching_words, read_branches
 from experiments.rundirs.whole_file import write_whole
+from experiments.tasksets.own_kernel import file_text
 from experiments.tasksets.problems import PROBLEM_FILE
 from experiments.wording import worth_text
 from experiments.wording.spending_text import spending_json, spending_text
@@ -278,5 +279,5 @@ def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
     of_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
     is_python = of_torch and not is_host_source(best.candidate.source)
     source = folder / ("kernel.py" if is_python else "kernel.cu")
-    write_whole(source, best.candidate.source)
+    write_whole(source, best.candidate.source if is_python else file_text(best.candidate))
     return source, record

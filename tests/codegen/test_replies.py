@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -237,6 +238,24 @@ def test_defaults_are_rewritten_in_the_plan_alone() -> None:
     assert parse_launch_plan(edited).space.default() == values
     assert edited.split("*/", 1)[1] == SCALE.split("*/", 1)[1]
     assert with_defaults(edited, DEFAULTS) == SCALE
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "BLOCK = [64, 128]",
+        "BLOCK = { values = [64, 128] }",
+        'BLOCK = { values = [64, 128], help = "default is 64" }',
+        "BLOCK = { values = [64, 128], default = 64 }",
+    ],
+)
+def test_a_default_is_put_in_whether_or_not_one_stands_there(declared: str) -> None:
+    text = re.sub(r"^BLOCK .*$", declared, SCALE, flags=re.MULTILINE)
+    usual = parse_launch_plan(text).space.default()
+    edited = with_defaults(text, {**usual, "BLOCK": 128})
+    assert parse_launch_plan(edited).space.default() == {**usual, "BLOCK": 128}
+    assert edited.split("*/", 1)[1] == text.split("*/", 1)[1]
+    assert with_defaults(text, usual) == text
 
 
 class TestValues:

@@ -51,3 +51,14 @@ def test_nothing_is_taken_back_where_the_code_itself_changed() -> None:
         "compute.fast_math",
     )
     assert standing_methods(line(*steps)) == ()
+
+
+def test_what_was_switched_on_and_off_after_a_rewrite_is_taken_back() -> None:
+    path = line(
+        ({"VEC": 1, "FAST": 0}, ()),
+        ({"VEC": 1, "FAST": 0}, ("own.reordering",)),
+        ({"VEC": 4, "FAST": 1}, ("memory.vectorized_loads", "compute.fast_math")),
+        ({"VEC": 1, "FAST": 1}, ()),
+        source=SOURCE + "// rewritten\n",
+    )
+    assert standing_methods(path) == ("own.reordering", "compute.fast_math")

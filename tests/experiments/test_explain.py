@@ -18,17 +18,22 @@ from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.deltas import Delta, deltas
 from experiments.deliverables.explaining import explanation
 from experiments.rundirs.claims import standing_methods
+from experiments.tasksets.taskfiles import find_task
 from mcts.domain import (
     Attribution,
+    Candidate,
     Energy,
     Evaluation,
     KernelProfile,
     Metric,
     Profile,
+    Scalar,
     ShapeTiming,
+    parse_launch_plan,
 )
 from mcts.domain import metrics as m
 from mcts.record import NodeRecord
+from tests.support import deliveries
 
 
 @pytest.fixture(scope="module")
@@ -105,22 +110,122 @@ def test_methods_are_claimed_until_they_are_weighed(delivery: Delivery) -> None:
     text = section(explanation(delivery), title)
     assert "Claimed along the way" in text and "is not known" in text
     assert "effective" not in text
-    claimed, other = standing_methods(delivery.result.path_to(delivery.best))[0], "own.reordering"
+    first, second = standing_methods(delivery.result.path_to(delivery.best))[:2]
     found = (
-        Attribution(
-            candidate_id=delivery.candidate.id, method=claimed, worth="effective", gain=0.25,
-            gain_low=0.24, gain_high=0.26, tunables=("VEC",), realised=True,
-        ),
-        Attribution(
-            candidate_id=delivery.candidate.id, method=other, worth="ineffective",
-            gain=0.0, gain_low=-0.01, gain_high=0.01, tunables=("FAST",),
-        ),
-    )  # fmt: skip
+        weighed(delivery, first, gain=0.25, tunables=("VEC",)),
+        weighed(delivery, second, gain=0.0, tunables=("FAST",)),
+    )
     text = section(explanation(with_best(delivery, attributions=found)), title)
-    assert re.search(rf"`{re.escape(claimed)}` \| effective \| \+25\.0 %", text)
-    assert re.search(rf"`{re.escape(other)}` \| ineffective \|", text)
+    assert re.search(rf"`{re.escape(first)}` \| effective \| \+25\.0 %", text)
+    assert re.search(rf"`{re.escape(second)}` \| ineffective \|", text)
     assert "Claimed, and not weighed" in text
-    assert f"Effective: `{claimed}`. Ineffective: `{other}`." in text
+    assert f"Effective: `{first}`. Ineffective: `{second}`." in text
+
+
+OWED = "Which methods it owes this to"
+PLAN = """/* rooftree
+where = ["VEC <= BLOCK"]
+[tunables]
+BLOCK = { values = [1, 4], default = 1, methods = ["latency.block_size"] }
+VEC = { values = [1, 4], default = 1, methods = ["memory.vectorized_loads"] }
+FAST = { values = [0, 1], default = 0, methods = ["compute.fast_math"] }
+[[launch]]
+kernel = "row_softmax"
+grid = [1]
+block = ["BLOCK"]
+args = ["x", "y", "rows", "cols"]
+*/
+extern "C" __global__ void row_softmax(const float* x, float* y, int rows, int cols) {}
+"""
+
+
+def weighed(
+    delivery: Delivery, method: str, *, gain: float, tunables: tuple[str, ...] = ()
+) -> Attribution:
+    """A method's worth with an interval of a percent to either side."""
+    return Attribution(
+        candidate_id=delivery.candidate.id, method=method,
+        worth="effective" if gain > 0.02 else "ineffective",
+        gain=gain, gain_low=gain - 0.01, gain_high=gain + 0.01, tunables=tunables,
+    )  # fmt: skip
+
+
+def line_of(
+    *steps: tuple[dict[str, Scalar], dict[str, float | None]],
+) -> Delivery:
+    """A run whose path to the best has these values and claims, each with its gain if weighed."""
+    source = find_task("row_softmax")
+    space = parse_launch_plan(PLAN).space
+    begin = Candidate(source=PLAN, tunables=space.default())
+    task = source.task.model_copy(update={"baseline": begin, "space": space})
+    made = deliveries.delivery_of(replace(source, task=task), begin)
+    nodes = [made.result.baseline]
+    for number, (values, claims) in enumerate(steps, start=1):
+        candidate = Candidate(
+            source=PLAN, tunables={**begin.tunables, **values}, methods=tuple(claims)
+        )
+        one = deliveries.node(number, candidate, parent=number - 1, speedup=1.0 + number)
+        found = tuple(
+            weighed(made, method, gain=gain) for method, gain in claims.items() if gain is not None
+        )
+        nodes.append(replace(one, attributions=found))
+    return replace(made, result=replace(made.result, nodes=tuple(nodes)))
+
+
+def owed(delivery: Delivery) -> str:
+    """The summary before the table."""
+    return section(explanation(delivery), OWED).partition("\n")[0]
+
+
+def test_a_method_that_was_taken_back_is_not_what_the_best_owes_its_speed_to() -> None:
+    text = owed(
+        line_of(
+            ({"VEC": 4, "BLOCK": 4}, {"memory.vectorized_loads": 0.3, "latency.block_size": 0.2}),
+            ({"VEC": 1, "BLOCK": 4, "FAST": 1}, {"compute.fast_math": 0.1}),
+        )
+    )
+    kept, _, gone = text.partition("Taken back on the way")
+    assert "Effective: `latency.block_size`, `compute.fast_math`." in kept
+    assert "vectorized_loads" not in kept and "`memory.vectorized_loads` (effective)" in gone
+
+
+def test_a_method_that_slows_its_variant_is_called_harmful() -> None:
+    run = line_of(
+        ({"FAST": 1}, {"compute.fast_math": -0.05}),
+        ({"FAST": 1, "BLOCK": 4}, {"latency.block_size": 0.005}),
+    )
+    assert "Harmful: `compute.fast_math`." in owed(run)
+    assert "Ineffective: `latency.block_size`." in owed(run)
+    text = section(explanation(run), OWED)
+    assert "| harmful | -5.0 %" in text and "A harmful one makes its variant slower" in text
+
+
+def test_a_method_that_came_out_differently_is_said_to() -> None:
+    run = line_of(
+        ({"FAST": 1}, {"compute.fast_math": -0.05}),
+        ({"FAST": 0}, {}),
+        ({"FAST": 1}, {"compute.fast_math": 0.3}),
+    )
+    assert "Effective in some steps, harmful in others: `compute.fast_math`." in owed(run)
+
+
+def test_what_was_not_weighed_is_said_with_the_reason() -> None:
+    """BLOCK cannot be set back below VEC; FAST could be, and nobody came to it."""
+    text = owed(
+        line_of(
+            (
+                {"VEC": 4, "BLOCK": 4, "FAST": 1},
+                {
+                    "memory.vectorized_loads": 0.3,
+                    "latency.block_size": None,
+                    "compute.fast_math": None,
+                },
+            )
+        )
+    )
+    stuck, _, left = text.partition("Claimed, and not weighed yet")
+    assert "Claimed, and not weighed: `latency.block_size`; in the variants" in stuck
+    assert "`compute.fast_math`; `rooftree attribute` goes on" in left
 
 
 def test_what_was_not_measured_is_said_and_nothing_else(delivery: Delivery) -> None:

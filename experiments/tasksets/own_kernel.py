@@ -1,0 +1,51 @@
+"""A kernel's file and its values: as the defaults of its plan, and recognised from there.
+
+A variant is a source with values for its tunables. In a file of its own these values stand as the
+plan's defaults, so that whoever compiles the file has the variant; and a file that differs from a
+task's kernel in nothing else is that kernel with these values, which is what recordings know.
+"""
+
+from __future__ import annotations
+
+from codegen.plan_text import plan_of, with_defaults
+from mcts.domain import Candidate, KernelTask, Scalar, parse_host_plan
+from mcts.errors import InputError
+
+
+def file_text(candidate: Candidate) -> str:
+    """The source of a `.cu`, its values as the plan's defaults; as it is where that cannot be."""
+    return with_defaults(candidate.source, values_of(candidate))
+
+
+def values_of(candidate: Candidate) -> dict[str, Scalar]:
+    """The value of every tunable of a `.cu`, the plan's default where the candidate has none."""
+    return {**(_defaults(candidate.source) or {}), **candidate.tunables}
+
+
+def stands_alone(candidate: Candidate) -> bool:
+    """Whether `file_text` is the variant without a value beside it."""
+    return not candidate.tunables or _defaults(file_text(candidate)) == values_of(candidate)
+
+
+def own_source(task: KernelTask, source: str) -> str:
+    """The task's own source where `source` differs from it in its plan's defaults alone.
+
+    Any other source is returned as it is.
+    """
+    own, values = task.baseline.source, _defaults(source)
+    if not own or values is None:
+        return source
+    ours, theirs = (Candidate(source=with_defaults(text, values)).id for text in (own, source))
+    return own if ours == theirs else source
+
+
+def _defaults(source: str) -> dict[str, Scalar] | None:
+    """The defaults of a launch plan or a host plan; None where it is neither."""
+    try:
+        return plan_of(source).space.default()
+    except InputError:
+        pass
+    try:
+        return parse_host_plan(source).space.default()
+    except InputError:
+        return None
