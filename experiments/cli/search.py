@@ -52,6 +52,7 @@ from experiments.cli.options import (
     Unsafe,
     measuring_of,
 )
+from experiments.wiring import names
 
 
 def register(app: typer.Typer) -> None:
@@ -98,8 +99,8 @@ def optimize(
     search: Annotated[
         list[str] | None,
         typer.Option(
-            help="Which search (puct, greedy, best_of_n, beam, evolution, annealing, or a "
-            "plug-in's), and its constants, as NAME=NUMBER; repeatable."
+            help=f"Which search ({', '.join(names.OURS[names.SEARCHES])}, or a plug-in's), and its "
+            "constants, as NAME=NUMBER; repeatable."
         ),
     ] = None,
     memory: Annotated[

@@ -17,7 +17,10 @@ def register(app: typer.Typer) -> None:
 
 
 def study(
-    config: Annotated[Path, typer.Argument(help="The study, as TOML.", metavar="CONFIG.toml")],
+    config: Annotated[
+        str,
+        typer.Argument(help="The study, as TOML; or a bundled one's name.", metavar="CONFIG"),
+    ],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Its folder; default: studies/NAME.")
     ] = None,

@@ -15,10 +15,15 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A patient and what was said of it."""
+    """A patient and what was said of it.
+
+    plugins: tools that others registered. The truth table does not know them, so that nothing they
+    say is judged.
+    """
 
     patient: Patient
     guidance: Guidance
+    plugins: frozenset[str] = frozenset()
 
     @property
     def fired(self) -> tuple[str, ...]:
@@ -26,12 +31,17 @@ class Examined:
         return tuple(finding.tool for finding in self.guidance.findings)
 
     @property
+    def judged(self) -> tuple[str, ...]:
+        """Of the tools that spoke, those which the truth table knows, by rank."""
+        return tuple(tool for tool in self.fired if tool not in self.plugins)
+
+    @property
     def bound(self) -> BoundClass:
         return self.guidance.roofline.bound if self.guidance.roofline else "unknown"
 
     @property
     def false_alarms(self) -> tuple[str, ...]:
-        return tuple(tool for tool in self.fired if tool not in self.patient.true)
+        return tuple(tool for tool in self.judged if tool not in self.patient.true)
 
     @property
     def missed(self) -> tuple[str, ...]:
@@ -68,14 +78,24 @@ class ToolScore:
         return self.true / self.fired if self.fired else None
 
 
+@dataclass(slots=True)
+class PluginCount:
+    """On how many ill kernels and repaired twins a plug-in spoke; nothing says whether rightly."""
+
+    tool: str
+    ill: int = 0
+    repaired: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Fidelity over a set of patients."""
+    """Fidelity over a set of patients; `plugins` stand outside of every figure."""
 
     tools: tuple[ToolScore, ...]
     confusion: dict[tuple[BoundClass, BoundClass], int] = field(default_factory=dict)
     """Patients by (right class, class given); a given class among several right ones is right."""
     patients: int = 0
+    plugins: tuple[PluginCount, ...] = ()
 
     @property
     def macro_recall(self) -> float | None:
@@ -127,16 +147,28 @@ def score(examined: Sequence[Examined]) -> Scores:
         for tool in patient.planted:
             entry = tools.setdefault(tool, ToolScore(tool))
             entry.planted += 1
-            entry.found += tool in one.fired
-            entry.shown += tool in one.fired[:SHOWN]
-        for tool in one.fired:
+            entry.found += tool in one.judged
+            entry.shown += tool in one.judged[:SHOWN]
+        for tool in one.judged:
             entry = tools.setdefault(tool, ToolScore(tool))
             entry.fired += 1
             entry.true += tool in patient.true
             entry.relapsed += patient.repaired and tool in patient.exhibit.expects
         cell = (one.bound if one.class_is_right else patient.bound[0], one.bound)
         confusion[cell] = confusion.get(cell, 0) + 1
-    return Scores(tuple(tools[name] for name in sorted(tools)), confusion, len(examined))
+    return Scores(
+        tuple(tools[name] for name in sorted(tools)), confusion, len(examined), _plugins(examined)
+    )
+
+
+def _plugins(examined: Sequence[Examined]) -> tuple[PluginCount, ...]:
+    """Every plug-in that took part, also those that never spoke, by name."""
+    counts = {name: PluginCount(name) for one in examined for name in sorted(one.plugins)}
+    for one in examined:
+        for name in one.plugins.intersection(one.fired):
+            counts[name].repaired += one.patient.repaired
+            counts[name].ill += not one.patient.repaired
+    return tuple(counts[name] for name in sorted(counts))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

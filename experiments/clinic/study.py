@@ -8,6 +8,7 @@ from pathlib import Path
 from experiments.clinic.exhibits import RECORDINGS, Patient
 from experiments.clinic.scores import Examined
 from mcts.errors import InputError
+from microtools import registry
 from microtools.advisor import RooflineAdvisor
 from profilers.profiles.inspecting import Exhibit, Inspected, Inspector
 from profilers.recordings.profile_recording import ProfileRecording
@@ -68,12 +69,15 @@ def measured(
 
 
 def examine(inspected: Sequence[tuple[Patient, Inspected]]) -> list[Examined]:
-    """Let the tools speak about what was seen."""
+    """Let the tools speak about what was seen: ours, and plug-ins beside them."""
     advisor = RooflineAdvisor()
+    ours = {tool.name for tool in registry.BUILTIN}
+    plugins = frozenset(tool.name for tool in registry.available()[0]) - ours
     return [
         Examined(
             patient,
             advisor.examine(work=seen.work, profile=seen.profile, time_us=seen.time_us),
+            plugins,
         )
         for patient, seen in inspected
     ]

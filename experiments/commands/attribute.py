@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from experiments.commands.concluding import conclude, say
+from experiments.commands.fitting import Column, Kind, fitted, show
 from experiments.commands.interrupting import command_line, interruptible
-from experiments.commands.tables import print_table
+from experiments.commands.tables import width
 from experiments.rundirs import attributing
 from experiments.rundirs.attributing import Weighed
 from experiments.rundirs.journal import SqliteJournal, database_of
@@ -22,6 +24,17 @@ from experiments.wording.spending_text import money_text, spending_json, spendin
 from mcts.errors import InputError, JournalError, WorldError
 
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
+_AS: dict[str, tuple[Kind, int]] = {
+    "method": ("name", 0),
+    "worth": ("words", 0),
+    "taken out by": ("words", 1),
+    "in machine code": ("words", 2),
+    "note": ("words", 3),
+}
+"""How the columns that are no figures are laid out, and which make room first."""
+_COLUMNS = tuple(Column(title, *_AS.get(title, ("figure", 0))) for title in worth_text.TITLES)
+_NOTE = worth_text.TITLES[-1]
+_WORTH = worth_text.TITLES.index("worth")
 
 
 def attribute(
@@ -137,16 +150,18 @@ def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[
 
 
 def _print_table(weighed: Weighed) -> None:
-    from rich.table import Table
+    """Notes stand below where the table is too narrow for them: they say why, so none is lost."""
     from rich.text import Text
 
     rows = [worth_text.cells(*found) for found in weighed.found]
-    shown = [at for at in range(len(worth_text.TITLES)) if any(row[at] for row in rows)]
-    table = Table(box=None, pad_edge=False)
-    for at in shown:
-        title = worth_text.TITLES[at]
-        table.add_column(title, justify="right" if title in ("node", "gain") else "left")
+    filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
+    cells = []
     for row, (_, found) in zip(rows, weighed.found, strict=True):
         style = _STYLES.get(found.worth, "")
-        table.add_row(*(Text(row[at], style=style if at == 2 else "") for at in shown))
-    print_table(table)
+        cells.append([Text(row[at], style=style if at == _WORTH else "") for at in filled])
+    table = fitted([_COLUMNS[at] for at in filled], cells, width=width())
+    show(replace(table, left_out=tuple(title for title in table.left_out if title != _NOTE)))
+    if _NOTE in table.left_out:
+        for row in rows:
+            if row[-1]:
+                print(f"node {row[0]}, {row[1]}: {row[-1]}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from experiments.clinic import study
 from experiments.clinic.exhibits import HALVES, exhibits, patients
-from experiments.clinic.scores import CLASSES, Examined, Scores, score
-from experiments.commands.tables import print_table
+from experiments.clinic.scores import CLASSES, Examined, Scores, ToolScore, score
+from experiments.commands.fitting import Column, least_width, print_fitted
+from experiments.commands.tables import print_table, width
 from mcts.errors import InputError
 
 _SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
@@ -44,6 +46,8 @@ def clinic(
         where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
     examined = study.examine(inspected)
     scores = score(examined)
+    for problem in _problems(examined):
+        _say(problem)
     if as_json:
         print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
         return
@@ -51,30 +55,54 @@ def clinic(
     _print_tools(scores)
     _print_summary(scores)
     _print_confusion(scores)
+    _print_plugins(scores)
     if cases:
         _print_cases(examined)
 
 
-def _print_tools(scores: Scores) -> None:
-    from rich.table import Table
+_TOOLS = (
+    Column("tool", "name"),
+    Column("planted"),
+    Column("found", spare=2),
+    Column("recall"),
+    Column("in first 5", spare=3),
+    Column("on twin", spare=4),
+    Column("fired", spare=1),
+    Column("precision"),
+)
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("tool")
-    for title in ("planted", "found", "recall", "in first 5", "on twin", "fired", "precision"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for one in scores.tools:
-        planted = one.planted > 0
-        table.add_row(
-            one.tool,
-            str(one.planted) if planted else "",
-            str(one.found) if planted else "",
-            _share(one.recall),
-            str(one.shown) if planted else "",
-            str(one.relapsed) if planted else "",
-            str(one.fired),
-            _share(one.precision),
-        )
-    print_table(table)
+
+def _print_tools(scores: Scores) -> None:
+    print_fitted(_TOOLS, [_tool_row(one) for one in scores.tools])
+
+
+def _tool_row(one: ToolScore) -> tuple[str, ...]:
+    planted = one.planted > 0
+    return (
+        one.tool,
+        str(one.planted) if planted else "",
+        str(one.found) if planted else "",
+        _share(one.recall),
+        str(one.shown) if planted else "",
+        str(one.relapsed) if planted else "",
+        str(one.fired),
+        _share(one.precision),
+    )
+
+
+_PLUGINS = (Column("plug-in", "name"), Column("on ill kernels"), Column("on repaired twins"))
+
+
+def _print_plugins(scores: Scores) -> None:
+    """What others' tools did, without a verdict."""
+    if not scores.plugins:
+        return
+    print()
+    print_fitted(_PLUGINS, [(one.tool, str(one.ill), str(one.repaired)) for one in scores.plugins])
+    print(
+        "plug-ins are in none of the figures: the truth table does not name them; "
+        "--cases lists where they spoke"
+    )
 
 
 def _print_summary(scores: Scores) -> None:
@@ -109,23 +137,50 @@ def _print_confusion(scores: Scores) -> None:
     print_table(table)
 
 
-def _print_cases(examined: Sequence[Examined]) -> None:
-    from rich.table import Table
+def _problems(examined: Sequence[Examined]) -> Iterable[str]:
+    """What the advisor notes of tools that could not be used, or failed, each once."""
+    notes = (note for one in examined for note in one.guidance.notes)
+    return dict.fromkeys(note for note in notes if note.startswith("micro-tool "))
 
-    table = Table(box=None, pad_edge=False)
-    for title in ("case", "class", "missed", "false alarms", "findings by rank"):
-        table.add_column(title, overflow="fold")
-    for one in examined:
-        right = "" if one.class_is_right else f" (should be {' or '.join(one.patient.bound)})"
-        table.add_row(
-            one.patient.name,
-            one.bound + right,
-            ", ".join(one.missed),
-            ", ".join(one.false_alarms),
-            ", ".join(one.fired),
-        )
+
+_CASES = tuple(
+    Column(title, "words") for title in ("case", "class", "missed", "false alarms", "findings")
+)
+
+
+def _print_cases(examined: Sequence[Examined]) -> None:
+    """A line for each case; on a terminal too narrow for that, a few lines for each."""
+    rows = [_case_row(one) for one in examined]
     print()
-    print_table(table)
+    if least_width(_CASES, rows) <= width():
+        print_fitted(_CASES, rows)
+        return
+    for case, bound, *said in rows:
+        print(f"{case}: {bound}")
+        for column, tools in zip(_CASES[2:], said, strict=True):
+            if tools:
+                print(textwrap.fill(tools, width(), **_hanging(column.title)))
+
+
+def _hanging(title: str) -> dict[str, Any]:
+    """How a list stands behind its title."""
+    start = f"  {title:<14}"
+    return {
+        "initial_indent": start,
+        "subsequent_indent": " " * len(start),
+        "break_long_words": False,
+    }
+
+
+def _case_row(one: Examined) -> tuple[str, ...]:
+    right = "" if one.class_is_right else f" (should be {' or '.join(one.patient.bound)})"
+    return (
+        one.patient.name,
+        one.bound + right,
+        ", ".join(one.missed),
+        ", ".join(one.false_alarms),
+        ", ".join(one.fired),
+    )
 
 
 def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]) -> dict[str, Any]:
@@ -145,6 +200,7 @@ def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]
             {**asdict(one), "recall": one.recall, "precision": one.precision}
             for one in scores.tools
         ],
+        "plugins": [asdict(one) for one in scores.plugins],
         "confusion": [
             {"right": right, "given": given, "count": count}
             for (right, given), count in sorted(scores.confusion.items())

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.commands.fitting import show
 from experiments.commands.tables import print_table, width
 from experiments.comparing_runs import curves as run_curves
 from experiments.comparing_runs import page as run_page
@@ -101,10 +102,9 @@ def _compare_study(path: Path, *, reference: str | None, as_json: bool) -> None:
         return
     if found.question:
         print(found.question)
-    for table in contest_tables(found):
-        print_table(table)
+    show(*contest_tables(found, width=width()))
     print(explanation(found))
-    print_table(standing_table(found))
+    show(standing_table(found, width=width()))
     _warn(found.warnings)
     print("written: " + ", ".join(map(str, files)))
 

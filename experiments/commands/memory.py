@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.commands.tables import print_table
+from experiments.commands.fitting import Column, print_fitted
 from experiments.memories import contributions
 from experiments.memories.experience import ExperienceRow, experience_rows
 from experiments.memories.knowledge import Forgetting, KnowledgeStore
@@ -130,57 +130,73 @@ def _summary(
     }
 
 
+_EXPERIENCE = (
+    Column("state", "words"),
+    Column("method", "words"),  # one word, or two: "without METHOD"
+    Column("tasks", spare=5),
+    Column("tried", spare=1),
+    Column("faster", spare=2),
+    Column("failed", spare=3),
+    Column("absent", spare=7),
+    Column("mean gain", spare=4),
+    Column("expected"),
+    Column("predicted", spare=6),
+)
+
+
 def _print_experience(rows: Iterable[ExperienceRow]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("state", "method"):
-        table.add_column(title)
-    titles = ("tasks", "tried", "faster", "failed", "absent", "mean gain", "expected", "predicted")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            Text(str(row.state)),
-            Text(f"{'without ' if row.act.undone else ''}{row.act.method}"),
-            str(row.tasks),
-            str(row.evidence.tried),
-            _share(row.evidence.improved, row.evidence.tried),
-            _share(row.evidence.failed, row.evidence.tried),
-            str(row.evidence.unrealised or ""),
-            f"{row.mean_gain:.2f}x" if row.mean_gain else "",
-            f"{row.expected:.2f}x ({row.low:.2f} to {row.high:.2f})",
-            f"{row.predicted:.2f}x, got {row.found:.2f}x" if row.predicted and row.found else "",
-        )
-    print_table(table)
+    print_fitted(_EXPERIENCE, [_experience_row(row) for row in rows])
 
 
-def _print_tools(rows: list[ToolStatistics]) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def _experience_row(row: ExperienceRow) -> tuple[str, ...]:
+    return (
+        str(row.state),
+        f"{'without ' if row.act.undone else ''}{row.act.method}",
+        str(row.tasks),
+        str(row.evidence.tried),
+        _share(row.evidence.improved, row.evidence.tried),
+        _share(row.evidence.failed, row.evidence.tried),
+        str(row.evidence.unrealised or ""),
+        f"{row.mean_gain:.2f}x" if row.mean_gain else "",
+        f"{row.expected:.2f}x ({row.low:.2f} to {row.high:.2f})",
+        f"{row.predicted:.2f}x, got {row.found:.2f}x" if row.predicted and row.found else "",
+    )
 
-    table = Table(box=None, pad_edge=False)
-    for title in ("tool", "GPU", "proposer"):
-        table.add_column(title)
-    for title in ("fired", "followed", "improved", "> 1.5x", "failed", "mean gain", "predicted"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in sorted(rows, key=lambda row: (row.gpu, row.proposer, -row.followed, row.tool)):
-        table.add_row(
-            Text(row.tool),
-            Text(row.gpu),
-            Text(row.proposer),
-            str(row.fired),
-            str(row.followed),
-            _share(row.improved, row.followed),
-            _share(row.great, row.followed),
-            _share(row.failed, row.followed),
-            f"{row.mean_gain:.2f}x" if row.mean_gain else "",
-            f"{row.predicted_gain:.2f}x, got {row.realised_gain:.2f}x"
-            if row.predicted_gain and row.realised_gain
-            else "",
-        )
-    print_table(table)
+
+_TOOLS = (
+    Column("tool", "name"),
+    Column("GPU", "words"),
+    Column("proposer", "name"),
+    Column("fired", spare=3),
+    Column("followed", spare=1),
+    Column("improved", spare=2),
+    Column("> 1.5x", spare=5),
+    Column("failed", spare=4),
+    Column("mean gain"),
+    Column("predicted", spare=6),
+)
+
+
+def _print_tools(rows: Iterable[ToolStatistics]) -> None:
+    ordered = sorted(rows, key=lambda row: (row.gpu, row.proposer, -row.followed, row.tool))
+    print_fitted(_TOOLS, [_tool_row(row) for row in ordered])
+
+
+def _tool_row(row: ToolStatistics) -> tuple[str, ...]:
+    return (
+        row.tool,
+        row.gpu,
+        row.proposer,
+        str(row.fired),
+        str(row.followed),
+        _share(row.improved, row.followed),
+        _share(row.great, row.followed),
+        _share(row.failed, row.followed),
+        f"{row.mean_gain:.2f}x" if row.mean_gain else "",
+        f"{row.predicted_gain:.2f}x, got {row.realised_gain:.2f}x"
+        if row.predicted_gain and row.realised_gain
+        else "",
+    )
 
 
 def _share(part: int, whole: int) -> str:

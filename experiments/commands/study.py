@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from experiments.studies.bundled import find_study
 from experiments.studies.config import read_study
 from experiments.studies.folder import StudyFolder
 from experiments.studies.running import cells_of, cores, plan_of, run_study, summary_of
@@ -19,17 +20,17 @@ from experiments.wiring.composing import rooftree_version
 EVERY_S = 10.0
 
 
-def study(config: Path, *, out: Path | None, jobs: int | None) -> None:
-    """Run what is missing of a study.
+def study(config: str, *, out: Path | None, jobs: int | None) -> None:
+    """Run what is missing of a study: of a file, or of a bundled one by its name.
 
     Raises InputError for a configuration that cannot be run, KeyboardInterrupt with the words how
     to go on where it was stopped.
     """
-    asked = read_study(config)
+    asked = read_study(find_study(config))
     folder = StudyFolder(out or Path("studies") / asked.name)
     plan = plan_of(asked, version=rooftree_version())
     jobs = min(jobs or cores(), len(plan.keys))
-    again = f"rooftree study {shlex.quote(str(config))}"
+    again = f"rooftree study {shlex.quote(config)}"
     if out is not None:
         again += f" -o {shlex.quote(str(out))}"
     with folder.held(), _terminable():

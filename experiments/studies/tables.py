@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
 
+from experiments.commands.fitting import Column, Fitted, fitted
 from experiments.studies.comparing import BUDGET, TARGET, Comparison, Contest, Standing
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-COLUMNS = (
-    "by", "against", "ratio", "95 % interval", "p", "p (Holm)", "effect", "win/tie/loss",
-    "p over tasks", "would see",
-)  # fmt: skip
-STANDING_COLUMNS = ("task", "arm", "speedups", "reached target", "evaluations to target", "failed")
+_CONTESTS = (
+    Column("against", "name"),
+    Column("ratio"),
+    Column("95 % interval"),
+    Column("p", spare=3),
+    Column("p (Holm)"),
+    Column("effect", spare=4),
+    Column("win/tie/loss", spare=1),
+    Column("p over tasks", spare=5),
+    Column("would see", spare=2),
+)
+_STANDINGS = (
+    Column("task", "name"),
+    Column("arm", "name"),
+    Column("speedups", "words"),
+    Column("reached target", spare=2),
+    Column("evaluations to target", spare=1),
+    Column("failed", spare=3),
+)
+COLUMNS = ("by", *(column.title for column in _CONTESTS))
+STANDING_COLUMNS = tuple(column.title for column in _STANDINGS)
 
 
 def measure_words(measure: str) -> str:
@@ -65,38 +78,32 @@ def _p(value: float) -> str:
     return f"{value:.0e}" if value >= 1e-20 else "<1e-20"
 
 
-def contest_tables(found: Comparison) -> list[Table]:
+def contest_tables(found: Comparison, *, width: int) -> list[Fitted]:
     """One per measure, for a terminal; what is clear after Holm stands out."""
-    from rich.table import Table
+    measures = dict.fromkeys(contest.measure for contest in found.contests)
+    return [_contest_table(found, measure, width) for measure in measures]
 
-    tables: dict[str, Table] = {}
+
+def _contest_table(found: Comparison, measure: str, width: int) -> Fitted:
+    from rich.text import Text
+
+    rows = []
     for contest in found.contests:
-        if contest.measure not in tables:
-            table = Table(
-                title=f"{measure_words(contest.measure)}: {found.reference} against each arm"
-            )
-            for at, column in enumerate(COLUMNS[1:]):
-                table.add_column(column, justify="right" if at else "left")
-            tables[contest.measure] = table
-        clear = contest.p_holm < found.alpha
-        row = contest_row(contest)[1:]
-        tables[contest.measure].add_row(*row, style="bold" if clear else None)
-    return list(tables.values())
+        if contest.measure == measure:
+            style = "bold" if contest.p_holm < found.alpha else ""
+            rows.append([Text(cell, style=style) for cell in contest_row(contest)[1:]])
+    title = f"{measure_words(measure)}: {found.reference} against each arm"
+    return fitted(_CONTESTS, rows, width=width, title=title)
 
 
-def standing_table(found: Comparison) -> Table:
-    from rich.table import Table
-
-    table = Table(title="task by task (geometric means and medians over seeds)")
-    for at, column in enumerate(STANDING_COLUMNS):
-        table.add_column(column, justify="left" if at < 2 else "right")
-    last = None
-    for standing in found.standings:
-        if last not in (None, standing.task):
-            table.add_section()
-        last = standing.task
-        table.add_row(*standing_row(found, standing))
-    return table
+def standing_table(found: Comparison, *, width: int) -> Fitted:
+    """Each arm on each task, for a terminal."""
+    return fitted(
+        _STANDINGS,
+        [standing_row(found, standing) for standing in found.standings],
+        width=width,
+        title="task by task (geometric means and medians over seeds)",
+    )
 
 
 def as_csv(found: Comparison) -> str:

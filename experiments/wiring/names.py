@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PROPOSERS = "rooftree.proposers"
 EVALUATORS = "rooftree.evaluators"
@@ -49,12 +50,16 @@ def split(name: str) -> tuple[str, str]:
 
 def available(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group by name; of two with one name, ours wins."""
+    from importlib.metadata import EntryPoint, entry_points
+
     ours = {name: EntryPoint(name, value, group) for name, value in OURS.get(group, {}).items()}
     return {point.name: point for point in entry_points(group=group)} | ours
 
 
 def load(group: str, name: str) -> Callable[..., Any]:
     """Import the factory behind a name. InputError names the known ones, or the failed import."""
+    import difflib
+
     known = available(group)
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)

@@ -180,7 +180,10 @@ def test_a_table_folds_where_told_and_is_whole_in_a_pipe(monkeypatch: pytest.Mon
 def test_the_parts_we_name_are_those_the_distribution_registers() -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     for group, ours in names.OURS.items():
-        assert table[group] == dict(ours)
+        assert table[group] == dict(ours), (
+            f"[project.entry-points.{group}] of pyproject.toml and OURS of "
+            "experiments/wiring/names.py differ"
+        )
         for name in ours:
             assert callable(names.load(group, name))
 

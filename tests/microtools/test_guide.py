@@ -17,7 +17,10 @@ from mcts.domain import metrics as m
 from microtools import catalogue, registry
 from microtools.advisor import RooflineAdvisor
 from microtools.tool import MicroTool
+from tests.microtools.cases import STREAM, make_case, without
+from tests.microtools.healthy import HEALTHY
 
+PLAYBOOK = (Path(__file__).parents[2] / "codegen" / "playbook.toml").read_text()
 GUIDE = Path(__file__).parents[2] / "docs" / "microtools.md"
 TEXT = GUIDE.read_text()
 MODULE = "my_tools.cold_l2"
@@ -37,29 +40,54 @@ def example() -> Iterator[dict[str, Any]]:
     del sys.modules[MODULE], sys.modules["my_tools"]
 
 
-def test_the_example_keeps_its_promise_of_twenty_lines() -> None:
+def test_the_example_keeps_its_promise_of_so_many_lines() -> None:
+    promised = re.search(r"## Write your own in (\d+) lines", TEXT)
+    assert promised is not None
     lines = [line for line in blocks("python")[0].splitlines() if line.strip()]
-    assert len(lines) <= 20
+    assert len(lines) <= int(promised[1])
     assert max(map(len, lines)) <= 100
 
 
 def test_the_example_speaks_on_a_profile(example: dict[str, Any]) -> None:
     tool = example["TOOL"]
     assert isinstance(tool, MicroTool)
-    metrics = {m.L2_HIT: Metric(value=20), m.DRAM: Metric(value=92)}
+    counters = {m.L2_HIT: 20.0, m.DRAM: 92.0, m.DRAM_READ_BYTES: 2.5 * STREAM.bytes}
+    metrics = {name: Metric(value=value) for name, value in counters.items()}
     profile = Profile(kernels=(KernelProfile(name="k", metrics=metrics),))
     advisor = RooflineAdvisor([*registry.BUILTIN, tool])
-    guidance = advisor.examine(work=None, profile=profile, time_us=None)
+    guidance = advisor.examine(work=STREAM, profile=profile, time_us=None)
     assert "cold_l2" in [finding.tool for finding in guidance.findings]
-    assert "let neighbours share tiles" in guidance.render()
+    assert "let blocks that run together share tiles" in guidance.render()
     assert not [note for note in guidance.notes if "cold_l2" in note]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_the_example_finds_no_fault_with_a_healthy_kernel(
+    name: str, example: dict[str, Any]
+) -> None:
+    well = HEALTHY[name]
+    case = make_case(well.metrics, sass=well.sass, work=well.work, bound=well.bound)
+    assert example["TOOL"].examine(case) is None
+
+
+def test_the_example_keeps_the_rules_for_tools_of_our_own(example: dict[str, Any]) -> None:
+    tool = example["TOOL"]
+    assert not registry._problem(tool, taken=())
+    assert tool.symptom_of <= {one.name for one in registry.BUILTIN}
+    counters = {m.L2_HIT: 10.0, m.DRAM: 95.0, m.DRAM_READ_BYTES: 2.5 * STREAM.bytes}
+    finding = tool.examine(make_case(counters, work=STREAM))
+    assert finding.evidence and len(finding.advice) > 80 and finding.advice.endswith(".")
+    assert set(finding.methods) <= set(re.findall(r'^id = "(.*)"', PLAYBOOK, re.MULTILINE))
+    for metric in counters:
+        assert tool.examine(without(make_case(counters, work=STREAM), metric)) is None
+    assert tool.examine(make_case(counters, work=None)) is None
 
 
 def test_the_guides_tests_pass(example: dict[str, Any]) -> None:
     namespace: dict[str, Any] = {}
     exec(compile(blocks("python")[1], str(GUIDE), "exec"), namespace)
     tests = [value for name, value in namespace.items() if name.startswith("test_")]
-    assert len(tests) == 2
+    assert len(tests) == 3
     for test in tests:
         test()
 

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from my_parts.cold_l2 import TOOL
 
-from mcts.domain import KernelProfile, Metric, Profile
+from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
 from microtools.advisor import RooflineAdvisor
+
+WORK = Work(bytes=2**28, flops=2**26)
 
 
 def advice(**counters: float) -> list[str]:
     metrics = {getattr(m, name): Metric(value=value) for name, value in counters.items()}
     profile = Profile(kernels=(KernelProfile(name="k", metrics=metrics),))
-    guidance = RooflineAdvisor([TOOL]).examine(work=None, profile=profile, time_us=None)
+    advisor = RooflineAdvisor([TOOL])
+    guidance = advisor.examine(work=WORK, profile=profile, time_us=None)
     return [finding.advice for finding in guidance.findings]
 
 
-def test_speaks_of_a_cold_l2_under_a_full_memory() -> None:
-    assert "12 %" in advice(L2_HIT=12, DRAM=90)[0]
+def test_speaks_where_a_full_memory_delivers_the_data_again() -> None:
+    (said,) = advice(DRAM=90, L2_HIT=12, DRAM_READ_BYTES=3 * WORK.bytes)
+    assert "3.0 times" in said and "12 %" in said
+
+
+def test_is_silent_about_a_stream_whose_l2_has_nothing_to_find() -> None:
+    assert advice(DRAM=90, L2_HIT=0, DRAM_READ_BYTES=WORK.bytes) == []
 
 
 def test_is_silent_otherwise() -> None:
-    assert advice(L2_HIT=80, DRAM=90) == []
-    assert advice(L2_HIT=12, DRAM=40) == []
-    assert advice(DRAM=90) == []
+    assert advice(DRAM=90, L2_HIT=80, DRAM_READ_BYTES=3 * WORK.bytes) == []
+    assert advice(DRAM=40, L2_HIT=12, DRAM_READ_BYTES=3 * WORK.bytes) == []
+    assert advice(DRAM=90, L2_HIT=12) == []
