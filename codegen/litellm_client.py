@@ -65,7 +65,7 @@ class LitellmClient:
         seed: int | None = None,
         offer: Offer | None = None,
     ) -> Reply:
-        litellm = _litellm()
+        litellm = load_litellm()
         question: dict[str, Any] = {
             "messages": list(map(without_secrets, messages)),
             "max_tokens": max_tokens,
@@ -84,7 +84,7 @@ class LitellmClient:
         """Whether litellm knows of every model that it can call tools; of a server of one's own
         nobody knows.
         """
-        litellm = _litellm()
+        litellm = load_litellm()
         return all(
             self.route.base_of(model) is None and litellm.supports_function_calling(model=model)
             for model in self.route.models
@@ -93,7 +93,7 @@ class LitellmClient:
     def unpriced(self) -> list[str]:
         """The models whose calls cost an unknown amount: neither the user nor litellm has a
         price."""
-        litellm = _litellm()
+        litellm = load_litellm()
         return [
             model
             for model in self.route.models
@@ -237,7 +237,7 @@ def _has_price(litellm: Any, model: str) -> bool:
     return model in litellm.model_cost or model.partition("/")[2] in litellm.model_cost
 
 
-def _litellm() -> Any:
+def load_litellm() -> Any:
     """Import litellm on first use: it takes seconds, and would fetch a price map by itself."""
     with _IMPORT_LOCK:
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

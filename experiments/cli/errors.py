@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from experiments.cli.usage import USAGE_ERROR, is_help, usage_line
+
 INTERRUPTED = 130
+_USAGE = 2
 
 
 class OneLine(TyperGroup):
     """Turns what goes wrong into one line and an exit code; --debug shows where it came from."""
 
+    def make_context(self, info_name: str | None, *args: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(info_name, *args, **more)
+        except USAGE_ERROR as error:
+            _fail_usage(error, command=str(info_name))
+
     def invoke(self, ctx: Any) -> Any:
         from mcts.errors import RooftreeError
 
         if ctx.params.get("debug"):
-            return super().invoke(ctx)
+            return self._parsed(ctx)
         try:
-            return super().invoke(ctx)
+            return self._parsed(ctx)
         except RooftreeError as error:
             _fail(str(error), error.exit_code)
         except KeyboardInterrupt as error:
@@ -30,10 +39,26 @@ class OneLine(TyperGroup):
         except BrokenPipeError:
             _leave_quietly()
         except OSError as error:
-            _fail(_refusal(error), 2)
+            _fail(_refusal(error), _USAGE)
+
+    def _parsed(self, ctx: Any) -> Any:
+        """Do the command. A wrong option is one line under --debug too: its traceback would show
+        the parser of options alone.
+        """
+        try:
+            return super().invoke(ctx)
+        except USAGE_ERROR as error:
+            _fail_usage(error, command=f"{ctx.command_path} {ctx.invoked_subcommand or ''}".strip())
 
 
-def _fail(message: str, code: int) -> None:
+def _fail_usage(error: Exception, *, command: str) -> NoReturn:
+    """Not the help of a group that was called without a command, which is an error of its own."""
+    if is_help(error):
+        raise error
+    _fail(usage_line(error, command=command), _USAGE)
+
+
+def _fail(message: str, code: int) -> NoReturn:
     typer.echo(f"error: {' '.join(message.splitlines())}", err=True)
     raise typer.Exit(code)
 

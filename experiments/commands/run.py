@@ -17,6 +17,7 @@ from experiments.rundirs.rundir import RunFolder
 from experiments.tasksets.taskfiles import TaskSource, find_task
 from experiments.wiring import composing
 from experiments.wiring.config import RunConfig
+from experiments.wiring.refusals import check_models, remedy
 from experiments.wiring.request import RunRequest
 from experiments.wording import summary
 from experiments.wording.closing import closing_words
@@ -45,6 +46,8 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
     config = composing.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
+    if config.proposer == composing.LLM:
+        check_models(config.asking, model=config.model, api_base=config.api_base)
     if config.evaluator != composing.REPLAY and display != "quiet":
         say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
     with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
@@ -75,9 +78,13 @@ def resume(
     as_json: bool,
     display: Display = "auto",
 ) -> None:
-    """Go on with a run; limits that are given stand in place of those it began with."""
+    """Go on with a run; limits that are given stand in place of those it began with.
+
+    InputError for a run that has results and no journal: begun anew, it would overwrite them.
+    """
     folder = RunFolder(run_dir)
     config = folder.config
+    folder.check_journal()
     with SqliteJournal(folder.journal) as journal:
         source = folder.task(config)
         _check_more(journal, evaluations)
@@ -172,10 +179,10 @@ def _search(
     except JournalError:
         raise
     except WorldError as error:
-        raise WorldError(f"{error}; resume with: {again}") from error
+        raise WorldError(f"{error}; {remedy(error, config, again=again)}") from error
     except InputError as error:
         if any(event.kind == "told" for event in journal.events()):
-            raise InputError(f"{error}; mend that, then resume with: {again}") from error
+            raise InputError(f"{error}; {remedy(error, config, again=again)}") from error
         raise HopelessRun(str(error)) from error
 
 

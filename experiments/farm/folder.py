@@ -29,12 +29,14 @@ Place = Literal["queue", "taken", "done"]
 
 
 class JobFolder:
-    """A folder of jobs, made where it is absent, for its owner alone. Thread-safe.
+    """A folder of jobs, made where it alone is absent, for its owner alone. Thread-safe.
 
-    A worker whose heart stops for `lease_s` seconds loses its job; the first to open the folder
-    decides. `on_broken` hears of every file that is put aside. Raises InputError for a folder that
-    others can write to, unless `unsafe`, or that holds something else; WorldError, from every
-    method, where the file system fails.
+    `made` says whether this object made it: it may be a name mistyped, which nobody else looks
+    into. A worker whose heart stops for `lease_s` seconds loses its job; the first to open the
+    folder decides. `on_broken` hears of every file that is put aside.
+
+    Raises InputError for a folder that others can write to, unless `unsafe`, that holds something
+    else, or whose parent is not there; WorldError, from every method, where the file system fails.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class JobFolder:
         on_broken: Callable[[str], None] | None = None,
     ) -> None:
         self.path = path.absolute()
+        self.made = False
         self._shelf = Shelf(self.path / "broken", on_broken or (lambda _text: None))
         try:
             self._open(FolderHead(lease_s=lease_s), unsafe=unsafe)
@@ -54,7 +57,8 @@ class JobFolder:
 
     def _open(self, head: FolderHead, *, unsafe: bool) -> None:
         if not self.path.exists():
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # somebody else was quicker
+                self._make()
         bits = permissions(self.path, unsafe=unsafe)
         self._mode = self._shelf.mode = bits & 0o666 | 0o600
         there = files.names_in(self.path)
@@ -70,6 +74,15 @@ class JobFolder:
                 place.mkdir(mode=0o700)
                 place.chmod(bits & 0o2777 | 0o700)
             permissions(place, unsafe=unsafe)
+
+    def _make(self) -> None:
+        if not self.path.parent.exists():
+            raise InputError(
+                f"cannot make the job folder {self.path}: {self.path.parent} does not exist; make "
+                "it first, or name another folder"
+            )
+        self.path.mkdir(mode=0o700)
+        self.made = True
 
     # Tasks.
 

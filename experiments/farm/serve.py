@@ -45,12 +45,15 @@ def serve(
     back; the second gives them back at once. Two WorldErrors of the evaluator with no answer
     between them end the worker with exit code 2, all jobs given back.
     """
+    say = say or _to_stderr
+    if folder.made:
+        say(f"made the job folder {folder.path}: it was not there before")
     worker = Worker(
         folder,
-        WorkBench(evaluator_factory, say=say or _to_stderr),
+        WorkBench(evaluator_factory, say=say),
         Heart(folder, role="worker", device=device),
         parallel=parallel,
-        say=say or _to_stderr,
+        say=say,
     )
     return worker.run(drain=drain, grace_s=grace_s, stop=stop or threading.Event())
 

@@ -23,7 +23,7 @@ from experiments.rundirs.meant import DATABASE, no_run
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 
-__all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "read_events"]
+__all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "is_begun", "read_events"]
 
 SCHEMA_VERSION = 1
 _LOCK = "run.lock"
@@ -127,6 +127,24 @@ def read_events(run_dir: Path) -> tuple[Event, ...]:
         with reading(path) as connection:
             _check_schema(connection, path)
             return tuple(_select(connection, path))
+    except sqlite3.DatabaseError as error:
+        raise _translate(error, path) from None
+
+
+def is_begun(path: Path) -> bool:
+    """Whether a journal holds an event; it is neither made nor changed.
+
+    A write-ahead log beside an empty file counts for nothing: SQLite would delete it. Raises
+    InputError for what is no journal, JournalError for one that is damaged.
+    """
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    try:
+        with reading(path) as connection:
+            if _is_empty(connection):
+                return False
+            _check_schema(connection, path)
+            return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
     except sqlite3.DatabaseError as error:
         raise _translate(error, path) from None
 

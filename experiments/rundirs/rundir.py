@@ -7,10 +7,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.rundirs.journal import DATABASE
+from experiments.rundirs.journal import DATABASE, is_begun
 from experiments.rundirs.snapshot import write_snapshot
 from experiments.tasksets.problems import KERNEL_FILE, PROBLEM_FILE
 from experiments.tasksets.taskfiles import (
+    RECORDING_SUFFIXES,
     TASK_FILE,
     TaskSource,
     load_task,
@@ -23,6 +24,8 @@ from mcts.errors import InputError
 from mcts.knowledge.base import Knowledge
 
 _TASK = "task"
+_RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
+"""What is written once a run has stopped, and would be overwritten by the next stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +45,57 @@ class RunFolder:
     def write_config(self, config: RunConfig) -> None:
         write_config(self.path / CONFIG_FILE, config)
 
+    def check_journal(self) -> None:
+        """InputError where the journal holds nothing though the run once had one.
+
+        A folder that was left before its journal began passes: it can be resumed from the start.
+        """
+        if is_begun(self.journal):
+            return
+        log = self.journal.with_name(f"{DATABASE}-wal")
+        emptied = log.is_file() and log.stat().st_size > 0 and not _size(self.journal)
+        if emptied or any((self.path / name).exists() for name in _RESULTS):
+            kept = "a part of it is left" if emptied else "it has results"
+            raise InputError(
+                f"the journal of {self.path} is empty or gone, though {kept}: put a copy of "
+                f"{DATABASE} back, or start a new run"
+            )
+
     def task(self, config: RunConfig) -> TaskSource:
-        """The task as it was when the run began. InputError when its recording has changed."""
+        """The task as it was when the run began. InputError when its files are gone, or its
+        recording has changed.
+        """
         recording = config.recording.verified() if config.recording else None
         folder = self.path / _TASK
+        if not folder.is_dir():
+            if _began_from_a_recording(config):
+                if recording is None:
+                    raise InputError(f"{self.path} is damaged: the recording it began with is gone")
+                return recording_source(recording, config.task)
+            raise InputError(
+                f"{self.path} is damaged: its folder {_TASK} is gone; put it back, or start a new "
+                "run"
+            )
         if (folder / PROBLEM_FILE).is_file():
             return problem_source(
                 folder / PROBLEM_FILE, config.task, config.policy, config.task_name,
                 dialect=config.dialect, kernel=_kernel(folder),
             )  # fmt: skip
-        if not folder.is_dir():
-            if recording is None:
-                raise InputError(f"{self.path} is damaged: it has neither a task nor a recording")
-            return recording_source(recording, config.task)
         return TaskSource(
             task=load_task(folder),
             given=config.task,
             folder=folder,
             recordings=(recording,) if recording else (),
         )
+
+
+def _began_from_a_recording(config: RunConfig) -> bool:
+    """Whether a recording was given in place of a task; only such a run has no folder of one."""
+    return Path(config.task).name.endswith(RECORDING_SUFFIXES)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _kernel(folder: Path) -> Path | None:

@@ -16,7 +16,7 @@ from experiments.live.tail import JournalTail
 from experiments.wiring.config import CONFIG_FILE, RunConfig, read_config
 from experiments.wording.nodewords import fit
 from mcts.budget import Budget
-from mcts.errors import InputError
+from mcts.errors import InputError, JournalError
 from mcts.progress import Progress
 
 if TYPE_CHECKING:
@@ -110,15 +110,20 @@ def watch(run_dir: Path, *, stream: TextIO, plain: bool = False, wait: Wait | No
     """Show a run on `stream` until it is over; returns what it came to.
 
     `wait` is called between two looks with the seconds to wait. Raises InputError where there is
-    no run, JournalError where its journal is damaged.
+    no run, JournalError, with what to do, where its journal is damaged.
     """
     watcher = Watcher(run_dir)
-    first = watcher.catch_up()
     wait = wait or threading.Event().wait
-    if plain or not can_draw(stream):
-        _as_lines(watcher, first, stream, wait)
-    else:
-        _as_panel(watcher, first, stream, wait)
+    try:
+        first = watcher.catch_up()
+        if plain or not can_draw(stream):
+            _as_lines(watcher, first, stream, wait)
+        else:
+            _as_panel(watcher, first, stream, wait)
+    except JournalError as error:
+        unreadable = "unable to open" in str(error)
+        mend = "make it readable" if unreadable else "put a copy of it back, or start a new run"
+        raise JournalError(f"{error}: {mend}") from error
     return watcher.board
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -9,9 +10,10 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from experiments.memories.knowledge import COLD
+from experiments.studies.problems import problems_text
 from experiments.tasksets.taskfiles import bundled
 from experiments.wiring.config import file_sha256
-from mcts.domain import Noun, first_problem, tagged_hash
+from mcts.domain import Noun, tagged_hash
 from mcts.errors import InputError
 
 BUNDLED = "bundled"
@@ -38,6 +40,10 @@ class Arm(Noun):
     parallel: int = Field(default=1, ge=1, le=64)
 
 
+_ARM_KEYS = tuple(name for name in Arm.model_fields if name != "memory_sha256")
+"""What a file may say of an arm; the hash of its memory is found, not given."""
+
+
 class Study(Noun):
     """What is compared, and by which yardstick.
 
@@ -52,7 +58,7 @@ class Study(Noun):
     matters_evaluations: the same for numbers of evaluations.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")
+    name: str
     question: str = ""
     tasks: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(ge=1, le=10_000)
@@ -65,6 +71,13 @@ class Study(Noun):
     matters: float = Field(default=1.05, gt=1)
     matters_evaluations: float = Field(default=1.25, gt=1)
     arms: dict[str, Arm] = Field(min_length=2)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_one_of_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", name):
+            raise ValueError("letters, digits, _, - and ., which does not come first")
+        return name
 
     @field_validator("budget")
     @classmethod
@@ -109,7 +122,8 @@ def read_study(path: Path) -> Study:
     try:
         study = Study.model_validate(table)
     except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error)}") from None
+        wrong = problems_text(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
+        raise InputError(f"{path}: {wrong}") from None
     arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
     return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})
 

@@ -14,6 +14,7 @@ from experiments.suite.outcome import Outcome, Status
 from experiments.suite.searching import begun, search
 from experiments.tasksets.taskfiles import find_task
 from experiments.wiring import composing
+from experiments.wiring.refusals import check_models
 from experiments.wiring.request import RunRequest
 from mcts.errors import InputError, RooftreeError, UnfairTask, WorldError
 
@@ -62,7 +63,9 @@ class SuiteRunner:
             except InputError as error:
                 refused.append(error)
                 continue
-            composing.resolve(source, self._request)
+            config = composing.resolve(source, self._request)
+            if config.proposer == composing.LLM:
+                check_models(config.asking, model=config.model, api_base=config.api_base)
             return
         if problems and len(refused) == len(problems):
             raise refused[0]

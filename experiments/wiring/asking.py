@@ -94,10 +94,19 @@ def repriced(asking: Asking | None, prices: Sequence[str]) -> Asking:
 
 
 def check_address(api_base: str | None) -> None:
-    """InputError for a server's address with a login in it: it would be kept with the run."""
+    """InputError for what is no server's address, and for one with a login in it, which would be
+    kept with the run. What was given is not repeated: it may hold a key.
+    """
     if api_base is None:
         return
-    parts = urlsplit(api_base)
+    try:
+        parts = urlsplit(api_base)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_address = is_address and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        is_address = False
+    if not is_address or any(letter.isspace() for letter in api_base):
+        raise InputError("--api-base: write it as http://HOST:PORT/v1, or with https://")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
             "--api-base: give the address without login, query and fragment; a key is read from "

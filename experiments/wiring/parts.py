@@ -107,16 +107,23 @@ def _torch_evaluator(request: EvaluatorRequest) -> Evaluator:
 
 
 def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
-    """Hands candidates to workers on other machines, through a folder that both can see."""
+    """Hands candidates to workers on other machines, through a folder that both can see.
+
+    InputError where the folder cannot be made; where it is made, that is said: no worker can have
+    been started for it.
+    """
     if not request.argument:
         raise InputError("--evaluator spool needs the folder: spool:DIR")
     from experiments.farm.evaluator import SpoolEvaluator
     from experiments.farm.folder import JobFolder
     from experiments.farm.jobs import Terms
 
+    folder = JobFolder(Path(request.argument), unsafe=request.unsafe)
+    if folder.made and request.on_progress is not None:
+        request.on_progress(f"made the job folder {folder.path}: it was not there before")
     return SpoolEvaluator(
         request.task,
-        JobFolder(Path(request.argument), unsafe=request.unsafe),
+        folder,
         run_id=request.run_id or None,
         terms=Terms(compiled=request.compiled, ungated=request.ungated),
         wait_s=None if request.wait_minutes is None else 60 * request.wait_minutes,

@@ -148,7 +148,7 @@ def test_a_run_without_its_task_is_not_handed_over_as_something_else(
     shutil.rmtree(run / "task")
     more = [tmp_path / word for word in command[1:]]
     found = rooftree(command[0], run, *more)
-    assert found.exit_code == 2 and "is not whole" in found.stderr
+    assert found.exit_code == 2 and "its folder task is gone" in found.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
 
     monkeypatch.setattr("codegen.litellm_client.LitellmClient.complete", refuse)
     out = tmp_path / "run"
-    done = optimize(toy_folder, out, "--model", "some/model")
+    done = optimize(toy_folder, out, "--model", "openai/model")
     assert done.exit_code == 2
     assert f"SOME_API_KEY; mend that, then resume with: rooftree resume {out}" in done.stderr
 
@@ -188,7 +189,7 @@ def test_messages_are_wrapped_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     )
     monkeypatch.setenv("COLUMNS", "80")
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        judge._print_table([(f"{'deep/' * 30}kernel.cu", candidate, found)])
+        judge._print_table([(f"{'deep/' * 30}kernel.cu", candidate, found)], usual={})
     table, _, message = out.getvalue().partition("kernel.cu:\n")
     assert max(len(line) for line in table.splitlines()[:-1]) <= 80
     assert message.count("word") == 40
@@ -219,14 +220,15 @@ def test_a_run_left_before_its_journal_began_can_be_resumed(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     whole = json.loads(optimize(toy_folder, tmp_path / "w", "--evaluations", 6, "--json").stdout)
-    for name in ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm"):
-        (tmp_path / "w" / name).unlink(missing_ok=True)
     for start in (None, b""):
+        for file in (*(tmp_path / "w").glob("run.sqlite*"), *(tmp_path / "w").glob("tree.*")):
+            file.unlink()
+        (tmp_path / "w" / "report.html").unlink()
+        shutil.rmtree(tmp_path / "w" / "best")
         if start is not None:
             (tmp_path / "w" / "run.sqlite").write_bytes(start)
         done = rooftree("resume", tmp_path / "w", "--json")
         assert json.loads(done.stdout)["tree_digest"] == whole["tree_digest"], done.output
-        (tmp_path / "w" / "run.sqlite").unlink()
 
 
 def test_killed_and_resumed_equals_uninterrupted(toy_folder: Path, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from experiments.inspection.request import InspectRequest
 from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
 from mcts.errors import InputError
 from microtools import registry
+from microtools.tool import ANY, Case, Tool
 
 ALL = exhibits()
 TOOLS = {tool.name for tool in registry.BUILTIN}
@@ -120,6 +123,71 @@ def test_a_planted_finding_below_the_fifth_is_found_but_not_shown() -> None:
     others = ("a", "b", "c", "d", "e")
     scores = score([examined(*others, "coalescing")])
     assert (scores.macro_recall, scores.shown) == (1.0, 0.0)
+
+
+def test_what_a_plugin_says_moves_no_figure() -> None:
+    said = [("coalescing", "tail_wave"), ("dram_saturated",), ("global_latency", "coalescing")]
+    alone = score([examined(*tools, repaired=at == 1) for at, tools in enumerate(said)])
+    beside = score(
+        [
+            replace(
+                examined("mine", "mine_too", "a", "b", *tools, repaired=at == 1),
+                plugins=frozenset({"mine", "mine_too", "a", "b", "silent"}),
+            )
+            for at, tools in enumerate(said)
+        ]
+    )
+    assert replace(beside, plugins=()) == alone
+    counts = {one.tool: (one.ill, one.repaired) for one in beside.plugins}
+    assert counts["mine"] == (2, 1) and counts["silent"] == (0, 0)
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A tool of somebody else's, which speaks wherever there are counters."""
+
+    def judge(case: Case) -> Finding | None:
+        return Finding(tool="mine", axis="memory", strength=0.9, evidence=(), advice="x")
+
+    tool = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, tool), ()))
+    yield tool.name
+
+
+def test_the_command_lists_plugins_apart(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["clinic", *words], env={"COLUMNS": "400"})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    beside, table = json.loads(run("--json")), run("--cases")
+    with monkeypatch.context() as context:
+        context.setattr(registry, "available", lambda: (registry.BUILTIN, ()))
+        alone, bare = json.loads(run("--json")), run()
+    (counted,) = beside.pop("plugins")
+    assert counted["tool"] == plugin and counted["ill"] > 10 and counted["repaired"] > 10
+    assert alone.pop("plugins") == [] and "plug-in" not in bare
+    said = [case.pop("fired") for case in beside["cases"]]
+    assert [[tool for tool in tools if tool != plugin] for tools in said] == [
+        case.pop("fired") for case in alone["cases"]
+    ]
+    assert beside == alone
+    assert re.search(rf"^{plugin} +{counted['ill']} +{counted['repaired']}$", table, re.MULTILINE)
+    assert "plug-ins are in none of the figures" in table
+
+
+def test_a_plugin_that_fails_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(case: Case) -> Finding | None:
+        raise RuntimeError("out of ideas")
+
+    broken = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
+    note = "micro-tool 'other' (other:TOOL) cannot be used: no module"
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, broken), (note,)))
+    done = CliRunner().invoke(app, ["clinic", "--json"])
+    assert done.exit_code == 0
+    assert done.stderr.count("micro-tool mine failed: RuntimeError: out of ideas") == 1
+    assert done.stderr.count(note) == 1
+    assert json.loads(done.stdout)["plugins"] == [{"tool": "mine", "ill": 0, "repaired": 0}]
 
 
 @given(

@@ -26,8 +26,11 @@ from experiments.farm.jobs import (
     job_id,
     run_mark,
 )
+from experiments.farm.serve import serve
+from experiments.wiring.parts import EvaluatorRequest, spool_evaluator
 from mcts.domain import Candidate, Hardware
-from mcts.errors import InputError
+from mcts.errors import InputError, WorldError
+from mcts.ports import Evaluator
 from tests.support.toy import toy_task
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -480,9 +483,45 @@ def test_a_huge_answer_becomes_a_problem(folder: JobFolder) -> None:
 
 
 def test_it_is_made_for_its_owner_alone(tmp_path: Path) -> None:
-    path = JobFolder(tmp_path / "a" / "farm").path
-    for place in [path, *path.iterdir()]:
+    folder = JobFolder(tmp_path / "farm")
+    assert folder.made and not JobFolder(folder.path).made
+    for place in [folder.path, *folder.path.iterdir()]:
         assert place.stat().st_mode & 0o077 == 0
+
+
+def test_one_in_a_folder_that_is_not_there_is_a_mistyped_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nope does not exist; make it first"):
+        JobFolder(tmp_path / "nope" / "farm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_whoever_makes_one_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def no_evaluator(*_: object) -> Evaluator:
+        raise AssertionError("there is no job")
+
+    for _ in range(2):
+        folder = JobFolder(tmp_path / "farm")
+        assert serve(folder, evaluator_factory=no_evaluator, drain=True, say=said.append) == 0
+    told = [line for line in said if "made the job folder" in line]
+    assert len(told) == 1 and str(tmp_path / "farm") in told[0]
+
+
+def test_a_search_for_workers_elsewhere_says_that_nobody_can_be_there_yet(tmp_path: Path) -> None:
+    said: list[str] = []
+    request = EvaluatorRequest(
+        task=toy_task(),
+        argument=str(tmp_path / "farm"),
+        wait_minutes=1e-9,
+        on_progress=said.append,
+    )
+    for _ in range(2):
+        with pytest.raises(WorldError, match="no worker was alive"):
+            spool_evaluator(request)
+    assert [line for line in said if "made" in line] == [
+        f"made the job folder {tmp_path / 'farm'}: it was not there before"
+    ]
 
 
 def test_a_group_may_share_one(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,16 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from experiments.cli import app
+from experiments.commands import study as study_command
 from experiments.studies.arms import Blinkered
+from experiments.studies.bundled import bundled_studies, find_study
 from experiments.studies.cell import Line
 from experiments.studies.comparing import TARGET, compare, differences, runs_of
-from experiments.studies.config import read_study
+from experiments.studies.config import Study, read_study
 from experiments.studies.folder import RESULTS_FILE, STUDY_FILE, Plan, StudyFolder
 from experiments.studies.running import cells_of, plan_of
 from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
+from mcts.errors import InputError
 from mcts.ports import Attempt, Proposal, ProposalRequest
 from mcts.trial import Move
 from tests.support.toy import ToyEvaluator, toy_task
@@ -429,3 +433,50 @@ def test_the_shipped_studies_can_be_run(name: str, monkeypatch: pytest.MonkeyPat
     plan = plan_of(study, version="1")
     assert study.seeds >= 30
     assert len(plan.keys) == len(study.arms) * len(plan.tasks) * study.seeds
+
+
+def test_bundled_studies_are_run_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "search" in bundled_studies() and "parallel" in bundled_studies()
+    for name, path in bundled_studies().items():
+        assert find_study(name) == find_study(f"{name}.toml") == path
+        assert read_study(path).name == name
+    asked: list[Path] = []
+
+    def read(path: Path) -> Study:
+        asked.append(path)
+        raise InputError("far enough")
+
+    monkeypatch.setattr(study_command, "read_study", read)
+    assert "far enough" in call("study", "search.toml").output
+    assert asked == [bundled_studies()["search"]]
+
+
+def test_a_file_of_ones_own_is_meant_before_a_bundled_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "search.toml").write_text("")
+    (tmp_path / "memory").mkdir()
+    assert find_study("search.toml") == Path("search.toml")
+    assert find_study("memory") == bundled_studies()["memory"]
+
+
+@pytest.mark.parametrize("given", ["nowhere/search.toml", "serch", "serch.toml"])
+def test_a_study_that_is_nowhere_is_refused_with_the_names_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("study", given)
+    assert done.exit_code == 2
+    assert f"{given} does not exist" in done.output
+    assert "bundled studies: feedback, mechanisms, memory, parallel, search" in done.output
+    assert "did you mean search?" in done.output
+    assert not (tmp_path / "studies").exists()
+
+
+def test_bundled_studies_are_part_of_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    for path in bundled_studies().values():
+        assert path.relative_to(ROOT).parts[0] in packages
