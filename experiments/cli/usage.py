@@ -6,11 +6,12 @@ here, both have.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
 import typer
+
+from experiments.wording.similar import did_you_mean
 
 USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError"
@@ -71,8 +72,8 @@ def _is_option(param: Any) -> bool:
 
 
 def _hint(given: str, known: Any) -> str:
-    close = difflib.get_close_matches(given, list(known), n=1, cutoff=_CLOSE)
-    return f": did you mean {close[0]}?" if close else ""
+    meant = did_you_mean(given, known, cutoff=_CLOSE)
+    return f": {meant}" if meant else ""
 
 
 def _label(param: Any) -> str:

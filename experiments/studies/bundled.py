@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
+from experiments.wording.similar import did_you_mean
 from mcts.errors import InputError
 
 _FOLDER = Path(__file__).parent
@@ -27,6 +27,5 @@ def find_study(given: str) -> Path:
         return path
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = did_you_mean(name, known, behind=" ")
     raise InputError(f"{given} does not exist; {hint}bundled studies: {', '.join(known)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from experiments.wiring.wrongvalues import any_of, what_is_wanted
+from experiments.wording.similar import did_you_mean
 
 _MOST = 3
 
@@ -61,9 +61,8 @@ def _place(loc: tuple[int | str, ...], table: Any) -> tuple[str, ...]:
 
 def _unknown(place: tuple[str, ...], known: Collection[str], *, top: Collection[str]) -> str:
     *_, key = place
-    close = difflib.get_close_matches(key, known, n=1)
-    if close:
-        hint = f" (did you mean {close[0]}?)"
+    if meant := did_you_mean(key, known):
+        hint = f" ({meant})"
     elif key in top:
         hint = f" ({key} belongs above the first [arms...])"
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from experiments.tasksets.problems import is_problem, kernel_space, problem_task
 from experiments.tasksets.taskchecks import check_baseline, check_reference, check_sizes, naming
+from experiments.wording.similar import did_you_mean
 from mcts.domain import (
     Buffer,
     Candidate,
@@ -203,8 +203,7 @@ def _unknown(given: str) -> str:
     if "/" in given or given.endswith(_SUFFIXES):
         return f"{given} does not exist"
     names = list(bundled())
-    close = difflib.get_close_matches(given, names, n=2, cutoff=0.6)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    hint = did_you_mean(given, names, most=2, behind=" ")
     return (
         f"unknown task {given!r}: {hint}bundled tasks are {', '.join(names)}; "
         "or give a task folder, a KernelBench problem file or a T4 recording"

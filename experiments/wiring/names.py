@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from experiments.wording.similar import did_you_mean
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,12 +59,9 @@ def available(group: str) -> dict[str, EntryPoint]:
 
 def load(group: str, name: str) -> Callable[..., Any]:
     """Import the factory behind a name. InputError names the known ones, or the failed import."""
-    import difflib
-
     known = available(group)
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        hint = did_you_mean(name, known, behind=" ")
         what = _SINGULAR.get(group, group)
         listed = ", ".join(sorted(known))
         raise InputError(f"unknown {what} {name!r}: {hint}known: {listed}")

@@ -20,6 +20,7 @@ from experiments.tasksets.scaffold import new_task
 from experiments.tasksets.taskfiles import bundled, find_task, load_task
 from experiments.wiring import names
 from experiments.wiring.config import RunConfig, read_config, to_toml, write_config
+from experiments.wording.similar import did_you_mean
 from mcts.errors import InputError
 from mcts.progress import Progress
 
@@ -217,3 +218,10 @@ def test_a_folder_named_like_a_bundled_task_is_not_passed_over(
     assert find_task("./gelu").folder == Path("gelu")
     (tmp_path / "transpose").mkdir()  # no task: the bundled one is meant
     assert find_task("transpose").task.name == "transpose"
+
+
+def test_what_a_mistyped_name_may_have_meant() -> None:
+    names = ("gelu", "gemm_fp32", "gemm_bf16")
+    assert did_you_mean("gelo", names, behind=" ") == "did you mean gelu? "
+    assert did_you_mean("gemm_fp16", names, most=2) == "did you mean gemm_bf16 or gemm_fp32?"
+    assert did_you_mean("spmv", names, behind=" ") == ""
