@@ -21,8 +21,8 @@ from mcts.domain import (
 )
 from mcts.errors import InputError, NoMoves
 from mcts.ports import ProposalRequest
-from mcts.seeding import seed_from
-from mcts.trial import Move
+from mcts.search.seeding import seed_from
+from mcts.search.trial import Move
 
 if TYPE_CHECKING:
     from codegen.scripted import ScriptedProposer

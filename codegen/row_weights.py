@@ -22,7 +22,7 @@ from mcts.knowledge.moves import is_undone
 from mcts.knowledge.sampling import Sampling
 from mcts.knowledge.states import state_of
 from mcts.ports import ProposalRequest
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcts.domain.python_source import parse_module
 from mcts.errors import InputError
-from mcts.python_source import parse_module
 
 _OURS = frozenset({"mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments"})
 _HELPER = "codegen.torch_cuda"

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from mcts.domain import Candidate, Evaluation, Guidance, Hardware, KernelTask, Lesson, Profile
 from mcts.knowledge.base import Experience
-from mcts.trial import Move
+from mcts.search.trial import Move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

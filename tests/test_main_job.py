@@ -15,8 +15,8 @@ from codegen.playbook import catalogue, playbook
 from codegen.scripted import ScriptedProposer
 from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import parse_launch_plan
-from mcts.optimize import Budget, Optimizer
-from mcts.record import Result
+from mcts.journal.record import Result
+from mcts.loop.optimizer import Budget, Optimizer
 from microtools.advisor import RooflineAdvisor
 from profilers.recordings.replay import ReplayEvaluator
 from profilers.recordings.t4 import load_recording
@@ -106,7 +106,7 @@ def test_every_method_that_is_spoken_of_stands_in_the_playbook() -> None:
 
 def test_importing_mcts_imports_nothing_heavy() -> None:
     code = (
-        "import sys, mcts, mcts.optimize, mcts.ports\n"
+        "import sys, mcts, mcts.loop.optimizer, mcts.ports\n"
         "heavy = {'litellm', 'cuda', 'torch', 'numpy', 'scipy'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)\n"
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codegen.prompting.untrusted import clean_log, shortened
-from mcts.python_source import parse_module
+from mcts.domain.python_source import parse_module
 
 MAX_ERRORS = 8
 LONGEST_LOG = 4000

@@ -11,7 +11,7 @@ from mcts.knowledge.base import ANY, Experience
 from mcts.knowledge.moves import Act
 from mcts.knowledge.sampling import sampled
 from mcts.ports import ProposalRequest
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 
 MOST_SHOWN = 8
 _CLOSENESS = (

@@ -16,9 +16,9 @@ from codegen.replies.patches import has_patch, is_diff, patched
 from codegen.replies.text import ReplyText
 from codegen.self_contained import self_contained
 from mcts.domain import Candidate, KernelTask
+from mcts.domain.python_source import parse_module
 from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
-from mcts.python_source import parse_module
 
 _CLASS = re.compile(r"\bModelNew\b")
 _FIRST_LINE = re.compile(r'^(?:import |from \w|"""|#|class |[A-Z_]+ = )', re.MULTILINE)

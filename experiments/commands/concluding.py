@@ -12,7 +12,7 @@ from experiments.wiring import composing
 from experiments.wiring.config import RunConfig
 from experiments.wording import summary
 from mcts.errors import InputError, WorldError
-from mcts.record import Result
+from mcts.journal.record import Result
 
 
 def conclude(

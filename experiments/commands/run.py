@@ -22,9 +22,9 @@ from experiments.wiring.request import RunRequest
 from experiments.wording import summary
 from experiments.wording.closing import closing_words
 from mcts.errors import InputError, JournalError, WorldError
+from mcts.journal.record import Result, read_result
+from mcts.loop.progress import Progress
 from mcts.ports import Evaluator
-from mcts.progress import Progress
-from mcts.record import Result, read_result
 
 
 class HopelessRun(InputError):

@@ -12,8 +12,8 @@ from experiments.comparing_runs.nouns import Duel, Entry, RunComparison, Standin
 from experiments.comparing_runs.runs import ComparedRun
 from experiments.studies.bootstrap import within_tasks
 from mcts.errors import InputError
-from mcts.record import RUNNING
-from mcts.seeding import seed_from
+from mcts.journal.record import RUNNING
+from mcts.search.seeding import seed_from
 
 
 def compare_runs(runs: Sequence[ComparedRun], *, reference: str | None) -> RunComparison:

@@ -16,8 +16,8 @@ from experiments.wording import summary
 from experiments.wording.spending_text import spending_json
 from mcts.domain import Evaluation, Noun
 from mcts.errors import InputError
+from mcts.journal.record import Result
 from mcts.ports import Event
-from mcts.record import Result
 
 
 class ComparedRun(Noun):

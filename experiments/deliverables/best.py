@@ -23,8 +23,8 @@ from mcts.domain import (
     is_host_source,
 )
 from mcts.errors import InputError
+from mcts.journal.record import NodeRecord, Result
 from mcts.ports import Event
-from mcts.record import NodeRecord, Result
 
 
 @dataclass(frozen=True, kw_only=True)

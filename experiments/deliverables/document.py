@@ -29,9 +29,9 @@ from mcts.domain import (
     Scalar,
     tagged_hash,
 )
-from mcts.objective import Objective
-from mcts.record import NodeKind, NodeRecord
-from mcts.spending import Spending
+from mcts.domain.objective import Objective
+from mcts.journal.record import NodeKind, NodeRecord
+from mcts.journal.spending import Spending
 
 
 class SpentDocument(Noun):

@@ -22,8 +22,8 @@ from experiments.wording.lookup_text import library_of, lookups_of, lookups_text
 from experiments.wording.spending_text import spending_text
 from experiments.wording.summary import refusals, verdict_of
 from mcts.domain import Evaluation
-from mcts.finalists import confirmation_words
-from mcts.record import RUNNING, NodeRecord
+from mcts.journal.record import RUNNING, NodeRecord
+from mcts.loop.finalists import confirmation_words
 
 _STEP_DELTAS = 3
 

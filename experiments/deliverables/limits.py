@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.deliverables.markdown import code, codes, plain
 from mcts.domain import Profile, Roofline
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 _AT_THE_FLOOR = 1.02
 _FINDINGS = 3

@@ -9,9 +9,9 @@ from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
 from experiments.rundirs.claims import standing_methods
 from experiments.wording import worth_text
-from mcts.attribution import without_by_tunable
+from mcts.attribution.method_worth import without_by_tunable
 from mcts.domain import Attribution
-from mcts.objective import time_noise
+from mcts.domain.objective import time_noise
 
 _HARMFUL = "harmful"
 _CODES = ("method", "taken out by")

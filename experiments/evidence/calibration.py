@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcts.domain import Evaluation, Finding, Timing
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 Outcome = Literal["improved", "neutral", "regressed", "failed"]
 

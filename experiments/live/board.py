@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from experiments.live.flights import Flight, Flights
 from experiments.wording.nodewords import move_words
 from mcts.domain import Evaluation
+from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
-from mcts.finalists import confirmation_words
-from mcts.objective import Ranking, standing
+from mcts.journal.reading import RUNNING, EventReader
+from mcts.journal.record import NodeKind
+from mcts.loop.finalists import confirmation_words
+from mcts.loop.progress import describe, status_words
+from mcts.loop.world import Answer
 from mcts.ports import Event
-from mcts.progress import describe, status_words
-from mcts.reading import RUNNING, EventReader
-from mcts.record import NodeKind
-from mcts.world import Answer
 
 
 @dataclass(slots=True, kw_only=True)

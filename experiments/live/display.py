@@ -17,7 +17,7 @@ from experiments.live.plain import PlainLines, spoken
 from experiments.live.screen import can_draw, drawn
 from experiments.live.tail import JournalTail
 from mcts.errors import InputError, JournalError
-from mcts.progress import Progress
+from mcts.loop.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

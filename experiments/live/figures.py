@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from experiments.live.board import Board
-from mcts.budget import Budget
-from mcts.progress import Progress
+from mcts.loop.budget import Budget
+from mcts.loop.progress import Progress
 
 
 def progress_of(board: Board, *, now: float, caps: Budget | None, known: bool) -> Progress:

@@ -15,7 +15,7 @@ from experiments.wording.durations import clock
 from experiments.wording.nodewords import fit
 from experiments.wording.spending_text import caps_text, spending_text
 from experiments.wording.stage_text import shares_text
-from mcts.progress import Progress
+from mcts.loop.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,7 +13,7 @@ from experiments.live.board import Board
 from experiments.live.flights import Flight, counted, flight_words
 from experiments.wording.nodewords import fit
 from experiments.wording.spending_text import cost_text
-from mcts.progress import Progress
+from mcts.loop.progress import Progress
 
 PLAIN_INTERVAL_S = 5.0
 SILENCE_S = 30.0

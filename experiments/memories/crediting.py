@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from experiments.evidence.calibration import FollowUp, follow_ups
 from mcts.domain import Attribution, StateSignature
-from mcts.objective import time_noise
-from mcts.record import NodeRecord, Result
+from mcts.domain.objective import time_noise
+from mcts.journal.record import NodeRecord, Result
 
 
 def credited(result: Result) -> Iterator[FollowUp]:

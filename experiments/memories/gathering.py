@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mcts.briefing import Signatures, realised
 from mcts.domain import Attribution, Guidance, KernelTask, Lesson, Profile, StateSignature
+from mcts.domain.objective import time_noise
+from mcts.journal.record import NodeRecord, Result
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
 from mcts.knowledge.moves import Act, acts_of
+from mcts.knowledge.run_memory import compare
 from mcts.knowledge.states import state_of
-from mcts.memory import compare
-from mcts.objective import time_noise
+from mcts.loop.briefing import Signatures, realised
 from mcts.ports import Event
-from mcts.record import NodeRecord, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

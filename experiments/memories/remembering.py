@@ -14,9 +14,9 @@ from experiments.memories.toolmemory import ToolMemory
 from experiments.rundirs.snapshot import read_snapshot
 from experiments.wiring.config import RunConfig
 from mcts.domain import KernelTask
+from mcts.journal.record import Result
 from mcts.knowledge.base import Knowledge
 from mcts.ports import Event
-from mcts.record import Result
 
 
 def remember(config: RunConfig, *, gpu: str, asked: bool) -> tuple[RunConfig, Knowledge]:

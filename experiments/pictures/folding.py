@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

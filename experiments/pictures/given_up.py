@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from mcts.backup import settle
 from mcts.errors import JournalError
+from mcts.journal.record import outcome_of
 from mcts.ports import Event
-from mcts.pruning import is_closed
-from mcts.record import outcome_of
-from mcts.settings import SearchSettings
-from mcts.tree import Tree
+from mcts.search.backup import settle
+from mcts.search.prune import is_closed
+from mcts.search.puct_settings import SearchSettings
+from mcts.search.tree import Tree
 
 
 def given_up(events: Iterable[Event]) -> frozenset[int]:

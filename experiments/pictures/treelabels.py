@@ -10,7 +10,7 @@ from experiments.pictures.folding import Stub
 from experiments.wording.nodewords import WORD, counted, failure_words, fit, move_words, packed
 
 if TYPE_CHECKING:
-    from mcts.record import NodeRecord
+    from mcts.journal.record import NodeRecord
 
 _METHODS = 2
 _SMALL, _TINY = 9, 8

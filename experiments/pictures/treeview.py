@@ -16,7 +16,7 @@ from experiments.wording.spending_text import cost_text
 if TYPE_CHECKING:
     import graphviz
 
-    from mcts.record import NodeRecord, Result
+    from mcts.journal.record import NodeRecord, Result
 
 __all__ = ["MAX_NODES", "Folded", "fold", "tree_source"]
 

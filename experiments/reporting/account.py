@@ -9,8 +9,8 @@ from typing import Any
 from experiments.reporting.text import line
 from experiments.wording.lookup_text import lookups_of, lookups_text
 from experiments.wording.spending_text import cost_text, tokens_text
-from mcts.record import NodeRecord, Result
-from mcts.spending import NOTHING, Spending, spent_on_reply
+from mcts.journal.record import NodeRecord, Result
+from mcts.journal.spending import NOTHING, Spending, spent_on_reply
 
 _NO_NODE = "trials that came to no node, and attribution"
 

@@ -10,7 +10,7 @@ from experiments.reporting.roofs import place_of
 from experiments.reporting.text import line
 from experiments.wording.changes import changes
 from mcts.domain import Candidate
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 
 class Names:

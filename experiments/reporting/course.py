@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from mcts.journal.record import NodeRecord
+from mcts.journal.spending import Receipts, seconds_of
 from mcts.ports import Event
-from mcts.record import NodeRecord
-from mcts.spending import Receipts, seconds_of
 
 _JUDGED = frozenset({"measured", "confirmed", "profiled", "broken"})
 

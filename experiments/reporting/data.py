@@ -21,8 +21,8 @@ from experiments.tasksets.problems import PROBLEM_FILE
 from experiments.wording.changes import changes
 from experiments.wording.energy_text import energy_text
 from experiments.wording.timing_text import resolution_words, shape_lines
+from mcts.journal.record import RUNNING, NodeRecord, Result
 from mcts.ports import Event
-from mcts.record import RUNNING, NodeRecord, Result
 
 FORMAT = 1
 REPLAY = "replay"

@@ -23,7 +23,7 @@ from experiments.wording import worth_text
 from experiments.wording.energy_text import energy_text
 from experiments.wording.spending_text import cost_text
 from mcts.domain import Evaluation, Latency, Profile
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 SAMPLES = 200
 """Single calls that are drawn of each measurement."""

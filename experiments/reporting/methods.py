@@ -10,7 +10,7 @@ from typing import Any
 from experiments.reporting.text import line
 from experiments.wording import worth_text
 from mcts.domain import Timing
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 
 def claimed_rows(result: Result, path: Iterable[int]) -> list[dict[str, Any]]:

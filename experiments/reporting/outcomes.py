@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.reporting.text import line
 from mcts.domain import Evaluation
-from mcts.progress import status_words
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
+from mcts.loop.progress import status_words
 
 MESSAGES = 5
 NODES = 8

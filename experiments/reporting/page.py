@@ -18,7 +18,7 @@ from experiments.reporting import assets, static
 from experiments.reporting.data import page_data
 from experiments.reporting.text import line
 from experiments.rundirs.branching import Branches
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 _NO_BRANCHES: Branches = {}
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}

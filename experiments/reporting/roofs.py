@@ -15,7 +15,7 @@ from typing import Any
 from mcts.domain import Ceilings, Roofline, Timing
 from mcts.domain import metrics as m
 from mcts.domain.profile import Profile
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.reporting.text import SOURCE_LIMIT, line, shown
 from experiments.reporting.times import time_bar
-from mcts.record import RUNNING, NodeRecord, Result
+from mcts.journal.record import RUNNING, NodeRecord, Result
 
 ROWS = 100
 """Nodes in the table of a page without JavaScript."""

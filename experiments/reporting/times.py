@@ -9,7 +9,7 @@ from typing import Any
 from experiments.reporting.text import line
 from experiments.wording.durations import clock
 from experiments.wording.stage_text import percent, shares, stage_words
-from mcts.record import Result
+from mcts.journal.record import Result
 
 _COLOURED = frozenset(
     ("proposing", "waiting", "compiling", "verifying", "timing", "metering", "profiling",

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.evidence.calibration import firings, follow_ups
 from experiments.reporting.text import line
-from mcts.record import Result
+from mcts.journal.record import Result
 
 
 def tool_rows(result: Result) -> list[dict[str, Any]]:

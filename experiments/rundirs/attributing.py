@@ -13,9 +13,9 @@ from experiments.wiring.config import RunConfig
 from experiments.wording import worth_text
 from mcts.domain import Attribution
 from mcts.errors import InputError
+from mcts.journal.record import NodeRecord, Result, read_result
+from mcts.journal.spending import Spending
 from mcts.ports import Evaluator, Event, Journal
-from mcts.record import NodeRecord, Result, read_result
-from mcts.spending import Spending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

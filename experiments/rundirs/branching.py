@@ -9,10 +9,10 @@ from codegen.constants import declared_constants
 from experiments.wording.changes import changes
 from mcts.domain import Candidate, Evaluation, Scalar
 from mcts.errors import InputError, JournalError
+from mcts.journal.reading import EventReader
+from mcts.journal.record import NodeRecord, Result
+from mcts.loop.progress import status_words
 from mcts.ports import Event
-from mcts.progress import status_words
-from mcts.reading import EventReader
-from mcts.record import NodeRecord, Result
 
 _READ = frozenset({"proposed", "branched", "measured"})
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcts.domain import Candidate
 from mcts.domain.launch_plan import parse_launch_plan
 from mcts.errors import InputError
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 
 def standing_methods(path: Sequence[NodeRecord]) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.rundirs.journal import DATABASE, SqliteJournal
-from mcts.pricing import Pricing
-from mcts.runlog import RunLog
-from mcts.spending import Spending
+from mcts.journal.pricing import Pricing
+from mcts.journal.runlog import RunLog
+from mcts.journal.spending import Spending
 
 if TYPE_CHECKING:
     from codegen.prices import Price

@@ -15,9 +15,9 @@ from experiments.live.screen import can_draw, drawn
 from experiments.live.tail import JournalTail
 from experiments.wiring.config import CONFIG_FILE, RunConfig, read_config
 from experiments.wording.nodewords import fit
-from mcts.budget import Budget
 from mcts.errors import InputError, JournalError
-from mcts.progress import Progress
+from mcts.loop.budget import Budget
+from mcts.loop.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,8 +10,8 @@ from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
 from mcts.ports import Proposal, ProposalRequest, Proposer
-from mcts.searches import AnySettings
-from mcts.settings import SearchSettings
+from mcts.search import AnySettings
+from mcts.search.puct_settings import SearchSettings
 
 
 class Blinkered:

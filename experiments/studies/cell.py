@@ -18,9 +18,9 @@ from experiments.studies.watching import WatchedEvaluator
 from experiments.studies.yardstick import TaskFacts, yardstick
 from mcts.domain import Noun, tagged_hash
 from mcts.knowledge.base import Knowledge
-from mcts.optimize import Budget, Optimizer
+from mcts.loop.optimizer import Budget, Optimizer
+from mcts.loop.progress import Progress
 from mcts.ports import Event
-from mcts.progress import Progress
 from microtools.advisor import RooflineAdvisor
 
 TRIALS_PER_EVALUATION = 5

@@ -17,7 +17,7 @@ from experiments.studies.signed_rank import holm, signed_rank
 from experiments.studies.yardstick import TaskFacts
 from mcts.domain import Noun
 from mcts.errors import InputError
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 
 Floats = NDArray[np.float64]
 Metric = Literal["speedup", "evaluations"]

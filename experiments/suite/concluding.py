@@ -19,9 +19,9 @@ from experiments.wiring.config import RunConfig
 from experiments.wording import summary
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, JournalError, WorldError
+from mcts.journal.record import NodeRecord, Result, read_result
+from mcts.loop.progress import status_words
 from mcts.ports import Confirmer, Evaluator
-from mcts.progress import status_words
-from mcts.record import NodeRecord, Result, read_result
 
 TORCH_COMPILE = "torch.compile"
 TRIES = 3

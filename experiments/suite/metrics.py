@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from experiments.suite.outcome import Gain, Outcome
-from mcts.spending import money
+from mcts.journal.spending import money
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0)
 

@@ -14,9 +14,9 @@ from experiments.wiring.misfits import ASKS_NO_MODEL, check_evaluator
 from experiments.wiring.parts import NO_MODEL
 from experiments.wiring.request import AUTO, OFF, Measuring
 from mcts.domain import PYTORCH_DIALECTS
+from mcts.domain.objective import OBJECTIVES, Objective
 from mcts.errors import InputError
-from mcts.objective import OBJECTIVES, Objective
-from mcts.searches import AnySettings
+from mcts.search import AnySettings
 
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"

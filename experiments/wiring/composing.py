@@ -32,10 +32,10 @@ from experiments.wiring.libraries import open_library
 from experiments.wiring.parts import EvaluatorRequest, ProposerRequest
 from experiments.wiring.request import Measuring
 from experiments.wiring.resolving import resolve, rooftree_version, widened
-from mcts.attributor import Attributor
-from mcts.briefing import Signatures
+from mcts.attribution.attributor import Attributor
 from mcts.domain import Hardware
-from mcts.optimize import Budget, Optimizer, Progress
+from mcts.loop.briefing import Signatures
+from mcts.loop.optimizer import Budget, Optimizer, Progress
 from mcts.ports import Advisor, Evaluator, Journal, Proposer, Remover
 
 __all__ = [

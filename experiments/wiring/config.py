@@ -16,8 +16,8 @@ from experiments.rundirs.meant import no_run
 from experiments.wiring.asking import Asking
 from experiments.wiring.libraries import LibraryReference
 from mcts.domain import Dialect, Noun, Policy, first_problem
+from mcts.domain.objective import Objective
 from mcts.errors import InputError
-from mcts.objective import Objective
 
 CONFIG_FILE = "config.toml"
 CONFIG_FORMAT = 1

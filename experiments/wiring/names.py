@@ -29,12 +29,12 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "spool": "experiments.wiring.parts:spool_evaluator",
     },
     SEARCHES: {
-        "puct": "mcts.settings:SearchSettings",
-        "greedy": "mcts.searches:GreedySettings",
-        "best_of_n": "mcts.searches:BestOfNSettings",
-        "beam": "mcts.searches:BeamSettings",
-        "evolution": "mcts.searches:EvolutionSettings",
-        "annealing": "mcts.searches:AnnealingSettings",
+        "puct": "mcts.search.puct_settings:SearchSettings",
+        "greedy": "mcts.search:GreedySettings",
+        "best_of_n": "mcts.search:BestOfNSettings",
+        "beam": "mcts.search:BeamSettings",
+        "evolution": "mcts.search:EvolutionSettings",
+        "annealing": "mcts.search:AnnealingSettings",
     },
 }
 """What `pyproject.toml` registers too; here so that the sources run without being installed."""

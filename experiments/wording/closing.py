@@ -16,8 +16,8 @@ from experiments.wording.stage_text import time_text
 from experiments.wording.summary import Outputs, RunFacts, counted, refusals, timing_of, verdict_of
 from experiments.wording.timing_text import resolution_words, shape_lines
 from mcts.domain import Timing
-from mcts.finalists import confirmation_words
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
+from mcts.loop.finalists import confirmation_words
 
 _REASON_WIDTH = 160
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

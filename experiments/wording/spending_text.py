@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from mcts.budget import Budget
-from mcts.spending import Spending
+from mcts.journal.spending import Spending
+from mcts.loop.budget import Budget
 
 UNKNOWN = "unknown"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.wording.durations import clock
 from experiments.wording.nodewords import fit
-from mcts.stages import CONFIRMING, JUDGING, PROPOSING
+from mcts.journal.stages import CONFIRMING, JUDGING, PROPOSING
 
 _WORDS: Mapping[str, str] = {
     PROPOSING: "proposing",

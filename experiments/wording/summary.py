@@ -24,8 +24,8 @@ from experiments.wording.stage_text import stages_json
 from experiments.wording.timing_text import shapes_json
 from mcts.domain import Evaluation, Timing, is_host_source, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
+from mcts.journal.record import NodeRecord, Result, read_result
 from mcts.ports import Event
-from mcts.record import NodeRecord, Result, read_result
 
 _REPLAY = "replay"
 

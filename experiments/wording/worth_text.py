@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcts.domain import Attribution
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 TITLES = ("node", "method", "worth", "gain", "in machine code", "taken out by", "note")
 _WORTHS = ("effective", "ineffective", "implementation failed", "unknown")

@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from mcts.domain.python_source import parse_expression
 from mcts.errors import InputError
-from mcts.python_source import parse_expression
 
 Scalar: TypeAlias = int | float | str | bool
 _Value: TypeAlias = int | float | str | bool | Fraction

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.cuda.precision import FACTOR, Excess
 from profilers.hardware.ceilings import Rates, math_rate
 from profilers.measuring.clocks import Clocks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.children.processes import ChildGone
 from profilers.kernelbench.clients import Refused
 from profilers.kernelbench.outside import OutsideClock

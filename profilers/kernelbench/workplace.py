@@ -11,7 +11,7 @@ from pathlib import Path
 from mcts.domain import Candidate, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, WorldError
 from mcts.ports import StageObserver
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.children.nursery import Nursery
 from profilers.children.processes import ChildGone
 from profilers.children.scratch import ScratchFolder

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from mcts.domain import Evaluation
 from mcts.errors import EnergyUnavailable, InputError, WorldError
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.hardware.nvml import NvmlEnergy
 from profilers.measuring.energy import EnergyPlan, Runners, measure_energy
 

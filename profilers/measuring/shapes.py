@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mcts.domain import KernelTask, Timing, Workload
 from mcts.domain.evaluation import ShapeTiming
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.cuda import verdict
 from profilers.measuring.clocks import Clocks
 from profilers.measuring.weighted import Samples, timing_of_all, weighted_blocked

@@ -26,7 +26,7 @@ from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError, WorldError
 from mcts.ports import Evaluator
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.recordings.recording import RecordedConfiguration, RecordedShape, Recording
 from profilers.recordings.t4_result import rounded
 

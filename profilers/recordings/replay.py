@@ -21,7 +21,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.errors import InputError, NotRecorded
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.profiles.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording
 from profilers.recordings.replayed import Times, by_workload, latency, replayed, replayed_weights

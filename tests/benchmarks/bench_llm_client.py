@@ -29,7 +29,7 @@ from codegen.llm import LlmProposer
 from codegen.response_cache import CachedClient, open_cache
 from codegen.scripted import ScriptedProposer
 from experiments.tasksets.taskfiles import find_task
-from mcts.optimize import Budget, Optimizer
+from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from microtools.advisor import RooflineAdvisor
 from profilers.recordings.replay import ReplayEvaluator

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.reporting.page import report_html
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 from tests.support.browser import chromium, opened
 from tests.support.large_run import large_result
 

@@ -15,9 +15,9 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
-from mcts.search import Search
-from mcts.tree import FIXED_POINT
-from mcts.trial import Outcome
+from mcts.search.puct import Search
+from mcts.search.tree import FIXED_POINT
+from mcts.search.trial import Outcome
 
 World = Callable[[random.Random, float], Outcome]
 

@@ -34,7 +34,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.ports import Attempt, ProposalRequest
-from mcts.trial import Move
+from mcts.search.trial import Move
 
 SCALE = """/* rooftree
 where = ["n % VEC == 0", "BLOCK * ITEMS <= 2048"]

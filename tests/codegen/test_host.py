@@ -21,7 +21,7 @@ from mcts.domain import (
 )
 from mcts.errors import ProposalRejected
 from mcts.ports import Proposal, ProposalRequest
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.codegen.cases import ask
 from tests.support.host_sources import PROBLEM, source
 from tests.support.scripted_client import ScriptedClient

@@ -17,9 +17,9 @@ from codegen.llm import LlmProposer
 from codegen.prices import parse_prices
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
+from mcts.journal.spending import spent_on_reply
 from mcts.ports import Proposal, ProposalRequest, Proposer, Remover
-from mcts.spending import spent_on_reply
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
     MODEL_NEW,

@@ -15,7 +15,7 @@ from mcts.domain import Candidate
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Attempt, ProposalRequest
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
     GPU,

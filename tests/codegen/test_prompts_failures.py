@@ -15,7 +15,7 @@ from codegen.prompting.untrusted import clean, clean_log, inline
 from codegen.prompting.variant import failure_text
 from mcts.domain import Build, Candidate, CheatClass, Evaluation, Refusal, Timing
 from mcts.ports import Attempt
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.codegen.cases import (
     GPU,
     MODEL_NEW,

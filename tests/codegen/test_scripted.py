@@ -25,7 +25,7 @@ from mcts.domain import (
 )
 from mcts.errors import NoMoves
 from mcts.ports import Attempt, ProposalRequest, Proposer
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.codegen.cases import DEFAULTS, SCALE, ask, measured, scale_task, space_task
 from tests.contracts.proposer_contract import ProposerContract
 

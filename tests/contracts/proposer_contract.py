@@ -11,7 +11,7 @@ import pytest
 from mcts.domain import TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
 from mcts.ports import Pricer, Proposal, ProposalRequest, Proposer
-from mcts.trial import Move, MoveKind
+from mcts.search.trial import Move, MoveKind
 
 
 class ProposerContract:

@@ -8,8 +8,8 @@ from dataclasses import is_dataclass
 
 import pytest
 
-from mcts.searches import AnySettings, AskTell, begin
-from mcts.trial import Outcome, Trial
+from mcts.search import AnySettings, AskTell, begin
+from mcts.search.trial import Outcome, Trial
 
 ROOT = Outcome("measured", reward=0.1, prior=1.0)
 Judge = Callable[[Trial], Outcome]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.wiring import names
-from mcts.searches import AnySettings
+from mcts.search import AnySettings
 from tests.contracts.search_contract import SearchContract
 
 ROOT = Path(__file__).resolve().parents[2]

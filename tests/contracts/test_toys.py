@@ -6,12 +6,12 @@ import pytest
 
 from mcts.domain import Candidate, Guidance
 from mcts.ports import Evaluator, Journal, ProposalRequest, Proposer
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.contracts.journal_contract import JournalContract
 from tests.contracts.proposer_contract import ProposerContract
-from tests.mcts.finals import EnergyToy
-from tests.mcts.paid import PricedToy
+from tests.mcts.journal.paid import PricedToy
+from tests.mcts.loop.finals import EnergyToy
 from tests.support.toy import MemoryJournal, ToyEvaluator, ToyProposer, toy_task
 
 

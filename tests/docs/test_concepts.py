@@ -10,9 +10,9 @@ from typing import get_args
 from experiments.wiring import names
 from mcts.domain import FAILED, Status
 from mcts.domain.profile import BoundClass
-from mcts.runlog import RunLog
-from mcts.settings import SearchSettings
-from mcts.trial import MoveKind
+from mcts.journal.runlog import RunLog
+from mcts.search.puct_settings import SearchSettings
+from mcts.search.trial import MoveKind
 
 PAGES = Path(__file__).parents[2] / "docs" / "concepts"
 

@@ -23,7 +23,7 @@ from mcts.domain import (
     parse_launch_plan,
 )
 from mcts.errors import NoMoves
-from mcts.optimize import Budget, Optimizer, Result
+from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.ports import Event, Proposal, ProposalRequest
 
 KERNEL = """/* rooftree

@@ -22,15 +22,15 @@ from experiments.wording.closing import closing_words
 from experiments.wording.spending_text import caps_text, money_text, spending_json, spending_text
 from experiments.wording.summary import RunFacts, as_json, write_outputs
 from experiments.wording.worth_text import counts_text, gain_text, one_line
-from mcts.attributor import Attributor
-from mcts.budget import Budget
+from mcts.attribution.attributor import Attributor
 from mcts.domain import Attribution, Candidate
+from mcts.journal.record import Result, read_result
+from mcts.journal.spending import NOTHING, Spending
+from mcts.loop.budget import Budget
 from mcts.ports import Proposal, ProposalRequest
-from mcts.record import Result, read_result
-from mcts.spending import NOTHING, Spending
 from tests.experiments.test_pictures import progress
-from tests.mcts.paid import CENTS, PaidToy, optimizer
-from tests.mcts.test_attribution import Rewriter
+from tests.mcts.attribution.test_attribution import Rewriter
+from tests.mcts.journal.paid import CENTS, PaidToy, optimizer
 from tests.support.report_page import ReportPage
 from tests.support.toy import MemoryJournal, ToyEvaluator, toy_task
 

@@ -29,11 +29,11 @@ from experiments.wiring.request import RunRequest
 from experiments.wording.summary import result_of
 from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware, KernelTask
 from mcts.errors import InputError, WorldError
-from mcts.optimize import Budget, Optimizer
+from mcts.journal.record import NodeRecord
+from mcts.journal.record import Result as Run
+from mcts.journal.spending import Spending
+from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Event, Proposal, ProposalRequest
-from mcts.record import NodeRecord
-from mcts.record import Result as Run
-from mcts.spending import Spending
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,

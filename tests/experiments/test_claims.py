@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.rundirs.claims import standing_methods
 from mcts.domain import Candidate
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 
 SOURCE = """/* rooftree
 [tunables]

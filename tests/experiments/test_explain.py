@@ -32,7 +32,7 @@ from mcts.domain import (
     parse_launch_plan,
 )
 from mcts.domain import metrics as m
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
 from tests.support import deliveries
 
 

@@ -25,7 +25,7 @@ from experiments.farm.serve import serve
 from experiments.rundirs.journal import SqliteJournal, read_events
 from mcts.domain import Candidate, Evaluation, KernelTask
 from mcts.errors import WorldError
-from mcts.optimize import Budget, Optimizer, Result
+from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.ports import Evaluator, Journal
 from tests.support.toy import (
     MemoryJournal,

@@ -22,7 +22,7 @@ from experiments.farm.serve import serve
 from experiments.tasksets.taskfiles import load_task
 from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
-from mcts.optimize import Budget, Optimizer, Result
+from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor

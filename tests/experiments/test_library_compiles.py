@@ -13,7 +13,7 @@ from cutlass_search.corpus import open_corpus
 from cutlass_search.index import open_index
 from cutlass_search.library import CutlassLibrary
 from mcts.domain import Build, Candidate, Evaluation, parse_host_plan
-from mcts.trial import Move
+from mcts.search.trial import Move
 from profilers.compiling.compiler import CompileFailed
 from profilers.host.compiler import HostCompiler
 from tests.codegen.cases import ask

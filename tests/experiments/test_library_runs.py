@@ -22,7 +22,7 @@ from experiments.wiring.config import read_config
 from experiments.wiring.libraries import open_library, read_library
 from experiments.wording.lookup_text import lookups_of, lookups_text
 from mcts.errors import InputError
-from mcts.record import read_result
+from mcts.journal.record import read_result
 from tests.support import paper_gpu
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say
 from tests.support.shelf import blocks, calls

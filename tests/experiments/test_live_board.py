@@ -19,10 +19,10 @@ from experiments.live.board import Board
 from experiments.live.figures import progress_of
 from experiments.live.motion import rows
 from experiments.live.screen import can_draw, drawn
-from mcts.budget import Budget
 from mcts.errors import JournalError
+from mcts.journal.record import Result, read_result
+from mcts.loop.budget import Budget
 from mcts.ports import Event
-from mcts.record import Result, read_result
 from tests.experiments.conftest import ListJournal
 
 Run = tuple[ListJournal, Result]

@@ -22,7 +22,7 @@ import pytest
 
 from experiments.pictures.treeview import tree_source
 from experiments.rundirs.journal import read_events
-from mcts.record import Result, read_result
+from mcts.journal.record import Result, read_result
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
 from tests.support.shelf import blocks, calls
 

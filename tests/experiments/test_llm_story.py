@@ -18,7 +18,7 @@ from codegen import calls
 from experiments.cli import app
 from experiments.rundirs.journal import read_events
 from experiments.rundirs.rundir import RunFolder
-from mcts.record import read_result
+from mcts.journal.record import read_result
 from tests.support import paper_gpu, suite_world
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer
 from tests.support.story import Storyteller, problems_of, words_for

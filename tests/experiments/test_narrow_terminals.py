@@ -24,8 +24,8 @@ from experiments.studies.comparing import Comparison, Contest, Standing
 from experiments.studies.tables import contest_tables, standing_table
 from experiments.studies.yardstick import TaskFacts
 from mcts.domain import Attribution, StateSignature
+from mcts.journal.spending import Spending
 from mcts.knowledge.contribution import Contribution
-from mcts.spending import Spending
 from microtools import registry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,8 +23,8 @@ from mcts.domain import (
     Refusal,
 )
 from mcts.errors import InputError
-from mcts.optimize import Progress, Result
-from mcts.record import NodeRecord
+from mcts.journal.record import NodeRecord
+from mcts.loop.optimizer import Progress, Result
 
 
 def page(result: Result) -> str:

@@ -12,8 +12,8 @@ import pytest
 from experiments.reporting import assets
 from experiments.reporting.page import report_html
 from experiments.wording.summary import facts_of, result_of, write_outputs
+from mcts.journal.record import Result
 from mcts.ports import Event
-from mcts.record import Result
 from tests.experiments.conftest import ListJournal
 from tests.support.hostile_run import HOSTILE, hostile_result
 from tests.support.large_run import large_result

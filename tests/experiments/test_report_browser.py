@@ -15,9 +15,9 @@ import pytest
 from experiments.reporting import talks
 from experiments.reporting.page import report_html
 from experiments.reporting.talks import Said, Talk
-from mcts.record import Result
+from mcts.journal.record import Result
 from tests.experiments.test_report import FACTS
-from tests.mcts.paid import PaidToy, optimizer
+from tests.mcts.journal.paid import PaidToy, optimizer
 from tests.support.browser import CHROMIUM, Seen, chromium, opened
 from tests.support.hostile_run import HOSTILE, hostile_result
 from tests.support.large_run import large_result

@@ -25,8 +25,8 @@ from experiments.wiring.config import CONFIG_FILE, RunConfig, write_config
 from mcts.domain import AxisGap, Guidance, KernelProfile, Metric, Profile, Roofline
 from mcts.domain import metrics as m
 from mcts.domain.evaluation import ShapeTiming
+from mcts.journal.record import Result
 from mcts.ports import Event
-from mcts.record import Result
 from tests.experiments.conftest import ListJournal
 from tests.support.large_run import large_result
 

@@ -23,11 +23,11 @@ from experiments.rundirs.journal import SqliteJournal, read_events
 from experiments.rundirs.watching import watch
 from experiments.wording.durations import clock
 from experiments.wording.stage_text import shares, shares_text, time_text
-from mcts.budget import Budget
 from mcts.domain import Candidate, Evaluation
-from mcts.optimize import Optimizer
+from mcts.journal.record import Result, read_result
+from mcts.loop.budget import Budget
+from mcts.loop.optimizer import Optimizer
 from mcts.ports import Event, StageObserver
-from mcts.record import Result, read_result
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,

@@ -11,7 +11,7 @@ from experiments.studies.tpe import TpeProposer
 from experiments.studies.uniform import UniformProposer
 from mcts.errors import InputError
 from mcts.ports import Attempt, ProposalRequest, Proposer
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.contracts.proposer_contract import ProposerContract
 from tests.experiments.conftest import make_task
 from tests.support.toy import SilentAdvisor, ToyEvaluator, toy_task

@@ -33,7 +33,7 @@ from experiments.studies.running import cells_of, plan_of
 from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
 from mcts.errors import InputError
 from mcts.ports import Attempt, Proposal, ProposalRequest
-from mcts.trial import Move
+from mcts.search.trial import Move
 from tests.support.toy import ToyEvaluator, toy_task
 
 ROOT = Path(__file__).resolve().parents[2]

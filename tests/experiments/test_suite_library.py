@@ -17,7 +17,7 @@ from experiments.rundirs.journal import read_events
 from experiments.rundirs.rundir import RunFolder
 from experiments.wiring.config import read_config
 from experiments.wording.lookup_text import lookups_of
-from mcts.record import read_result
+from mcts.journal.record import read_result
 from tests.support import suite_world
 from tests.support.openai_server import Answer, OpenAiServer
 from tests.support.shelf import blocks

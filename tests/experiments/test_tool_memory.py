@@ -15,7 +15,7 @@ from experiments.evidence.calibration import Firing, FollowUp, firings, follow_u
 from experiments.memories.toolmemory import ToolMemory
 from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
 from mcts.errors import InputError, WorldError
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 
 def evaluation(us: float, *, spread: float = 0.01) -> Evaluation:

@@ -20,10 +20,10 @@ from experiments.rundirs.journal import SqliteJournal
 from experiments.wording.nodewords import WORD, fit, move_words
 from mcts.domain import Candidate
 from mcts.errors import JournalError
-from mcts.optimize import Budget, Optimizer
+from mcts.journal.record import NodeRecord, Result, read_result
+from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Event
-from mcts.record import NodeRecord, Result, read_result
-from mcts.settings import SearchSettings
+from mcts.search.puct_settings import SearchSettings
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,

@@ -14,8 +14,8 @@ from experiments.live.tail import JournalTail
 from experiments.rundirs.journal import SqliteJournal
 from experiments.rundirs.watching import watch
 from mcts.errors import InputError, JournalError
+from mcts.journal.record import Result
 from mcts.ports import Event
-from mcts.record import Result
 from tests.experiments.conftest import ListJournal
 
 Run = tuple[ListJournal, Result]

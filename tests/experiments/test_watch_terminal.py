@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from experiments.rundirs.journal import SqliteJournal
-from mcts.record import Result
+from mcts.journal.record import Result
 from tests.experiments.conftest import ListJournal
 
 ROOT = Path(__file__).resolve().parents[2]

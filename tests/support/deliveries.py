@@ -11,7 +11,7 @@ from experiments.tasksets.taskfiles import TaskSource, find_task
 from experiments.wiring.config import RunConfig
 from experiments.wording.summary import RunFacts
 from mcts.domain import Candidate, Evaluation, KernelTask, Scalar, Timing, Verification
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 
 
 def measured(candidate: Candidate, speedup: float) -> Evaluation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mcts.domain import Build, Evaluation, Evidence, Finding, Guidance
-from mcts.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord, Result
 from tests.support.large_run import large_result
 
 MARKUP = (

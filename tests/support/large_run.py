@@ -17,8 +17,8 @@ from mcts.domain import (
     Timing,
     Verification,
 )
-from mcts.record import NodeKind, NodeRecord, Result
-from mcts.spending import Spending
+from mcts.journal.record import NodeKind, NodeRecord, Result
+from mcts.journal.spending import Spending
 
 METHODS = tuple(
     f"{axis}.{name}"

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.rundirs.journal import read_events
+from mcts.journal.record import read_result
 from mcts.ports import Event
-from mcts.record import read_result
 from tests.support.openai_server import Answer, Cut, Fail, Hang, OpenAiServer, Raw, Say
 from tests.support.story_answers import Answers, Sources, Values
 

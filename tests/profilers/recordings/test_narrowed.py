@@ -13,7 +13,7 @@ from experiments.tasksets.taskfiles import find_task
 from mcts.domain import Guidance, KernelTask, declared_space
 from mcts.errors import NoMoves, NotRecorded
 from mcts.ports import ProposalRequest
-from mcts.trial import Move
+from mcts.search.trial import Move
 from profilers.recordings.recording import Recording
 from profilers.recordings.replay import ReplayEvaluator, narrowed
 from profilers.recordings.t4 import load_recording

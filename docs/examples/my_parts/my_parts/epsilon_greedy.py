@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mcts.searches.base import ParentSearch, is_open, uniform
-from mcts.tree import Node
-from mcts.trial import Outcome
+from mcts.search.parent_search import ParentSearch, is_open, uniform
+from mcts.search.tree import Node
+from mcts.search.trial import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from mcts.domain import (
     Verification,
 )
 from mcts.errors import InputError, NotRecorded
-from mcts.seeding import seed_from
+from mcts.search.seeding import seed_from
 from profilers.measuring.statistics import median_interval, speedup_unpaired
 
 Key = tuple[tuple[str, str], ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from my_parts.epsilon_greedy import EpsilonGreedySettings
 
-from mcts.searches import SearchPlan, begin
-from mcts.trial import Outcome
+from mcts.search import SearchPlan, begin
+from mcts.search.trial import Outcome
 from tests.contracts.search_contract import SearchContract
 
 ROOT = Outcome("measured", reward=0.1)

@@ -8,7 +8,7 @@ from my_parts.one_step import OneStepProposer
 from experiments.tasksets.taskfiles import find_task
 from mcts.domain import Candidate, Guidance
 from mcts.ports import ProposalRequest, Proposer
-from mcts.trial import Move
+from mcts.search.trial import Move
 from profilers.recordings.replay import ReplayEvaluator
 from profilers.recordings.t4 import load_recording
 from tests.contracts.proposer_contract import ProposerContract

@@ -1,0 +1,1 @@
+"""The loop of one run: ask, propose, evaluate, advise, tell. Start at `optimizer`."""

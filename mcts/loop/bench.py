@@ -1,0 +1,139 @@
+"""The evaluator, asked once: measurements, confirmations and profiles by journal.
+
+Each answer is looked for in the journal first; where it is not there, the intent is written
+before the question and the answer, with the seconds it took, after it.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+from mcts.domain import Candidate, Evaluation, Profile
+from mcts.domain.objective import Ranking
+from mcts.errors import JournalError, WorldError
+from mcts.journal.runlog import RunLog
+from mcts.journal.stages import StageBook, with_stages
+from mcts.loop.stopwatch import SharedStopwatch
+from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices, StageTeller
+
+
+class Bench:
+    """Measures candidates for the run. Thread-safe.
+
+    Energy is measured right behind the time, where `ranking` asks for it.
+    """
+
+    def __init__(self, evaluator: Evaluator, *, log: RunLog, ranking: Ranking) -> None:
+        self.evaluator, self.ranking = evaluator, ranking
+        self._log = log
+        self._lock = threading.Lock()
+        self._judged: dict[str, Future[Evaluation]] = {}
+        devices = evaluator.devices if isinstance(evaluator, ManyDevices) else 1
+        self._stopwatch = SharedStopwatch(devices)
+        self._stages = StageBook(log)
+        if isinstance(evaluator, StageTeller):
+            evaluator.tell_stages(self._stages.enter)
+
+    def evaluate(
+        self, trial: int | None, candidate: Candidate, best_speedup: float = 0.0
+    ) -> Evaluation:
+        """Judge a candidate once, however many trials propose it, now or before a crash.
+
+        `trial` is who asks, None for an attribution. `best_speedup` is the greatest known when the
+        trial was asked for, not now: whether energy is measured must not depend on how long other
+        trials took. Raises WorldError and NotRecorded, as evaluators do.
+        """
+        with self._lock:
+            mine = candidate.id not in self._judged
+            judged = self._judged.setdefault(candidate.id, Future())
+        if not mine:
+            return judged.result()
+        try:
+            evaluation = self._measure(trial, candidate, best_speedup)
+        except BaseException as error:
+            with self._lock:
+                del self._judged[candidate.id]
+            judged.set_exception(error)
+            raise
+        judged.set_result(evaluation)
+        return evaluation
+
+    def _measure(self, trial: int | None, candidate: Candidate, best_speedup: float) -> Evaluation:
+        if found := self._log.find("measured", candidate.id):
+            return Evaluation.model_validate(found["evaluation"])
+        place = {"trial": trial, "candidate_id": candidate.id}
+        self._log.write("measuring", place)
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
+            try:
+                evaluation = self.evaluator.evaluate(candidate)
+                evaluation = self._with_energy(candidate, evaluation, best_speedup)
+            except JournalError:
+                raise
+            except WorldError:
+                if trial is not None:
+                    broken = {**place, "seconds": round(seconds(), 3)}
+                    self._log.write("broken", with_stages(broken, stages))
+                raise
+            took = round(seconds(), 3)
+            payload = {**place, "evaluation": evaluation.model_dump(mode="json"), "seconds": took}
+            payload = with_stages(payload, stages)
+        self._log.write("measured", payload)
+        return evaluation
+
+    def _with_energy(
+        self, candidate: Candidate, evaluation: Evaluation, best_speedup: float
+    ) -> Evaluation:
+        wanted = self.ranking.wants_energy(evaluation, best_speedup=best_speedup)
+        if not wanted or not isinstance(self.evaluator, EnergyMeter):
+            return evaluation
+        return self.evaluator.measure_energy(candidate, evaluation)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the evaluator measures finalists again."""
+        return isinstance(self.evaluator, Confirmer)
+
+    def confirmation(self, candidate_id: str) -> Evaluation | None:
+        """What the candidate came to when it was measured again, if it ever was."""
+        found = self._log.find("confirmed", candidate_id)
+        return Evaluation.model_validate(found["evaluation"]) if found else None
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Measure a finalist again, once, also over a crash."""
+        if (known := self.confirmation(candidate.id)) is not None:
+            return known
+        assert isinstance(self.evaluator, Confirmer), "ask `confirms` first"
+        place = {"candidate_id": candidate.id}
+        self._log.write("confirming", place)
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
+            confirmed = self.evaluator.confirm(candidate, evaluation)
+            confirmed = self._with_energy(candidate, confirmed, 0.0)
+            took = round(seconds(), 3)
+            timed = with_stages({"seconds": took}, stages)
+        payload = {
+            **place,
+            "evaluation": confirmed.model_dump(mode="json"),
+            **timed,
+            "elapsed_s": round(self._log.elapsed_s, 3),
+        }
+        self._log.write("confirmed", payload)
+        return confirmed
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """What the hardware did for a measured candidate; a broken world is named in `missing`."""
+        if found := self._log.find("profiled", candidate.id):
+            return Profile.model_validate(found["profile"])
+        place = {"candidate_id": candidate.id}
+        self._log.write("profiling", place)
+        with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
+            try:
+                profile = self.evaluator.profile(candidate, evaluation)
+            except JournalError:
+                raise
+            except WorldError as error:
+                profile = Profile(missing={"profile": str(error)})
+            took = round(seconds(), 3)
+            timed = with_stages({"seconds": took}, stages)
+        self._log.write("profiled", {**place, "profile": profile.model_dump(mode="json"), **timed})
+        return profile

@@ -1,0 +1,152 @@
+"""How far a run may go, and the purse that holds it to that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
+from mcts.journal.pricing import Pricing
+from mcts.journal.runlog import RunLog
+from mcts.journal.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
+from mcts.loop.branches import candidates_of
+from mcts.loop.world import Answer
+from mcts.ports import Proposer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When to stop: after so many trials (failures included), minutes, US dollars or tokens of
+    language models, or minutes that candidates were judged.
+
+    Nothing new is asked once a cap is reached. What is out by then still comes back, so a run may
+    go beyond a cap by the trials in flight, at most `parallel` of them. The finalists are measured
+    again also then: an unconfirmed best is no result.
+    """
+
+    evaluations: int
+    minutes: float | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    gpu_minutes: float | None = None
+
+    def check(self) -> None:
+        """Raise InputError for a budget with which nothing could be done."""
+        if self.evaluations < 1:
+            raise InputError("a run needs at least one evaluation")
+        for name in ("cost_usd", "tokens", "gpu_minutes"):
+            cap = getattr(self, name)
+            if cap is not None and not cap > 0:
+                raise InputError(f"the cap on {name} is above zero, not {cap}")
+
+    def exhausted(self, spending: Spending) -> str | None:
+        """Which cap the spending has reached, in words; None while there is something left."""
+        if self.cost_usd is not None and spending.cost >= (money(self.cost_usd) or 0):
+            return "money spent"
+        if self.tokens is not None and spending.tokens >= self.tokens:
+            return "tokens spent"
+        if self.gpu_minutes is not None and spending.gpu_s >= self.gpu_minutes * 60:
+            return "GPU time spent"
+        return None
+
+    def check_kept(self, spending: Spending, model: str) -> None:
+        """Raise InputError where a cap cannot be kept, because a reply did not say its cost."""
+        if self.cost_usd is not None and spending.unpriced:
+            raise InputError(
+                f"the cap of {self.cost_usd:g} USD cannot be kept: the cost of a reply of {model} "
+                f"is not known; give its price: --price {model}=IN,OUT"
+            )
+        if self.tokens is not None and spending.uncounted:
+            raise InputError(
+                f"the cap of {self.tokens} tokens cannot be kept: {model} did not say how many a "
+                "reply took; cap --evaluations or --max-minutes instead"
+            )
+
+
+Judging = Literal["measured", "profiled"]
+
+
+class Purse:
+    """Sums what the trials cost, in the order they are told, and says when it is enough.
+
+    All comes from the journal, so that a resumed run goes on with the sums that it had and takes
+    every decision again as before. What was spent outside of trials (finalists, attribution) by
+    earlier sessions counts for what is asked anew, once the purse is `open`.
+    """
+
+    def __init__(self, budget: Budget, *, proposer: Proposer, log: RunLog) -> None:
+        self.budget = budget
+        self.total = NOTHING
+        self._log, self._pricing = log, Pricing(log, proposer)
+        self._counted: set[tuple[Judging, str]] = set()
+        self._besides = NOTHING
+
+    def open(self) -> None:
+        """Price what earlier sessions could not, and count what they spent outside of trials.
+
+        Raises InputError where a cap cannot be kept for that.
+        """
+        self._pricing.settle()
+        self._besides = _judged_besides(self._log)
+        for usage in self._pricing.usages(["removed"]):
+            self._besides += self._checked(usage)
+
+    def pay(self, trial: int, answer: Answer) -> None:
+        """Count what a trial has cost, also where it came to nothing.
+
+        Raises InputError where a cap can no longer be kept.
+        """
+        if answer.proposal is not None:
+            self._pay_reply(trial, answer.proposal.usage)
+            self.pay_judging("measured", [*answer.judged, *candidates_of(answer.proposal)])
+        if isinstance(answer.error, NoMoves | ProposalRejected | WorldError):
+            self._pay_reply(trial, answer.error.usage)
+        self._pay_seconds(seconds_of(self._log.find("broken", trial) or {}))
+
+    def _pay_reply(self, trial: int, usage: Mapping[str, Any]) -> None:
+        usage = self._pricing.priced(trial, usage)
+        self.total += spent_on_reply(usage)
+        self._checked(usage)
+
+    def _checked(self, usage: Mapping[str, Any]) -> Spending:
+        """What replies cost, where every cap can be kept with that. InputError where not."""
+        spent = spent_on_reply(usage)
+        self.budget.check_kept(spent, self._pricing.model_of(usage))
+        return spent
+
+    def pay_judging(self, kind: Judging, candidate_ids: Iterable[str]) -> None:
+        """Count the measurements or profiles of these candidates, each once."""
+        for id in candidate_ids:
+            found = self._log.find(kind, id)
+            if found is None or (kind, id) in self._counted:
+                continue
+            self._counted.add((kind, id))
+            if not _is_besides(kind, found):
+                self._pay_seconds(seconds_of(found))
+
+    def _pay_seconds(self, seconds: float) -> None:
+        self.total += Spending(gpu_s=seconds)
+
+    def empty(self, *, repeating: bool) -> str | None:
+        """Which cap is reached, in words.
+
+        `repeating` says that the next trial is one that the journal holds already.
+        """
+        spent = self.total if repeating else self.total + self._besides
+        return self.budget.exhausted(spent)
+
+
+def _is_besides(kind: str, payload: Mapping[str, Any]) -> bool:
+    """Whether a measurement belongs to no trial: an attribution asked for it."""
+    return kind == "measured" and payload.get("trial") is None
+
+
+def _judged_besides(log: RunLog) -> Spending:
+    total = NOTHING
+    for payload in log.payloads("measured"):
+        if _is_besides("measured", payload):
+            total += Spending(gpu_s=seconds_of(payload))
+    for payload in log.payloads("confirmed"):
+        total += Spending(gpu_s=seconds_of(payload))
+    return total

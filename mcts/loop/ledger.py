@@ -1,0 +1,118 @@
+"""What the loop knows of each settled node, and the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcts.domain import Candidate, Evaluation, Guidance, Profile
+from mcts.domain.objective import Ranking, standing
+from mcts.journal.record import NodeKind
+from mcts.loop.exemplars import Exemplars
+from mcts.loop.world import Answer
+from mcts.ports import Attempt
+from mcts.search.trial import Outcome
+
+
+class Ledger:
+    """Candidates, evaluations and guidance by node id; node 0 is the baseline.
+
+    `measured` holds the evaluations that are results, `best_speedup` is the greatest of theirs.
+    `confirmed` is what finalists came to when they were measured again, by candidate. `nodes` says
+    which node first held a candidate, `children` what was tried below a node, oldest first,
+    `history` what came of each candidate, in the order they were judged.
+    """
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self.confirmed: dict[str, Evaluation] = {}
+        self.measured: dict[int, Evaluation] = {}
+        self.best_speedup = 0.0
+        self.candidates: dict[int, Candidate] = {}
+        self.evaluations: dict[int, Evaluation | None] = {}
+        self.guidance: dict[int, Guidance] = {}
+        self.profiles: dict[int, Profile] = {}
+        self.children: dict[int, list[Attempt]] = {}
+        self.exemplars = Exemplars()
+        self.nodes: dict[str, int] = {}
+        self.history: dict[str, Attempt] = {}
+        self.tried: set[str] = set()
+        self.failed = 0
+        self.restarts = 0
+        self._judged: set[str] = set()
+
+    @property
+    def told(self) -> int:
+        """Trials told so far; neither the baseline nor a restart is one."""
+        return max(0, len(self.evaluations) - 1 - self.restarts)
+
+    @property
+    def unique(self) -> int:
+        """Distinct candidates evaluated, branches and failures included, the baseline not."""
+        return max(0, len(self._judged) - 1)
+
+    def twin_of(self, answer: Answer) -> int | None:
+        """The earlier node that holds the same candidate, if there is one."""
+        if answer.proposal is None or answer.evaluation is None:
+            return None
+        return self.nodes.get(answer.proposal.candidate.id)
+
+    def enter(
+        self, node: int, parent: int | None, answer: Answer, outcome: Outcome
+    ) -> Mapping[str, Any]:
+        """Keep a settled node; returns its line for the journal."""
+        twin = self.twin_of(answer)
+        candidate = answer.proposal.candidate if answer.proposal else None
+        evaluation = answer.evaluation
+        self.evaluations[node] = evaluation
+        if evaluation is not None and evaluation.speedup is not None:
+            self.measured[node] = evaluation
+            if not evaluation.held_back:
+                self.best_speedup = max(self.best_speedup, evaluation.speedup)
+        self.failed += outcome.kind == "failed"
+        if candidate is not None:
+            self.candidates[node] = candidate
+            self.tried.update({candidate.id, *answer.judged})
+            if evaluation is not None:
+                self.nodes.setdefault(candidate.id, node)
+                self._judged.add(candidate.id)
+        self._judged.update(answer.judged)
+        reason = str(answer.error or (evaluation.message if evaluation else ""))
+        attempt = Attempt(candidate=candidate, evaluation=evaluation, reason=reason)
+        self.exemplars.add(attempt)
+        if candidate is not None and evaluation is not None:
+            self.history.setdefault(candidate.id, attempt)
+        if parent is not None:
+            self.children.setdefault(parent, []).append(attempt)
+        return {
+            "trial": node,
+            "parent": parent,
+            "kind": kind_of(evaluation, duplicate=twin is not None),
+            "candidate_id": candidate.id if candidate else None,
+            "outcome": outcome.kind,
+            "reward": outcome.reward,
+            "prior": outcome.prior,
+            "expandable": outcome.expandable,
+            "duplicate_of": twin,
+            "reason": reason,
+        }
+
+    def verdict(self, node: int) -> Evaluation | None:
+        """The evaluation that counts: the confirmation where there is one."""
+        evaluation = self.evaluations[node]
+        if evaluation is None:
+            return None
+        return self.confirmed.get(evaluation.candidate_id, evaluation)
+
+    def best(self) -> int:
+        """The node to hand back, by the objective; the baseline where nothing else stands."""
+        return self.ranking.best(standing(self.measured, self.confirmed)) or 0
+
+
+def kind_of(evaluation: Evaluation | None, *, duplicate: bool) -> NodeKind:
+    """How a settled trial is shown."""
+    if evaluation is None:
+        return "rejected"
+    if duplicate:
+        return "duplicate"
+    return "measured" if evaluation.measured else "failed"

@@ -1,0 +1,240 @@
+"""The loop: ask, propose, evaluate, advise, tell, through ports alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict
+from typing import Any
+
+from mcts.domain import KernelTask
+from mcts.domain.objective import Objective, Ranking
+from mcts.errors import InputError, JournalError, WorldError
+from mcts.journal.record import Result, read_result
+from mcts.journal.runlog import RunLog
+from mcts.knowledge.base import Knowledge
+from mcts.knowledge.run_memory import RunMemory
+from mcts.loop.baseline import measure_baseline, reward_scale
+from mcts.loop.bench import Bench
+from mcts.loop.briefing import Briefing, Signatures
+from mcts.loop.budget import Budget, Purse
+from mcts.loop.finalists import confirm_finalists
+from mcts.loop.flights import Flights
+from mcts.loop.ledger import Ledger
+from mcts.loop.options import check_options
+from mcts.loop.progress import Progress, Reporter
+from mcts.loop.settling import Settler, outcome_of
+from mcts.loop.world import Answer, World
+from mcts.ports import Advisor, Evaluator, Journal, Proposal, Proposer
+from mcts.search import AnySettings, begin
+from mcts.search.puct_settings import SearchSettings
+from mcts.search.trial import Trial
+
+__all__ = ["Budget", "Optimizer", "Progress", "Result", "read_result"]
+
+MAX_WORLD_ERRORS = 3
+"""Trials in a row that the world may fail before the run stops; it can be resumed."""
+
+
+class Optimizer:
+    """Runs one search. The same call starts a run and resumes it: what the journal holds is
+    taken from there.
+
+    Trials run in the threads of `executor`, `parallel` at a time, and are told in the order they
+    were asked, so that the tree does not depend on how long each took.
+
+    `search_settings` are those of any search, and thereby say which. `objective` says what counts
+    as better. The `finalists` best are measured again at the end, where the evaluator is a
+    Confirmer; 0 reports what the search saw. They are no part of the tree, so that a resumed run
+    may have another number of them. `signatures` say by method whether machine code shows it.
+    `knowledge` is what other runs learned; a resumed run must be given the same again.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: KernelTask,
+        proposer: Proposer,
+        evaluator: Evaluator,
+        advisor: Advisor,
+        journal: Journal,
+        budget: Budget,
+        search_settings: AnySettings | None = None,
+        seed: int = 0,
+        parallel: int = 1,
+        objective: Objective = "time",
+        finalists: int = 3,
+        signatures: Signatures | None = None,
+        knowledge: Knowledge | None = None,
+        executor: Executor | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        budget.check()
+        check_options(
+            parallel=parallel, finalists=finalists, objective=objective, evaluator=evaluator
+        )
+        self.task, self.proposer, self.evaluator = task, proposer, evaluator
+        self.budget, self.seed, self.parallel = budget, seed, parallel
+        self.objective, self.finalists = objective, finalists
+        settings = search_settings or SearchSettings()
+        if isinstance(settings, SearchSettings):
+            settings = settings.meant_for(budget.evaluations)
+        self.settings: AnySettings = settings
+        ranking = Ranking(objective=objective)
+        self.log, self.ledger = RunLog(journal), Ledger(ranking)
+        self.bench = Bench(evaluator, log=self.log, ranking=ranking)
+        self.world = World(
+            task=task, proposer=proposer, bench=self.bench, advisor=advisor, log=self.log
+        )
+        self.purse = Purse(budget, proposer=proposer, log=self.log)
+        self._signatures: Signatures = signatures or {}
+        self._knowledge = knowledge or Knowledge()
+        self.flights = Flights(
+            world=self.world, ledger=self.ledger, parallel=parallel, executor=executor
+        )
+        self.reporter = Reporter(
+            on_progress, ledger=self.ledger, purse=self.purse, log=self.log, flights=self.flights
+        )
+        self._journal = journal
+        self._stopping = threading.Event()
+        self._world_errors = 0
+
+    def run(self) -> Result:
+        """Search until the budget is spent, nothing is left to try, or `stop` is called; then
+        measure the finalists again.
+
+        Raises InputError when the baseline itself fails, WorldError when the world keeps failing.
+        Whatever ends the run, the journal holds all that was learned.
+        """
+        self.log.begin(self._identity())
+        try:
+            self.purse.open()
+            self._plant()
+            reason = self._grow()
+            self._confirm()
+            self.briefing.guidance(self.ledger.best())
+        except KeyboardInterrupt:
+            self.log.stop("interrupted")
+            raise
+        except JournalError:
+            raise
+        except (InputError, WorldError) as error:
+            self.log.stop(f"error: {error}")
+            raise
+        finally:
+            self.flights.close()
+        self.log.stop(reason)
+        return read_result(self._journal.events())
+
+    def stop(self) -> None:
+        """Ask nothing new; `run` returns once the trials in flight are told. Thread-safe."""
+        self._stopping.set()
+
+    # The steps of the search, in the order they happen.
+
+    def _plant(self) -> None:
+        """Measure the baseline: it is the root, and the yardstick of every reward."""
+        self.reporter.say("measuring the baseline")
+        proposal = Proposal(candidate=self.task.baseline, prior=1.0)
+        evaluation = measure_baseline(proposal, world=self.world, objective=self.objective)
+        ranking = Ranking.calibrate(evaluation, self.objective)
+        self.ledger.ranking = self.bench.ranking = ranking
+        self.briefing = Briefing(
+            world=self.world,
+            ledger=self.ledger,
+            memory=RunMemory(noise=ranking.noise),
+            signatures=self._signatures,
+            knowledge=self._knowledge,
+        )
+        guidance = self.briefing.advise(0, proposal.candidate, evaluation)
+        scale = reward_scale(evaluation, guidance, objective=self.objective, settings=self.settings)
+        self.purse.pay_judging("measured", [proposal.candidate.id])
+        answer = Answer(proposal, evaluation)
+        outcome = outcome_of(answer, ledger=self.ledger, scale=scale)
+        self.search = begin(self.settings, outcome, seed=self.seed)
+        self.settler = Settler(
+            search=self.search,
+            scale=scale,
+            ledger=self.ledger,
+            briefing=self.briefing,
+            log=self.log,
+            reporter=self.reporter,
+        )
+        self.settler.enter(0, None, answer, outcome)
+
+    def _grow(self) -> str:
+        """Keep `parallel` trials in flight until there is a reason to stop; returns it."""
+        while True:
+            reason = self._reason_to_stop()
+            while reason is None and self._may_launch():
+                trial = self.search.ask()
+                if trial is None:
+                    break
+                self._launch(trial)
+                reason = self._reason_to_stop()
+            if not self.flights:
+                return reason or "nothing left to try"
+            self._land(*self.flights.land())
+
+    def _launch(self, trial: Trial) -> None:
+        """Journal a trial and send it out, with all that its proposer may look at."""
+        payload = {"trial": trial.id, "parent": trial.parent, "seed": trial.seed}
+        self.log.confirm("asked", {**payload, **asdict(trial.move)})
+        if trial.move.kind == "diversify":
+            self.settler.restart_beside(trial.parent)
+        request = self.briefing.request(trial)
+        self.purse.pay_judging("profiled", [request.parent.id])
+        self.flights.launch(trial, request)
+
+    def _land(self, trial: Trial, answer: Answer) -> None:
+        """Pay for a trial and settle it. Raises WorldError when the world keeps failing."""
+        self.purse.pay(trial.id, answer)
+        if not isinstance(answer.error, WorldError):
+            self._world_errors = 0
+            self.settler.settle(trial, answer)
+            return
+        known = self.settler.abandon(trial, answer, answer.error)
+        self._world_errors += not known
+        if self._world_errors >= MAX_WORLD_ERRORS:
+            raise answer.error
+        self.reporter.say(f"trial {trial.id} abandoned: {answer.error}")
+
+    def _confirm(self) -> None:
+        """Measure the finalists again; the tree and its rewards stay as they are."""
+
+        def report(words: str) -> None:
+            self.reporter.say(words, phase="confirming")
+
+        confirm_finalists(self.ledger, self.bench, count=self.finalists, report=report)
+
+    # What the steps need.
+
+    def _may_launch(self) -> bool:
+        out = len(self.flights)
+        return out < self.parallel and self.ledger.told + out < self.budget.evaluations
+
+    def _reason_to_stop(self) -> str | None:
+        if self._stopping.is_set():
+            return "interrupted"
+        if self.ledger.told >= self.budget.evaluations:
+            return "evaluations spent"
+        minutes = self.budget.minutes
+        if minutes is not None and self.log.elapsed_s >= minutes * 60:
+            return "time spent"
+        repeating = self.log.find("asked", self.search.asked + 1) is not None
+        return self.purse.empty(repeating=repeating)
+
+    def _identity(self) -> Mapping[str, Any]:
+        return {
+            "task": self.task.name,
+            "task_id": self.task.id,
+            "proposer": self.proposer.name,
+            "evaluator": self.evaluator.name,
+            "hardware": str(self.evaluator.hardware),
+            "seed": self.seed,
+            "parallel": self.parallel,
+            "objective": self.objective,
+            "search": type(self.settings).__name__,
+            "settings": asdict(self.settings),
+        }

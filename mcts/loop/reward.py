@@ -1,0 +1,132 @@
+"""Reward: what a measurement is worth to the search, in [0, 1], flat inside the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mcts.domain import Evaluation
+from mcts.domain.objective import MIN_NOISE, Objective, credited, energy_noise, time_noise
+
+WORKING_FLOOR = 0.1
+"""What a correct variant at baseline speed earns: working beats failing."""
+NEAR_PEAK_FACTOR = 1.05
+_TIE_BREAK = 0.5
+"""Share of one step of speed that energy may add under the objective `energy`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardScale:
+    """Calibrates the log of a gain over the baseline to [0, 1].
+
+    With the speed-of-light time known, the reward is log(speedup) / log(speed-of-light speedup),
+    clipped, so that outliers cannot dominate and 1 means nothing is left. Where it is unknown,
+    1 - 1/speedup: the share of the baseline's time that was saved, which is bounded and, unlike
+    a running best, does not depend on the order in which results come in.
+
+    noise: relative width of a step; log gains are rounded to whole steps, so that differences
+    inside the measurement's noise mostly earn nothing. energy_noise: the same for energy.
+
+    objective: under `energy`, what energy was saved adds less than one step of speed; under `edp`
+    the gain is that of energy times time, which no roofline bounds.
+
+    calibrated, stepped: switches for studies. Not calibrated, the reward is 1 - 1/speedup though
+    the speed of light be known; not stepped, the smallest gain earns something.
+    """
+
+    speed_of_light_speedup: float | None = None
+    noise: float = MIN_NOISE
+    objective: Objective = "time"
+    energy_noise: float = MIN_NOISE
+    calibrated: bool = True
+    stepped: bool = True
+
+    @classmethod
+    def calibrate(
+        cls,
+        baseline: Evaluation,
+        speed_of_light_us: float | None,
+        *,
+        objective: Objective = "time",
+        calibrated: bool = True,
+        stepped: bool = True,
+    ) -> RewardScale:
+        """Scale for a run: noise from the baseline's own intervals, ceiling from the roofline.
+
+        Raises ValueError when the baseline was not measured.
+        """
+        timing = baseline.timing
+        if not baseline.measured or timing is None:
+            raise ValueError("the baseline was not measured")
+        # A roofline is of one shape.
+        known = speed_of_light_us is not None and not timing.shapes
+        ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
+        return cls(
+            speed_of_light_speedup=ceiling if ceiling and ceiling > NEAR_PEAK_FACTOR else None,
+            noise=time_noise(baseline),
+            objective=objective,
+            energy_noise=energy_noise(baseline.energy),
+            calibrated=calibrated,
+            stepped=stepped,
+        )
+
+    def reward(self, evaluation: Evaluation) -> float:
+        """Reward of an evaluation; 0 for anything but a measured one. Monotone in the time."""
+        speedup, saved = credited(evaluation)
+        if speedup is None:
+            return 0.0
+        if self.objective == "energy":
+            return self.of_speedup_then_energy(speedup, saved)
+        if self.objective == "edp":
+            return self.of_product(speedup, saved)
+        return self.of_speedup(speedup)
+
+    def of_speedup(self, speedup: float) -> float:
+        """Reward of a speedup (baseline time over candidate time, > 0)."""
+        return self._of_steps(self._steps(speedup, self.noise))
+
+    def of_speedup_then_energy(self, speedup: float, saved: float | None) -> float:
+        """Reward of a speedup, ties broken by `saved`, the baseline's energy over the candidate's.
+
+        Unknown energy earns nothing on top.
+        """
+        steps = self._steps(speedup, self.noise)
+        here = self._of_steps(steps)
+        if saved is None:
+            return here
+        energy = self._steps(saved, self.energy_noise) * math.log1p(self.energy_noise)
+        share = 1 / (1 + math.exp(-energy))
+        return here + (self._of_steps(steps + 1) - here) * _TIE_BREAK * share
+
+    def of_product(self, speedup: float, saved: float | None) -> float:
+        """Reward of a gain in energy times time.
+
+        Without energy the gain is not known, and speed alone is not believed to be one.
+        """
+        gain = min(speedup, 1.0) if saved is None else speedup * saved
+        noise = self.noise + self.energy_noise
+        return _working(self._steps(gain, noise) * math.log1p(noise), ceiling=None)
+
+    def _of_steps(self, steps: float) -> float:
+        ceiling = self.speed_of_light_speedup if self.calibrated else None
+        return _working(steps * math.log1p(self.noise), ceiling=ceiling)
+
+    def _steps(self, gain: float, noise: float) -> float:
+        """The log of a gain in steps of the noise: whole ones, where rewards are `stepped`."""
+        steps = math.log(gain) / math.log1p(noise)
+        return round(steps) if self.stepped else steps
+
+    def near_peak(self, evaluation: Evaluation) -> bool:
+        """Whether the time is within 5 % of the speed of light, and time is all that counts."""
+        if evaluation.speedup is None or self.speed_of_light_speedup is None:
+            return False
+        near = evaluation.speedup * NEAR_PEAK_FACTOR >= self.speed_of_light_speedup
+        return near and self.objective == "time"
+
+
+def _working(log_gain: float, *, ceiling: float | None) -> float:
+    """Reward of what works: the floor at the baseline's level, 1 at the ceiling."""
+    if log_gain < 0:
+        return WORKING_FLOOR * math.exp(log_gain)
+    share = -math.expm1(-log_gain) if ceiling is None else min(1.0, log_gain / math.log(ceiling))
+    return WORKING_FLOOR + (1.0 - WORKING_FLOOR) * share

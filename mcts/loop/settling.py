@@ -1,0 +1,104 @@
+"""What follows from an answer: an outcome for the search, a lesson, a node, branches to go back to.
+
+A trial that was answered becomes a node; so does a branch that was measured beside an earlier one,
+where the node it lost to leads no further.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcts.errors import NoMoves, WorldError
+from mcts.journal.runlog import RunLog
+from mcts.loop.branches import Frontier, candidates_of
+from mcts.loop.briefing import Briefing
+from mcts.loop.ledger import Ledger
+from mcts.loop.progress import Reporter, describe
+from mcts.loop.reward import RewardScale
+from mcts.loop.world import Answer
+from mcts.ports import Proposal
+from mcts.search import AskTell
+from mcts.search.trial import Outcome, Trial
+
+
+class Settler:
+    """Settles nodes, in the tree, the ledger and the journal alike. Not thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        search: AskTell,
+        scale: RewardScale,
+        ledger: Ledger,
+        briefing: Briefing,
+        log: RunLog,
+        reporter: Reporter,
+    ) -> None:
+        self._search, self._scale, self._ledger = search, scale, ledger
+        self._briefing, self._log, self._reporter = briefing, log, reporter
+        self._frontier = Frontier()
+
+    def settle(self, trial: Trial, answer: Answer) -> None:
+        """Tell the search what came of a trial, and learn from it."""
+        if isinstance(answer.error, NoMoves):
+            self._search.exhaust(trial.id)
+            self.restart_beside(trial.parent)
+            return
+        outcome = outcome_of(answer, ledger=self._ledger, scale=self._scale)
+        self._briefing.learn(trial.parent, answer)
+        self._search.tell(trial.id, outcome)
+        self._keep_losers(trial, answer)
+        self.enter(trial.id, trial.parent, answer, outcome)
+
+    def abandon(self, trial: Trial, answer: Answer, error: WorldError) -> bool:
+        """The world failed: forget the trial, so that its candidate may be proposed again.
+
+        Returns whether the journal knew.
+        """
+        if answer.proposal is not None:
+            self._ledger.tried.difference_update(candidates_of(answer.proposal))
+        payload: dict[str, Any] = {"trial": trial.id, "reason": str(error)}
+        if error.usage:
+            payload["usage"] = dict(error.usage)
+        if answer.seconds:
+            payload["seconds"] = answer.seconds
+        known = self._log.confirm("abandoned", payload)
+        self._search.abandon(trial.id)
+        return known
+
+    def restart_beside(self, node: int) -> None:
+        """`node` leads no further: the best branch that lost to it becomes its sibling, free."""
+        branch = self._frontier.take(node, self._ledger.ranking, planted=self._ledger.nodes)
+        if branch is None:
+            return
+        answer = Answer(Proposal(candidate=branch.candidate, prior=branch.prior), branch.evaluation)
+        outcome = outcome_of(answer, ledger=self._ledger, scale=self._scale)
+        self._briefing.learn(branch.parent, answer)
+        planted = self._search.plant(branch.parent, outcome)
+        self._frontier.pass_on(node, planted)
+        self._ledger.restarts += 1
+        self._log.confirm("restarted", {"trial": planted, "candidate_id": branch.candidate.id})
+        self.enter(planted, branch.parent, answer, outcome)
+
+    def enter(self, node: int, parent: int | None, answer: Answer, outcome: Outcome) -> None:
+        """Put a node that the search knows into the ledger and the journal."""
+        line = self._ledger.enter(node, parent, answer, outcome)
+        known = self._log.confirm("told", {**line, "elapsed_s": round(self._log.elapsed_s, 3)})
+        self._reporter.say(describe(line, answer), replaying=known)
+
+    def _keep_losers(self, trial: Trial, answer: Answer) -> None:
+        """Branches that lost are kept to restart from, beside the node that they lost to."""
+        twin, worth = self._ledger.twin_of(answer), self._ledger.evaluations[trial.parent]
+        winner = trial.id if twin is None else twin
+        self._frontier.keep(winner, answer.losers, worth=worth, reward=self._scale.reward)
+
+
+def outcome_of(answer: Answer, *, ledger: Ledger, scale: RewardScale) -> Outcome:
+    """What the search is told of an answer; only the first node of a candidate can be expanded."""
+    evaluation, prior = answer.evaluation, answer.proposal.prior if answer.proposal else 0.5
+    fresh = evaluation is not None and ledger.twin_of(answer) is None
+    if evaluation is None or not evaluation.measured:
+        return Outcome("failed", prior=prior, expandable=fresh)
+    reward = scale.reward(evaluation)
+    peak = scale.near_peak(evaluation)
+    return Outcome("measured", reward=reward, prior=prior, expandable=fresh, near_peak=peak)

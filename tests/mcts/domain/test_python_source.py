@@ -1,0 +1,26 @@
+"""Python's parser, asked from many threads."""
+
+from __future__ import annotations
+
+import ast
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcts.domain.python_source import parse_expression, parse_module
+
+
+def test_threads_get_the_trees_that_one_alone_gets() -> None:
+    source = "\n".join(f"def f{n}(x):\n    return [x + {n} for x in range({n})]" for n in range(80))
+    wanted = ast.dump(ast.parse(source))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: ast.dump(parse_module(source)), range(64)))
+    assert set(found) == {wanted}
+
+
+def test_what_is_no_python_is_a_syntax_error_and_blocks_nobody() -> None:
+    with pytest.raises(SyntaxError):
+        parse_module("def f(:")
+    with pytest.raises(SyntaxError):
+        parse_expression("1 +")
+    assert ast.dump(parse_expression("a + 1")) == ast.dump(ast.parse("a + 1", mode="eval").body)

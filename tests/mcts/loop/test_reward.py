@@ -1,0 +1,64 @@
+"""Rewards: bounded, monotone, flat inside the noise, zero for failures."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcts.domain import Evaluation
+from mcts.loop.reward import WORKING_FLOOR, RewardScale
+
+speedups = st.floats(1e-4, 1e5)
+scales = st.builds(
+    RewardScale,
+    speed_of_light_speedup=st.none() | st.floats(1.06, 1e4),
+    noise=st.floats(0.001, 0.2),
+    calibrated=st.booleans(),
+)
+unstepped = st.builds(
+    RewardScale,
+    speed_of_light_speedup=st.none() | st.floats(1.06, 1e4),
+    noise=st.floats(0.001, 0.2),
+    stepped=st.just(False),
+)
+
+
+@given(scale=scales | unstepped, one=speedups, other=speedups)
+def test_a_shorter_time_never_earns_less(scale: RewardScale, one: float, other: float) -> None:
+    slow, fast = sorted((one, other))
+    assert 0.0 < scale.of_speedup(slow) <= scale.of_speedup(fast) <= 1.0
+
+
+@given(scale=scales)
+def test_baseline_speed_earns_the_floor(scale: RewardScale) -> None:
+    assert scale.of_speedup(1.0) == pytest.approx(WORKING_FLOOR)
+
+
+@given(scale=scales, share=st.floats(-0.49, 0.49))
+def test_differences_inside_the_noise_earn_nothing(scale: RewardScale, share: float) -> None:
+    assert scale.of_speedup((1 + scale.noise) ** share) == scale.of_speedup(1.0)
+
+
+def test_the_speed_of_light_earns_all() -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01)
+    assert scale.of_speedup(8.0) == pytest.approx(1.0, abs=0.01)
+    assert scale.of_speedup(80.0) == 1.0
+    assert scale.of_speedup(8.0**0.5) == pytest.approx(0.55, abs=0.01)
+
+
+def test_without_steps_the_smallest_gain_earns_something() -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01, stepped=False)
+    assert scale.of_speedup(1.001) > scale.of_speedup(1.0)
+    assert scale.of_speedup(8.0**0.5) == pytest.approx(0.55)
+
+
+def test_without_calibration_the_speed_of_light_is_not_the_measure() -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01, calibrated=False)
+    assert scale.of_speedup(4.0) == RewardScale(noise=0.01).of_speedup(4.0)
+    assert scale.of_speedup(4.0) == pytest.approx(0.1 + 0.9 * 3 / 4, abs=0.01)
+
+
+def test_a_failure_earns_nothing() -> None:
+    failed = Evaluation(candidate_id="c", status="timed_out", message="deadline of 10 s")
+    assert RewardScale().reward(failed) == 0.0

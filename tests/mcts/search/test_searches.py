@@ -1,0 +1,266 @@
+"""Every search behind ask and tell: what all of them promise, and what each does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcts.search import (
+    Annealing,
+    AnnealingSettings,
+    AskTell,
+    BeamSettings,
+    BestOfNSettings,
+    EvolutionSettings,
+    GreedySettings,
+    SearchPlan,
+    begin,
+)
+from mcts.search.puct_settings import SearchSettings
+from mcts.search.trial import Outcome, Trial
+from tests.contracts.search_contract import ROOT, ask, grow, noisy, shape
+
+PLANS = {
+    "puct": SearchSettings(),
+    "best_of_n": BestOfNSettings(),
+    "greedy": GreedySettings(),
+    "beam": BeamSettings(width=3, branching=2),
+    "evolution": EvolutionSettings(islands=2, population=4, migration=5),
+    "annealing": AnnealingSettings(steps=30),
+}
+every_search = pytest.mark.parametrize("name", PLANS)
+
+
+def start(name: str, *, seed: int = 1) -> AskTell:
+    return begin(PLANS[name], ROOT, seed=seed)
+
+
+@every_search
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32), in_flight=st.integers(1, 9))
+def test_the_same_answers_give_the_same_tree(name: str, seed: int, in_flight: int) -> None:
+    one, other = start(name, seed=seed), start(name, seed=seed)
+    assert grow(one, 40, in_flight=in_flight) == grow(other, 40, in_flight=in_flight)
+    assert shape(one) == shape(other)
+    assert one.in_flight == 0
+    assert one.tree.root.visits == 41
+    assert one.tree.root.pending == 0
+
+
+@every_search
+def test_another_seed_asks_otherwise(name: str) -> None:
+    assert grow(start(name, seed=1), 5) != grow(start(name, seed=2), 5)
+
+
+@every_search
+def test_a_parent_is_settled_and_open(name: str) -> None:
+    search = start(name)
+    out: list[Trial] = []
+    for _ in range(80):
+        trial = search.ask() if len(out) < 5 else None
+        if trial is None:
+            landed = out.pop(0)
+            search.tell(landed.id, noisy(landed))
+            continue
+        parent = search.tree.nodes[trial.parent]
+        assert parent.state != "pending"
+        assert not parent.exhausted
+        assert (trial.move.kind == "repair") == (parent.state == "failed")
+        out.append(trial)
+
+
+@every_search
+def test_tell_is_idempotent_and_refuses_contradiction(name: str) -> None:
+    search = start(name)
+    trial = ask(search)
+    search.tell(trial.id, Outcome("measured", reward=0.5))
+    before = shape(search)
+    search.tell(trial.id, Outcome("measured", reward=0.5))
+    assert shape(search) == before
+    with pytest.raises(ValueError, match="another outcome"):
+        search.tell(trial.id, Outcome("failed"))
+    with pytest.raises(ValueError, match="not in flight"):
+        search.tell(99, Outcome("failed"))
+
+
+@every_search
+def test_an_abandoned_trial_leaves_no_trace_and_may_be_asked_again(name: str) -> None:
+    search = start(name)
+    grow(search, 12)
+    before = shape(search)
+    trial = ask(search)
+    search.abandon(trial.id)
+    assert shape(search) == before
+    assert search.in_flight == 0
+    with pytest.raises(ValueError, match="not in flight"):
+        search.tell(trial.id, Outcome("failed"))
+    assert ask(search).id == trial.id + 1
+
+
+@every_search
+def test_ends_only_once_nothing_is_left_anywhere(name: str) -> None:
+    search = start(name)
+    grow(search, 15)
+    closed: set[int] = set()
+    while (trial := search.ask()) is not None:
+        assert trial.parent not in closed
+        closed.add(trial.parent)
+        search.exhaust(trial.id)
+    measured = [n for n in search.tree.nodes.values() if n.state == "measured"]
+    assert all(node.exhausted for node in measured)
+
+
+@every_search
+def test_a_planted_node_is_part_of_the_tree(name: str) -> None:
+    search = start(name)
+    grow(search, 6)
+    planted = search.plant(0, Outcome("measured", reward=0.99))
+    assert search.tree.nodes[planted].parent is search.tree.root
+    assert search.asked == planted
+    grow(search, 20)
+
+
+@pytest.mark.parametrize("name", [name for name in PLANS if name not in ("puct", "best_of_n")])
+def test_a_failure_is_repaired_as_often_as_settings_say(name: str) -> None:
+    search = start(name)
+    first = ask(search)
+    search.tell(first.id, Outcome("failed"))
+    repair = ask(search)
+    assert (repair.parent, repair.move.kind) == (first.id, "repair")
+    search.tell(repair.id, Outcome("failed"))
+    assert ask(search).parent == 0, "one repair is all it gets"
+
+
+def test_a_repair_the_world_broke_is_asked_for_again() -> None:
+    search = begin(GreedySettings(), ROOT, seed=1)
+    first = ask(search)
+    search.tell(first.id, Outcome("failed"))
+    search.abandon(ask(search).id)
+    assert ask(search).parent == first.id
+
+
+def test_a_failure_without_code_is_not_repaired() -> None:
+    search = begin(GreedySettings(), ROOT, seed=1)
+    search.tell(ask(search).id, Outcome("failed", expandable=False))
+    assert ask(search).parent == 0
+
+
+def test_best_of_n_starts_from_the_baseline_every_time() -> None:
+    search = start("best_of_n")
+    assert {trial.parent for trial in grow(search, 30)} == {0}
+
+
+def test_greedy_goes_on_from_the_best() -> None:
+    search = begin(GreedySettings(repairs=0), ROOT, seed=3)
+    rewards = {0: 0.1}
+    for _ in range(40):
+        trial = ask(search)
+        assert rewards[trial.parent] == max(rewards.values())
+        outcome = noisy(trial)
+        search.tell(trial.id, outcome)
+        if outcome.kind == "measured" and outcome.expandable:
+            rewards[trial.id] = outcome.reward
+
+
+def test_a_beam_holds_no_more_than_its_width_and_never_loses_the_best() -> None:
+    search = begin(BeamSettings(width=3, branching=2, repairs=0), ROOT, seed=2)
+
+    def always(trial: Trial) -> Outcome:
+        return Outcome("measured", reward=random.Random(trial.seed).random())
+
+    grow(search, 2, judge=always)
+    for _ in range(6):
+        open_nodes = [n for n in search.tree.nodes.values() if n.state == "measured"]
+        best = max(open_nodes, key=lambda node: node.reward).id
+        width = min(3, len(open_nodes))
+        generation = grow(search, 2 * width, in_flight=6, judge=always)
+        parents = {trial.parent for trial in generation}
+        assert len(parents) == width
+        assert best in parents
+
+
+def test_a_beam_waits_for_its_generation() -> None:
+    search = begin(BeamSettings(width=2, branching=2), ROOT, seed=1)
+    first, second = ask(search), ask(search)
+    assert search.ask() is None
+    search.tell(second.id, Outcome("measured", reward=0.4))
+    assert search.ask() is None
+    search.tell(first.id, Outcome("measured", reward=0.5))
+    parents = {ask(search).parent for _ in range(4)}
+    assert parents == {first.id, second.id}
+
+
+def test_islands_take_turns_and_children_stay_at_home() -> None:
+    search = begin(EvolutionSettings(islands=2, migration=1000, repairs=0), ROOT, seed=1)
+    home = {0: {0, 1}}
+    for at in range(30):
+        trial = ask(search)
+        assert at % 2 in home[trial.parent]
+        search.tell(trial.id, Outcome("measured", reward=0.5))
+        home[trial.id] = {at % 2}
+
+
+def test_the_best_migrates() -> None:
+    search = begin(EvolutionSettings(islands=2, tournament=8, migration=3), ROOT, seed=1)
+    star = ask(search)
+    search.tell(star.id, Outcome("measured", reward=0.9))
+
+    def dull(_: Trial) -> Outcome:
+        return Outcome("measured", reward=0.2)
+
+    asked = grow(search, 40, judge=dull)
+    other_island = [trial.parent for trial in asked[::2]]
+    assert star.id not in other_island[:2]
+    assert star.id in other_island[8:]
+
+
+def test_annealing_goes_downhill_while_hot_and_not_when_cold() -> None:
+    def moved(search: Annealing) -> int:
+        search.tell(ask(search).id, Outcome("measured", reward=0.8))
+        count, here = 0, 1
+        for _ in range(60):
+            trial = ask(search)
+            count += trial.parent not in (here, 0)
+            here = trial.parent
+            search.tell(trial.id, Outcome("measured", reward=0.75))
+        return count
+
+    hot = Annealing(ROOT, settings=AnnealingSettings(hot=5.0, cold=5.0), seed=1)
+    cold = Annealing(ROOT, settings=AnnealingSettings(hot=0.001, cold=0.001), seed=1)
+    assert moved(hot) > 40
+    assert moved(cold) == 0
+    assert ask(cold).parent == 1
+
+
+def test_annealing_cools_from_hot_to_cold() -> None:
+    search = Annealing(ROOT, settings=AnnealingSettings(hot=0.4, cold=0.1, steps=4), seed=1)
+    seen = []
+    for _ in range(6):
+        seen.append(round(search.temperature, 6))
+        search.tell(ask(search).id, Outcome("failed"))
+    assert seen == pytest.approx([0.4, 0.282843, 0.2, 0.141421, 0.1, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: BeamSettings(width=0), "width"),
+        (lambda: EvolutionSettings(islands=0), "islands"),
+        (lambda: EvolutionSettings(tournament=0), "tournament"),
+        (lambda: GreedySettings(repairs=-1), "repairs"),
+        (lambda: AnnealingSettings(hot=0.1, cold=0.2), "cold"),
+        (lambda: AnnealingSettings(steps=0), "steps"),
+    ],
+)
+def test_settings_refuse_what_means_nothing(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_search_of_others_starts_by_its_settings() -> None:
+    assert all(isinstance(plan, SearchPlan) for name, plan in PLANS.items() if name != "puct")
+    assert not isinstance(SearchSettings(), SearchPlan)
