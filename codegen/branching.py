@@ -25,7 +25,7 @@ from mcts.search.seeding import seed_from
 from mcts.search.trial import Move
 
 if TYPE_CHECKING:
-    from codegen.scripted import ScriptedProposer
+    from codegen.scripted.proposer import ScriptedProposer
 
 
 def branches_of(
@@ -105,7 +105,7 @@ def _neighbours(
 @cache
 def _explorer() -> ScriptedProposer:
     """One for all: it keeps what it works out of a space, and no state."""
-    from codegen.scripted import ScriptedProposer  # numpy is needed only here
+    from codegen.scripted.proposer import ScriptedProposer  # numpy is needed only here
 
     return ScriptedProposer()
 

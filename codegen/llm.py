@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from codegen.branching import branches_of
-from codegen.chat import ChatClient, Message, Reply
-from codegen.lookups import NONE_LEFT, Lookups, LookupSettings
+from codegen.chat.messages import ChatClient, Message, Reply
+from codegen.chat.prices import Price, price_of
+from codegen.chat.spending import Spending
+from codegen.lookups.conversation import NONE_LEFT, Lookups, LookupSettings
+from codegen.lookups.prompt import VERSION
 from codegen.plan_text import plan_of
-from codegen.prices import Price, price_of
 from codegen.prompting import Feedback, Prompt, PromptSettings, build_prompt, fence, reply_form
-from codegen.prompting.lookups import VERSION
 from codegen.prompting.roles import Form
 from codegen.prompting.untrusted import shortened
 from codegen.replies import Read, read_reply, without_thoughts
-from codegen.spending import Spending
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.library import Library
@@ -69,7 +69,7 @@ class LlmProposer:
         self._library, self._lookups = library, lookups or LookupSettings()
         self._lookups.check()
         if client is None:
-            from codegen.litellm_client import LitellmClient
+            from codegen.chat.client import LitellmClient
 
             client = LitellmClient(model, api_base=api_base, timeout_s=timeout_s, retries=retries)
         self.model = model

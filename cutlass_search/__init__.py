@@ -1,5 +1,6 @@
 """How does CUTLASS do this? An index over a CUTLASS tree, and tools that look things up in it.
 
-`corpus` finds the tree, `structure` and `chunks` cut it, `index` keeps it, `tools` answers.
-Nothing of CUTLASS is part of Rooftree: the tree is the user's.
+`index` finds the tree, cuts it and keeps it, `search` finds places and symbols in it, `reading`
+shows what stands there; `tools` are the look-ups, `text` writes their answers and `library` hands
+them to a proposer. Nothing of CUTLASS is part of Rooftree: the tree is the user's.
 """

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from cutlass_search import text, tools
-from cutlass_search.index import Index
+from cutlass_search.index.store import Index
 from cutlass_search.reading import Passage
-from cutlass_search.searching import KINDS
+from cutlass_search.search.searching import KINDS
 from mcts.errors import InputError, WorldError
 from mcts.library import LibraryTool
 

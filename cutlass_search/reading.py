@@ -12,7 +12,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from cutlass_search.corpus import MOST_BYTES
+from cutlass_search.index.corpus import MOST_BYTES
 from mcts.errors import InputError
 
 MOST_LINES = 400

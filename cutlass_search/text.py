@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cutlass_search.reading import Passage
-from cutlass_search.searching import Hit, Place
-from cutlass_search.symbols import Definition, Use
+from cutlass_search.search.searching import Hit, Place
+from cutlass_search.search.symbols import Definition, Use
 from cutlass_search.tools import Found, Shown
 
 _NOTE = 160

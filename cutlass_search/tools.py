@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cutlass_search.concepts import Concept, ConceptMap
-from cutlass_search.index import Index
+from cutlass_search.index.concepts import Concept, ConceptMap
+from cutlass_search.index.store import Index
+from cutlass_search.index.words import groups
 from cutlass_search.reading import Passage, inside, read_passage
-from cutlass_search.searching import LONGEST_QUERY, Hit, find
-from cutlass_search.symbols import Definition, Use, definitions, using
-from cutlass_search.words import groups
+from cutlass_search.search.searching import LONGEST_QUERY, Hit, find
+from cutlass_search.search.symbols import Definition, Use, definitions, using
 from mcts.errors import InputError
 
 MOST_RESULTS = 10

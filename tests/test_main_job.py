@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codegen.playbook import catalogue, playbook
-from codegen.scripted import ScriptedProposer
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.tasksets.taskfiles import bundled, find_task
 from mcts.domain import parse_launch_plan
 from mcts.journal.record import Result

@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from codegen.chat import Message
+from codegen.chat.messages import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
 from codegen.prompting.experience import experience_section
 from codegen.prompting.feedback import FEEDBACK_TOKENS, Feedback, feedback_section
@@ -183,7 +183,9 @@ def _order_section(role: Role, form: Form, method: str | None, *, far: bool) -> 
 
 @lru_cache(maxsize=32)
 def _template(name: str) -> str:
-    return files("codegen").joinpath("prompts", name).read_text(encoding="utf-8").strip()
+    return (
+        files("codegen.prompting").joinpath("templates", name).read_text(encoding="utf-8").strip()
+    )
 
 
 def _too_long(request: ProposalRequest, tokens: int, settings: PromptSettings) -> None:

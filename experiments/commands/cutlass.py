@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cutlass_search import text, tools
-from cutlass_search.concepts import concepts
-from cutlass_search.corpus import open_corpus
-from cutlass_search.index import Index, open_index
+from cutlass_search.index.concepts import concepts
+from cutlass_search.index.corpus import open_corpus
+from cutlass_search.index.store import Index, open_index
 from profilers.hardware.locks import user_cache_dir
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cutlass_search.corpus import open_corpus
+from cutlass_search.index.corpus import open_corpus
 from experiments.cutlass_kernels import contest, grouped, products
 from experiments.cutlass_kernels.building import Built, Configuration, build_all
 from experiments.cutlass_kernels.checking import check_elsewhere

@@ -22,10 +22,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from cutlass_search.corpus import Corpus, open_corpus
-from cutlass_search.index import Index, open_index
-from cutlass_search.searching import Hit, find
-from cutlass_search.words import groups, parts
+from cutlass_search.index.corpus import Corpus, open_corpus
+from cutlass_search.index.store import Index, open_index
+from cutlass_search.index.words import groups, parts
+from cutlass_search.search.searching import Hit, find
 from experiments.evidence.cutlass_retrieval_questions import HELD_BACK, TUNED, Question
 from profilers.hardware.locks import user_cache_dir
 

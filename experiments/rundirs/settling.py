@@ -13,7 +13,7 @@ from mcts.journal.runlog import RunLog
 from mcts.journal.spending import Spending
 
 if TYPE_CHECKING:
-    from codegen.prices import Price
+    from codegen.chat.prices import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class _Given:
     prices: Mapping[str, Price]
 
     def price(self, usage: Mapping[str, Any]) -> float | None:
-        from codegen.prices import price_of
+        from codegen.chat.prices import price_of
 
         return price_of(usage, self.prices)
 
@@ -34,7 +34,7 @@ def settle(run_dir: Path, prices: Sequence[str]) -> Spending:
     `prices` are ``MODEL=IN,OUT`` options. InputError where one is not, or another process holds
     the run.
     """
-    from codegen.prices import parse_prices
+    from codegen.chat.prices import parse_prices
 
     given = _Given(parse_prices(prices))
     with SqliteJournal(run_dir / DATABASE) as journal:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.lattice import Lattice, Rows
+from codegen.scripted.lattice import Lattice, Rows
 from experiments.studies.uniform import LatticeKey, candidate_of, draw_untried
 from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space

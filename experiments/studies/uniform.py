@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from codegen.lattice import Lattice, Rows
+from codegen.scripted.lattice import Lattice, Rows
 from experiments.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves

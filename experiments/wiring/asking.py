@@ -13,7 +13,7 @@ from mcts.domain import Noun, first_problem
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
-    from codegen.chat import ChatClient
+    from codegen.chat.messages import ChatClient
 
 CACHE_FILE = "llm_cache.sqlite"
 OFF = "off"
@@ -116,7 +116,7 @@ def check_address(api_base: str | None) -> None:
 
 def check_asking(asking: Asking, *, model: str | None) -> None:
     """InputError for an option that was given and would do nothing, or that cannot be read."""
-    from codegen.prices import names_of, parse_prices
+    from codegen.chat.prices import names_of, parse_prices
 
     asked = [name for name in (model, *asking.fallbacks) if name]
     for priced in parse_prices(asking.prices):
@@ -135,7 +135,7 @@ def with_protocol(asking: Asking, *, model: str | None, api_base: str | None) ->
     """
     if asking.lookup_protocol != "auto" or model is None:
         return asking
-    from codegen.litellm_client import LitellmClient
+    from codegen.chat.client import LitellmClient
 
     client = LitellmClient(model, fallbacks=asking.fallbacks, api_base=api_base)
     try:
@@ -159,11 +159,11 @@ def client_of(
     Without a `run_dir` there is no cache but one with an absolute path. Raises InputError for a
     file that cannot be used, and for a cap on the cost of a model that nobody knows the price of.
     """
-    from codegen.cassette import CassetteClient, RecordingClient
-    from codegen.chat_request import Route
-    from codegen.litellm_client import LitellmClient
-    from codegen.prices import parse_prices
-    from codegen.response_cache import CachedClient, open_cache
+    from codegen.chat.cache import CachedClient, open_cache
+    from codegen.chat.client import LitellmClient
+    from codegen.chat.prices import parse_prices
+    from codegen.chat.request import Route
+    from codegen.chat.tape import CassetteClient, RecordingClient
 
     route = Route(model, asking.fallbacks, api_base)
     if asking.replay is not None:

@@ -38,7 +38,7 @@ def _cutlass(tree: Path) -> list[Path]:
 
 
 def _installed() -> Path | None:
-    from cutlass_search.corpus import open_corpus
+    from cutlass_search.index.corpus import open_corpus
 
     try:
         return open_corpus().root

@@ -11,7 +11,7 @@ from mcts.errors import InputError
 from mcts.library import Library
 
 if TYPE_CHECKING:
-    from cutlass_search.corpus import Corpus
+    from cutlass_search.index.corpus import Corpus
 
 
 class LibraryReference(Noun):
@@ -65,7 +65,7 @@ def open_library(reference: LibraryReference) -> Library:
 
 
 def _corpus(given: str, path: str | None) -> Corpus:
-    from cutlass_search.corpus import open_corpus
+    from cutlass_search.index.corpus import open_corpus
 
     try:
         return open_corpus(_root(path))

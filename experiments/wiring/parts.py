@@ -148,7 +148,7 @@ def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
 
 def scripted_proposer(request: ProposerRequest) -> Proposer:
     """Moves over the declared tunables, with no model behind it."""
-    from codegen.scripted import ScriptedProposer
+    from codegen.scripted.proposer import ScriptedProposer
 
     return ScriptedProposer()
 
@@ -157,9 +157,9 @@ def llm_proposer(request: ProposerRequest) -> Proposer:
     """A language model through litellm."""
     if request.model is None:
         raise InputError(NO_MODEL)
+    from codegen.chat.prices import parse_prices
     from codegen.llm import LlmProposer
-    from codegen.lookups import LookupSettings
-    from codegen.prices import parse_prices
+    from codegen.lookups.conversation import LookupSettings
 
     asking = request.asking or Asking()
     return LlmProposer(

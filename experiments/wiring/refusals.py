@@ -8,7 +8,7 @@ from mcts.errors import InputError, WorldError
 
 _MENDED_OUTSIDE = ("refused the credentials", "wants to be paid first")
 _MENDED_BY_NOTHING = ("does not know this model", "refused the request")
-"""What `codegen.litellm_faults` says of a service's refusals."""
+"""What `codegen.chat.faults` says of a service's refusals."""
 
 
 def check_models(asking: Asking | None, *, model: str | None, api_base: str | None) -> None:
@@ -18,7 +18,7 @@ def check_models(asking: Asking | None, *, model: str | None, api_base: str | No
     """
     if model is None or (asking is not None and asking.replay is not None):
         return
-    from codegen.litellm_models import similar_model, unknown_models
+    from codegen.chat.models import similar_model, unknown_models
 
     fallbacks = asking.fallbacks if asking is not None else ()
     for name in unknown_models((model, *fallbacks), api_base=api_base):
@@ -52,6 +52,6 @@ def _is_silent(text: str, api_base: str | None) -> bool:
     """Whether an error is of a server of one's own that gave no answer."""
     if api_base is None:
         return False
-    from codegen.scrubbing import address
+    from codegen.chat.scrubbing import address
 
     return f" at {address(api_base)} gave no answer" in text

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cutlass_search.building import build
-from cutlass_search.corpus import Corpus, open_corpus
-from cutlass_search.index import Index, open_index
-from cutlass_search.searching import find
+from cutlass_search.index.building import build
+from cutlass_search.index.corpus import Corpus, open_corpus
+from cutlass_search.index.store import Index, open_index
+from cutlass_search.search.searching import find
 from experiments.evidence.cutlass_retrieval_questions import QUESTIONS
 
 _TURNS = 12

@@ -22,12 +22,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codegen.chat import ChatClient, Message
-from codegen.chat_request import Route
-from codegen.litellm_client import LitellmClient
+from codegen.chat.cache import CachedClient, open_cache
+from codegen.chat.client import LitellmClient
+from codegen.chat.messages import ChatClient, Message
+from codegen.chat.request import Route
 from codegen.llm import LlmProposer
-from codegen.response_cache import CachedClient, open_cache
-from codegen.scripted import ScriptedProposer
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.tasksets.taskfiles import find_task
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from codegen.scripted import ScriptedProposer
+from codegen.scripted.proposer import ScriptedProposer
 from tests.codegen.cases import ask, space_task
 
 _PROPOSALS = 200

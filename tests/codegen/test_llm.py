@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.chat import Message, Offer, Reply
+from codegen.chat.messages import Message, Offer, Reply
+from codegen.chat.prices import parse_prices
 from codegen.llm import LlmProposer
-from codegen.prices import parse_prices
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.journal.spending import spent_on_reply

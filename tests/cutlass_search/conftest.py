@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_search.corpus import Corpus, open_corpus
-from cutlass_search.index import Index, open_index
+from cutlass_search.index.corpus import Corpus, open_corpus
+from cutlass_search.index.store import Index, open_index
 from mcts.errors import InputError
 
 LIKE = Path(__file__).parents[1] / "data" / "cutlass_like"

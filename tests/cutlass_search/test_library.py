@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cutlass_search.corpus import open_corpus
-from cutlass_search.index import open_index
+from cutlass_search.index.corpus import open_corpus
+from cutlass_search.index.store import open_index
 from cutlass_search.library import MOST_CHARACTERS, CutlassLibrary
 from cutlass_search.tools import search
 from mcts.errors import InputError, WorldError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cutlass_search import text
-from cutlass_search.corpus import MOST_BYTES
+from cutlass_search.index.corpus import MOST_BYTES
 from cutlass_search.reading import MOST_CHARACTERS, MOST_LINES, read_passage
 from mcts.errors import InputError
 

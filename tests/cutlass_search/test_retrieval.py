@@ -8,8 +8,8 @@ from statistics import mean
 
 import pytest
 
-from cutlass_search.index import Index
-from cutlass_search.searching import find
+from cutlass_search.index.store import Index
+from cutlass_search.search.searching import find
 from experiments.evidence.cutlass_retrieval import gives_away, recall
 from experiments.evidence.cutlass_retrieval_questions import (
     HELD_BACK,

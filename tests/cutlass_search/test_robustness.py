@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_search import building, portions, tools
-from cutlass_search.chunks import Cut, cut
-from cutlass_search.corpus import open_corpus
-from cutlass_search.index import Index, open_index
+from cutlass_search import tools
+from cutlass_search.index import building, portions
+from cutlass_search.index.chunks import Cut, cut
+from cutlass_search.index.corpus import open_corpus
+from cutlass_search.index.store import Index, open_index
 from mcts.errors import InputError, WorldError
 
 TMA = "include/cute/arch/copy_sm90_tma.hpp"
@@ -88,9 +89,9 @@ def test_a_file_that_changes_while_it_is_indexed_is_indexed_again(
 def test_two_processes_that_build_at_once_both_answer(tree: Path, tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
-        "from cutlass_search.corpus import open_corpus\n"
-        "from cutlass_search.index import open_index\n"
-        "from cutlass_search.symbols import definitions\n"
+        "from cutlass_search.index.corpus import open_corpus\n"
+        "from cutlass_search.index.store import open_index\n"
+        "from cutlass_search.search.symbols import definitions\n"
         "with open_index(open_corpus(Path(sys.argv[1])), folder=Path(sys.argv[2])) as index:\n"
         "    print(definitions(index, 'SM90_TMA_LOAD')[0].path)\n"
     )

@@ -119,7 +119,7 @@ def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
     def refuse(*_: object, **__: object) -> None:
         raise InputError("set the environment variable SOME_API_KEY")
 
-    monkeypatch.setattr("codegen.litellm_client.LitellmClient.complete", refuse)
+    monkeypatch.setattr("codegen.chat.client.LitellmClient.complete", refuse)
     out = tmp_path / "run"
     done = optimize(toy_folder, out, "--model", "openai/model")
     assert done.exit_code == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.scripted import ScriptedProposer
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.cli.options import measuring_of
 from experiments.commands.judge import _candidates
 from experiments.rundirs import rundir

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codegen.llm import LlmProposer
-from codegen.lookups import LookupSettings
-from cutlass_search.corpus import open_corpus
-from cutlass_search.index import open_index
+from codegen.lookups.conversation import LookupSettings
+from cutlass_search.index.corpus import open_corpus
+from cutlass_search.index.store import open_index
 from cutlass_search.library import CutlassLibrary
 from mcts.domain import Build, Candidate, Evaluation, parse_host_plan
 from mcts.search.trial import Move

@@ -40,13 +40,13 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm, litellm.llms.openai.openai
 import profilers.recordings.t4
 profilers.recordings.t4.load_recording = functools.cache(profilers.recordings.t4.load_recording)
-import codegen.litellm_client, codegen.llm, codegen.response_cache
+import codegen.chat.client, codegen.llm, codegen.chat.cache
 import experiments.rundirs.journal, profilers.recordings.replay
 from experiments.cli import main
 
 PLACES = {
-    "answered": (codegen.litellm_client.LitellmClient, "_reply", "after"),
-    "kept": (codegen.response_cache.AnswerStore, "keep", "after"),
+    "answered": (codegen.chat.client.LitellmClient, "_reply", "after"),
+    "kept": (codegen.chat.cache.AnswerStore, "keep", "after"),
     "proposed": (experiments.rundirs.journal.SqliteJournal, "append", "before"),
     "measured": (experiments.rundirs.journal.SqliteJournal, "append", "before"),
     "told": (experiments.rundirs.journal.SqliteJournal, "append", "before"),

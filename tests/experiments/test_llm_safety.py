@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from codegen import calls
+from codegen.chat.messages import calls
 from experiments.cli import app
 from experiments.rundirs.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from codegen import calls
+from codegen.chat.messages import calls
 from experiments.cli import app
 from experiments.rundirs.journal import read_events
 from experiments.rundirs.rundir import RunFolder
@@ -33,7 +33,7 @@ needs_nvrtc = pytest.mark.skipif(not HAS_NVRTC, reason="needs the extra [cuda]")
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
     """litellm's first call imports much: here, so that no short timeout runs out over it."""
-    from codegen.litellm_client import LitellmClient
+    from codegen.chat.client import LitellmClient
 
     with OpenAiServer(["ready"]) as server:
         client = LitellmClient("openai/warm", api_base=server.url)

@@ -83,7 +83,7 @@ def test_a_model_of_no_provider_is_refused_before_anything_is_measured(
 
 
 def test_models_that_may_be_there_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from codegen.litellm_models import unknown_models
+    from codegen.chat.models import unknown_models
 
     models = ("openai/never-heard-of", "openrouter/some/model", "github_copilot/x", "gpt-4o")
     assert unknown_models((*models, "nosuchmodelatall")) == ["nosuchmodelatall"]
@@ -95,7 +95,7 @@ def test_without_a_model_litellm_is_not_looked_for(
     def imported() -> None:
         raise InputError("litellm was imported")
 
-    monkeypatch.setattr("codegen.litellm_client.load_litellm", imported)
+    monkeypatch.setattr("codegen.chat.client.load_litellm", imported)
     done = optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
     assert done.exit_code == 0, done.output
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.chat import Reply
-from codegen.chat_request import Route
-from codegen.response_cache import AnswerStore
+from codegen.chat.cache import AnswerStore
+from codegen.chat.messages import Reply
+from codegen.chat.request import Route
 from experiments.reporting.columns import changed_words, columns
 from experiments.reporting.course import course_of, course_without_journal
 from experiments.reporting.data import language_of, page_data

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.chat import Message, Offer, Reply
+from codegen.chat.messages import Message, Offer, Reply
 from mcts.errors import RooftreeError
 
 

@@ -134,7 +134,7 @@ def test_names_that_no_tool_demangles_are_read_as_far_as_they_can() -> None:
 @cache
 def cutlass() -> Path | None:
     """An installed tree's headers."""
-    from cutlass_search.corpus import open_corpus
+    from cutlass_search.index.corpus import open_corpus
     from mcts.errors import InputError
 
     try:

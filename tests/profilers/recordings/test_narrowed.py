@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from codegen.scripted import ScriptedProposer
+from codegen.scripted.proposer import ScriptedProposer
 from experiments.tasksets.taskfiles import find_task
 from mcts.domain import Guidance, KernelTask, declared_space
 from mcts.errors import NoMoves, NotRecorded

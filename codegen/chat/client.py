@@ -1,0 +1,252 @@
+"""litellm behind the `ChatClient` port: any model it knows, or a local OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from codegen.chat.background import Desk
+from codegen.chat.calls import Calls, Fault
+from codegen.chat.faults import fault_of
+from codegen.chat.messages import Message, Offer, Reply, ToolCall
+from codegen.chat.prices import Price, names_of, nine_decimals
+from codegen.chat.request import Route, without_secrets
+from codegen.chat.scrubbing import address, hide, scrub
+from mcts.errors import InputError
+
+__all__ = ["LitellmClient", "scrub"]
+
+_IMPORT_LOCK = threading.Lock()
+
+
+class LitellmClient:
+    """Calls `model`, and `fallbacks` in their order where it gives no answer. Keys come from the
+    environment alone, as the providers name them; with `api_base` a server that wants no key gets
+    a dummy one.
+
+    All requests run on one event loop; `complete` waits in the calling thread, any number at once.
+    `timeout_s` bounds one attempt, to the last byte of its answer. Timeouts, rate limits, broken
+    connections, cut or garbled answers and 5xx are asked again `retries` times with growing pauses
+    (or the pause the service asks for). `prices` stand before litellm's own.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        fallbacks: Sequence[str] = (),
+        api_base: str | None = None,
+        timeout_s: float = 300.0,
+        retries: int = 2,
+        prices: Mapping[str, Price] | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self.route = Route(model, tuple(fallbacks), api_base)
+        self._timeout_s = timeout_s
+        self._prices = {
+            model: prices[name]
+            for model in self.route.models
+            for name in reversed(names_of(model))
+            if prices and name in prices
+        }
+        self._desk = Desk()
+        self._calls = Calls(self.route.models, retries=retries, sleep=sleep or self._desk.sleep)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+        offer: Offer | None = None,
+    ) -> Reply:
+        litellm = load_litellm()
+        question: dict[str, Any] = {
+            "messages": list(map(without_secrets, messages)),
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+        }
+        if offer is not None:
+            question |= _tools(offer)
+        return self._calls.ask(
+            lambda model: self._desk.run(self._send(litellm, model, question)), who=self._who
+        )
+
+    def close(self) -> None:
+        self._desk.close()
+
+    def calls_tools(self) -> bool:
+        """Whether litellm knows of every model that it can call tools; of a server of one's own
+        nobody knows.
+        """
+        litellm = load_litellm()
+        return all(
+            self.route.base_of(model) is None and litellm.supports_function_calling(model=model)
+            for model in self.route.models
+        )
+
+    def unpriced(self) -> list[str]:
+        """The models whose calls cost an unknown amount: neither the user nor litellm has a
+        price."""
+        litellm = load_litellm()
+        return [
+            model
+            for model in self.route.models
+            if model not in self._prices
+            and (self.route.base_of(model) is not None or not _has_price(litellm, model))
+        ]
+
+    async def _send(self, litellm: Any, model: str, question: Mapping[str, Any]) -> Reply:
+        """One request. Raises Fault where no whole reply came in time.
+
+        litellm's own limit holds for each read, so that a server which trickles would never reach
+        it; ours holds for all of them.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await litellm.acompletion(**self._arguments(model), **question)
+        except TimeoutError:
+            raise Fault("passing", f"no whole answer within {self._timeout_s:g} s") from None
+        except litellm.exceptions.openai.OpenAIError as error:  # the root of all it raises
+            has_server = self.route.base_of(model) is not None
+            raise fault_of(litellm, error, model=model, has_server=has_server) from None
+        return self._reply(response, model)
+
+    def _arguments(self, model: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": model,
+            "timeout": self._timeout_s,
+            "num_retries": 0,
+            "max_retries": 0,  # ours are the only retries, so that their number is what was asked
+            "drop_params": True,  # some models refuse a temperature
+        }
+        if (base := self.route.base_of(model)) is not None:
+            arguments["api_base"] = base
+            if not os.environ.get("OPENAI_API_KEY") and model.startswith("openai/"):
+                arguments["api_key"] = "none"
+        return arguments
+
+    def _reply(self, response: Any, model: str) -> Reply:
+        """Read a response. One without choices is asked again: some gateways answer so when the
+        service behind them failed.
+        """
+        choices = getattr(response, "choices", None)
+        if not choices:
+            raise Fault("passing", "an answer without a choice")
+        usage = getattr(response, "usage", None)
+        prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        if prompt is None:
+            completion = None  # litellm writes zeros where the service did not count
+        return Reply(
+            text=_readable(choices[0].message.content or ""),
+            tool_calls=_calls(choices[0].message),
+            model=getattr(response, "model", None) or model,
+            asked=model,
+            finish_reason=choices[0].finish_reason,
+            prompt_tokens=prompt,
+            completion_tokens=completion if completion is not None or prompt is None else 0,
+            reasoning_tokens=_count(
+                getattr(usage, "completion_tokens_details", None), "reasoning_tokens"
+            ),
+            cached_prompt_tokens=_count(
+                getattr(usage, "prompt_tokens_details", None), "cached_tokens"
+            ),
+            cost_usd=self._cost_usd(response, model, prompt, completion or 0),
+        )
+
+    def _cost_usd(
+        self, response: Any, model: str, prompt: int | None, completion: int
+    ) -> float | None:
+        """The user's price for the response, else litellm's. None for a model that has neither,
+        for tokens that nobody counted, and for any server of one's own that the user named no
+        price for, whatever name its model goes by.
+        """
+        price = self._prices.get(model)
+        if prompt is None:
+            return None
+        if price is not None:
+            return price.cost_usd(prompt, completion)
+        if self.route.base_of(model) is not None:
+            return None
+        cost = getattr(response, "_hidden_params", {}).get("response_cost")
+        return nine_decimals(float(cost)) if cost is not None else None
+
+    def _who(self, model: str) -> str:
+        base = self.route.base_of(model)
+        return model + (f" at {address(base)}" if base else "")
+
+
+def _tools(offer: Offer) -> dict[str, Any]:
+    """The tools as chat completions have them. They stay named where none may be called any more:
+    some services want to know the tools that earlier messages called.
+    """
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.says,
+                "parameters": dict(tool.parameters),
+            },
+        }
+        for tool in offer.tools
+    ]
+    return {
+        "tools": tools,
+        "tool_choice": "auto" if offer.open else "none",
+        "_skip_mcp_handler": True,  # it imports a package that litellm does not bring
+    }
+
+
+def _calls(message: Any) -> tuple[ToolCall, ...]:
+    """What the model wants called; the id is empty where the service gave none."""
+    found = []
+    for call in getattr(message, "tool_calls", None) or ():
+        function = getattr(call, "function", None)
+        arguments = getattr(function, "arguments", None) or ""
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments)
+        found.append(
+            ToolCall(
+                id=str(getattr(call, "id", None) or ""),
+                name=_readable(str(getattr(function, "name", None) or "")),
+                arguments=_readable(arguments),
+            )
+        )
+    return tuple(found)
+
+
+def _readable(text: str) -> str:
+    """What a model said, without secrets and without halves of characters, which no file holds."""
+    return hide(text.encode(errors="replace").decode())
+
+
+def _count(usage: Any, name: str) -> int | None:
+    """A count of tokens; None where there is none, or none that says anything."""
+    found = getattr(usage, name, None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _has_price(litellm: Any, model: str) -> bool:
+    """Whether litellm's table lists the model, by its full name or without the provider's."""
+    return model in litellm.model_cost or model.partition("/")[2] in litellm.model_cost
+
+
+def load_litellm() -> Any:
+    """Import litellm on first use: it takes seconds, and would fetch a price map by itself."""
+    with _IMPORT_LOCK:
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        try:
+            import litellm
+        except ImportError as error:
+            raise InputError(
+                f"the llm proposer needs litellm, which cannot be imported ({error}): "
+                "pip install 'litellm>=1.84,<2'"
+            ) from None
+        litellm.suppress_debug_info = True  # it prints to standard output otherwise
+        return litellm

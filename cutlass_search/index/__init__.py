@@ -1,0 +1,1 @@
+"""A CUTLASS tree as a full-text index: found, cut into chunks, weighed and kept."""

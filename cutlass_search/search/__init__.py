@@ -1,0 +1,1 @@
+"""Finding places by words and symbols by name in an index."""

@@ -1,0 +1,132 @@
+"""Answers on a tape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codegen.chat.messages import ChatClient, Message, Reply
+from codegen.chat.request import Route
+from codegen.chat.tape import CassetteClient, RecordingClient
+from mcts.errors import InputError, ProposalRejected, WorldError
+from tests.support.scripted_client import ScriptedClient
+
+ROUTE = Route("openai/test", (), "http://me:hunter22-hunter22@host:1/v1")
+
+
+def ask(client: ChatClient, text: str = "hello there", **changes: Any) -> Reply:
+    messages: list[Message] = [
+        {"role": "system", "content": "You write kernels."},
+        {"role": "user", "content": text},
+    ]
+    return client.complete(messages, **{"max_tokens": 9, "temperature": 0.5, "seed": 1, **changes})
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    path = tmp_path / "tape.jsonl"
+    client = RecordingClient(ScriptedClient(["one", "two", "three"]), path, route=ROUTE)
+    assert ask(client).text == "one"
+    assert ask(client).text == "two"
+    assert ask(client, "goodbye").text == "three"
+    client.close()
+    return path
+
+
+def test_what_was_recorded_is_played_wherever_the_server_stood(tape: Path) -> None:
+    client = CassetteClient(tape, route=Route("openai/test"))
+    reply = ask(client, "goodbye")
+    assert reply.text == "three"
+    assert (reply.cached, reply.cost_usd, reply.original_cost_usd) == (True, 0.0, 0.01)
+    assert [ask(client).text for _ in range(3)] == ["one", "two", "two"]
+
+
+def test_a_recording_goes_on_in_the_same_file(tape: Path) -> None:
+    client = RecordingClient(ScriptedClient(["four"]), tape, route=ROUTE)
+    ask(client, seed=2)
+    client.close()
+    played = CassetteClient(tape, route=ROUTE)
+    assert ask(played, seed=2).text == "four" and ask(played).text == "one"
+
+
+def test_a_refusal_is_played_as_one_in_its_turn(tmp_path: Path) -> None:
+    path, said = tmp_path / "tape.jsonl", "openai/test refused the prompt: against our policy"
+    script = [ProposalRejected(said), "an answer after all", ProposalRejected(said)]
+    client = RecordingClient(ScriptedClient(script), path, route=ROUTE)
+    with pytest.raises(ProposalRejected):
+        ask(client)
+    assert ask(client).text == "an answer after all"
+    with pytest.raises(ProposalRejected):
+        ask(client, "goodbye")
+    client.close()
+    played = CassetteClient(path, route=Route("openai/test"))
+    with pytest.raises(ProposalRejected) as caught:
+        ask(played)
+    assert str(caught.value) == said and caught.value.usage == {}
+    assert ask(played).text == "an answer after all"
+    for _ in range(2):
+        with pytest.raises(ProposalRejected, match="against our policy"):
+            ask(played, "goodbye")
+
+
+def test_what_the_world_did_to_a_question_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    client = RecordingClient(ScriptedClient([WorldError("gone"), "here"]), path, route=ROUTE)
+    with pytest.raises(WorldError, match="gone"):
+        ask(client)
+    assert ask(client).text == "here"
+    client.close()
+    assert ask(CassetteClient(path, route=ROUTE)).text == "here"
+
+
+@pytest.mark.parametrize(
+    ("route", "changes", "difference"),
+    [
+        (Route("openai/else"), {}, "models ['openai/else'], recorded ['openai/test']"),
+        (
+            ROUTE,
+            {"text": "hello where"},
+            "message 2 (user), character 7: 'hello where', recorded 'hello there'",
+        ),
+        (ROUTE, {"seed": 7}, "seed 7, recorded 1"),
+        (ROUTE, {"max_tokens": 8}, "max_tokens 8, recorded 9"),
+    ],
+    ids=str,
+)
+def test_a_request_that_is_not_on_it_is_told_by_its_first_difference(
+    tape: Path, route: Route, changes: Any, difference: str
+) -> None:
+    with pytest.raises(WorldError) as caught:
+        ask(CassetteClient(tape, route=route), **changes)
+    assert difference in str(caught.value)
+
+
+def test_no_secret_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "planted-secret-1234567890")
+    path = tmp_path / "tape.jsonl"
+    client = RecordingClient(ScriptedClient(["fine"]), path, route=ROUTE)
+    ask(client, "log: planted-secret-1234567890")
+    client.close()
+    text = path.read_text()
+    assert "secret" not in text and "hunter22" not in text and "[SOME_API_KEY]" in text
+    assert ask(CassetteClient(path, route=ROUTE), "log: planted-secret-1234567890").text == "fine"
+
+
+def test_a_line_cut_short_by_a_kill_is_left_out_and_any_other_is_an_error(tape: Path) -> None:
+    lines = tape.read_text().splitlines()
+    tape.write_text("\n".join([*lines, lines[0][:40]]))
+    assert ask(CassetteClient(tape, route=ROUTE), "goodbye").text == "three"
+    tape.write_text("\n".join([lines[0][:40], *lines]))
+    with pytest.raises(InputError, match="line 1 is no recorded answer"):
+        CassetteClient(tape, route=ROUTE)
+    with pytest.raises(InputError, match="cannot be read"):
+        CassetteClient(tape.with_name("absent"), route=ROUTE)
+
+
+def test_an_empty_tape_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    path.write_text("")
+    with pytest.raises(WorldError, match="nothing is recorded"):
+        ask(CassetteClient(path, route=ROUTE))

@@ -1,0 +1,232 @@
+"""Prompts: one golden text for each role and dialect, and what holds for all of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from codegen.prompting import FEEDBACKS, Prompt, PromptSettings, build_prompt, reply_form
+from codegen.prompting.budget import WORTH, estimate_tokens
+from codegen.prompting.roles import VERSIONS, role_of
+from mcts.domain import Candidate
+from mcts.domain.evaluation import ShapeTiming
+from mcts.errors import InputError, NoMoves
+from mcts.ports import Attempt, ProposalRequest
+from mcts.search.trial import Move
+from tests.codegen.cases import (
+    DEFAULTS,
+    GPU,
+    MODEL_NEW,
+    SCALE,
+    failed,
+    full_request,
+    problem_task,
+    scale_task,
+    space_task,
+    timed,
+)
+
+GOLDEN = Path(__file__).parents[2] / "data" / "prompts"
+OTHER = Candidate(
+    source=SCALE.replace("2.0f", "quad"),
+    tunables={**DEFAULTS, "BLOCK": 256},
+    methods=("memory.vectorized_loads",),
+    rationale="Reads four floats at a time",
+)
+MODEL = Candidate(source=MODEL_NEW, rationale="One kernel behind the product")
+REPAIR = Move("repair", 1)
+
+
+def requests() -> dict[str, ProposalRequest]:
+    """One request for each role and dialect, every section filled."""
+    scale, problem, space = scale_task(), problem_task(), space_task()
+    moved = Candidate(tunables={"T0": 1, "T1": 0, "T2": 0})
+    improve, diversify = Move("improve", 3), Move("diversify", 3)
+    wrong = failed("wrong_result")
+    return {
+        "implement.kernelbench": full_request(problem, problem.baseline, Move("improve", 0)),
+        "optimize.kernelbench": full_request(problem, MODEL, improve),
+        "repair.kernelbench": full_request(problem, MODEL, REPAIR, evaluation=wrong),
+        "diversify.kernelbench": full_request(problem, MODEL, diversify),
+        "optimize.cuda": full_request(scale, OTHER, improve),
+        "repair.cuda": full_request(scale, OTHER, REPAIR, evaluation=failed("compile_failed")),
+        "diversify.cuda": full_request(scale, OTHER, diversify),
+        "optimize.space": full_request(space, moved, improve),
+        "repair.space": full_request(space, moved, REPAIR, evaluation=failed("runtime_error")),
+        "diversify.space": full_request(space, moved, diversify),
+    }
+
+
+REMOVALS = {
+    "remove.cuda": full_request(scale_task(), OTHER, Move("improve", 0)),
+    "remove.kernelbench": full_request(problem_task(), MODEL, Move("improve", 0)),
+}
+METHOD = "memory.vectorized_loads"
+
+
+def built(request: ProposalRequest, *, without: str | None = None, **settings: object) -> Prompt:
+    form = reply_form(request)
+    space = request.task.space if form == "values" else None
+    return build_prompt(
+        request, GPU, form=form, space=space, without=without,
+        settings=PromptSettings(**settings),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def user(prompt: Prompt) -> str:
+    return prompt.messages[1]["content"]
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of a prompt by heading; headings inside of fences are none."""
+    outside = re.sub(r"^(`{3,})[^\n]*\n.*?^\1$", lambda m: m[0].replace("\n# ", "\n\x00"), text,
+                     flags=re.M | re.S)  # fmt: skip
+    parts = re.split(r"^# (.*)$", outside, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("name", [*requests(), *REMOVALS])
+def test_the_golden_prompt_has_not_changed(name: str) -> None:
+    """``ROOFTREE_UPDATE_GOLDEN=1 pytest tests/codegen/prompting/test_prompts.py`` accepts the new
+    one; raise the role's version in `codegen.prompting.roles` with it.
+    """
+    removal = name in REMOVALS
+    request = REMOVALS[name] if removal else requests()[name]
+    without = METHOD if removal else None
+    prompt = built(request, without=without, branches=1 if removal else 4)
+    text = f"<!-- {prompt.id} -->\n" + "".join(
+        f"\n<!-- {message['role']} -->\n\n{message['content']}\n" for message in prompt.messages
+    )
+    file = GOLDEN / f"{name}.md"
+    if os.environ.get("ROOFTREE_UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+    assert role_of(request, without=without) == name.partition(".")[0] and prompt.dropped == {}
+
+
+def test_every_role_has_a_version_and_a_golden_prompt() -> None:
+    names = {*requests(), *REMOVALS}
+    assert {name.partition(".")[0] for name in names} == set(VERSIONS)
+    assert {file.stem for file in GOLDEN.glob("*.md")} == names
+
+
+@pytest.mark.parametrize("name", list(requests()))
+@pytest.mark.parametrize("tokens", [24_000, 9_500])
+def test_prompts_of_three_feedbacks_differ_in_that_section_alone(name: str, tokens: int) -> None:
+    request = requests()[name]
+    prompts = {feedback: built(request, feedback=feedback, tokens=tokens) for feedback in FEEDBACKS}
+    assert len({prompt.messages[0]["content"] for prompt in prompts.values()}) == 1
+    assert len({str(prompt.dropped) for prompt in prompts.values()}) == 1
+    advice, counters = "Advice from the profile", "Counters of the profile"
+    found = {feedback: sections(user(prompt)) for feedback, prompt in prompts.items()}
+    if request.evaluation.measured:
+        assert "narrow_access" in found["tools"].pop(advice)
+        assert "gpu__time_duration.sum" in found["counters"].pop(counters)
+    assert found["tools"] == found["counters"] == found["none"]
+    assert "narrow_access" not in user(prompts["none"]) + user(prompts["counters"])
+    assert "gpu__" not in user(prompts["none"]) + user(prompts["tools"])
+
+
+def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
+    request = requests()["optimize.kernelbench"]
+    whole = built(request)
+    seen: list[str] = []
+    for tokens in range(whole.tokens, 0, -20):
+        try:
+            prompt = built(request, tokens=tokens, feedback="tools")
+        except NoMoves:
+            break
+        assert prompt.tokens <= tokens
+        actual = sum(estimate_tokens(message["content"]) for message in prompt.messages)
+        assert actual <= tokens
+        seen += [kind for kind in prompt.dropped if kind not in seen]
+        if prompt.dropped:
+            assert "Left out for want of room: " in user(prompt)
+            assert user(prompt).index("Left out") < user(prompt).index("# Now")
+        for kept in ("The problem file:", "class ModelNew", "50.00 us", "# Now"):
+            assert kept in user(prompt)
+    assert seen == [kind for kind in WORTH if kind in seen] and set(seen) == set(WORTH)
+
+
+def test_what_must_stay_and_does_not_fit_is_said() -> None:
+    first = requests()["implement.kernelbench"]
+    with pytest.raises(InputError, match="does not fit into a prompt"):
+        built(first, tokens=1000)
+    long = Candidate(source=MODEL_NEW + "# more\n" * 20_000)
+    with pytest.raises(NoMoves, match="too long to be shown"):
+        built(full_request(problem_task(), long, Move("improve", 0)))
+
+
+def test_exemplars_are_contrasted_with_the_present_variant() -> None:
+    text = user(built(requests()["optimize.cuda"]))
+    assert "Variant A: 2.50x over the baseline, FASTER than what you are shown (1.25x" in text
+    assert "Variant B: 1.25x over the baseline, SLOWER than what you are shown (0.62x" in text
+    assert text.index("Variant A") < text.index("Variant B")
+
+
+def test_attempts_are_told_with_what_came_of_them() -> None:
+    text = user(built(requests()["optimize.cuda"]))
+    assert (
+        "1. memory.register_reuse; Keeps the row in registers -> right, 60.00 us, 0.83x as fast"
+    ) in text
+    assert "2. no reason given -> wrong result: odd: 2 of 1002 elements" in text
+    assert "3. no usable reply: the reply holds no CUDA code" in text
+
+
+def test_a_long_line_of_attempts_shows_the_latest() -> None:
+    one = Attempt(candidate=OTHER, evaluation=timed(OTHER, 60.0))
+    request = full_request(scale_task(), OTHER, Move("improve", 40), siblings=(one,) * 40)
+    text = user(built(request))
+    assert "40. memory" in text and "29. memory" in text and "28. memory" not in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"libraries": "forbidden"}, "at most a quarter of the GPU time"),
+        ({"precision": "tf32"}, "may use TF32 inputs"),
+        ({"weights": "frozen"}, "made in the first forward and kept"),
+        ({"hidden_shapes": False}, "these shapes only"),
+        ({}, "derive it in every forward"),
+    ],
+)
+def test_the_policy_is_told_in_words(policy: dict[str, object], said: str) -> None:
+    task = problem_task(**policy)
+    assert said in user(built(full_request(task, task.baseline, Move("improve", 0))))
+
+
+def test_every_timed_shape_is_told_and_what_a_regression_costs() -> None:
+    scale = scale_task()
+    found = timed(OTHER, 40.0)
+    assert found.timing is not None
+    times = {"median_us": 41.0, "low_us": 40.5, "high_us": 41.5, "baseline_us": 80.0, "rounds": 9}
+    train = ShapeTiming(workload="train", weight=0.75, speedup=1.95, speedup_low=1.9,
+                        speedup_high=2.0, **times)  # fmt: skip
+    serve = train.model_copy(
+        update={"workload": "serve", "weight": 0.25, "speedup": 0.9, "speedup_low": 0.89,
+                "speedup_high": 0.91}
+    )  # fmt: skip
+    shaped = found.model_copy(
+        update={"timing": found.timing.model_copy(update={"shapes": (train, serve)})}
+    )
+    request = full_request(scale, OTHER, Move("improve", 3), evaluation=shaped)
+    told = sections(user(built(request)))["Its result"]
+    assert "- train, weight 0.75: 41.00 us, 1.950x (1.900 to 2.000)." in told
+    assert "does not count as an improvement while it is slower on serve" in told
+    plain = sections(user(built(full_request(scale, OTHER, Move("improve", 3)))))["Its result"]
+    assert "shapes" not in plain
+
+
+def test_a_far_move_asks_for_several_changes_at_once_and_differs_in_nothing_else() -> None:
+    near = full_request(scale_task(), OTHER, Move("improve", 0))
+    far = full_request(scale_task(), OTHER, Move("improve", 0, far=True))
+    one, other = (sections(user(built(request))) for request in (near, far))
+    assert {title for title in one if one[title] != other[title]} == {"Now"}
+    assert other["Now"].startswith(one["Now"].rstrip()) and "combine" in other["Now"]
+    repair = full_request(scale_task(), OTHER, Move("repair", 1, far=True),
+                          evaluation=failed("compile_failed"))  # fmt: skip
+    assert "combine" not in sections(user(built(repair)))["Now"]
