@@ -94,7 +94,7 @@ def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | Non
     torch = task.dialect in PYTORCH_DIALECTS
     if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
         return problem
-    from profilers.sandbox.probe import probe
+    from profilers.children.probe import probe
 
     isolation = probe()
     if isolation.level != "process":

@@ -53,8 +53,8 @@ def _torch_judge(
     task: KernelTask, *, device: int, patience: Patience, say: Callable[[str], None]
 ) -> Evaluator:
     import codegen
-    from profilers.kernelbench.evaluator import KernelBenchEvaluator
-    from profilers.kernelbench.settings import KernelBenchSettings
+    from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator
+    from profilers.kernelbench.judge.settings import KernelBenchSettings
 
     settings = KernelBenchSettings(
         call_deadline_s=patience.call_s,

@@ -169,7 +169,7 @@ def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
 
 def _launched(found: tuple[KernelProfile, ...], kernel: Kernel) -> tuple[KernelProfile, ...]:
     """The kernels that the plan launches, in its order; without a plan all, in the source's."""
-    from profilers.profiles.kernel_names import bare_name
+    from profilers.kernel_names import bare_name
 
     if not found:
         raise InputError("it defines no __global__ kernel (a template counts where it is used)")

@@ -38,7 +38,7 @@ def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -
 
 def coded_kernels(code: Mapping[str, SassFacts]) -> list[KernelProfile]:
     """Kernels by bare name, those with most instructions first; nothing else is known of them."""
-    from profilers.profiles.kernel_names import bare_name
+    from profilers.kernel_names import bare_name
 
     ordered = sorted(code.items(), key=lambda item: -item[1].instructions)
     return [KernelProfile(name=bare_name(name), sass=facts) for name, facts in ordered]
@@ -101,7 +101,7 @@ def code_of(kernel: KernelProfile, code: Mapping[str, SassFacts]) -> SassFacts |
     Profilers print names without types, so the instances of a template share one: then the
     registers that the launch used decide, where only one of them uses so many.
     """
-    from profilers.profiles.kernel_names import bare_name
+    from profilers.kernel_names import bare_name
 
     named = [facts for name, facts in code.items() if bare_name(name) == bare_name(kernel.name)]
     if len(named) == 1:

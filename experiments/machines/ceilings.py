@@ -86,10 +86,10 @@ def _of_device(
     device: int, name: str, *, on_progress: Say, cache_dir: Path | None
 ) -> DeviceCeilings:
     from profilers.children.processes import ChildGone
-    from profilers.cuda.bench import Rejected
     from profilers.hardware.ceilings import load_rates
     from profilers.hardware.datasheet import datasheet
     from profilers.hardware.device import find_gpu
+    from profilers.launching.bench import Rejected
 
     try:
         gpu = find_gpu(device)
@@ -111,7 +111,7 @@ def _measure(gpu: Gpu, *, on_progress: Say, cache_dir: Path | None) -> Rates:
     """Probe the device in a worker of its own, as before a search."""
     from profilers.compiling.compiler import Compiler, architecture
     from profilers.hardware.locks import GpuLock
-    from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
+    from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
 
     def say(text: str) -> None:
         on_progress(f"GPU {gpu.ordinal}: {text}")

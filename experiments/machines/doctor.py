@@ -209,7 +209,7 @@ def _sandbox() -> Iterator[Check]:
     if os.name != "posix":
         yield Check("sandbox", "problem", "needs POSIX process groups")
         return
-    from profilers.sandbox.probe import probe
+    from profilers.children.probe import probe
 
     found = probe()
     lacking = "; ".join(f"no {part}: {why}" for part, why in found.missing.items())

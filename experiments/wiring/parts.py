@@ -90,7 +90,7 @@ def _torch_evaluator(request: EvaluatorRequest) -> Evaluator:
     from experiments.wiring.headers import include_folders
     from profilers.host.evaluator import HostEvaluator
     from profilers.host.settings import HostSettings
-    from profilers.kernelbench.settings import KernelBenchSettings
+    from profilers.kernelbench.judge.settings import KernelBenchSettings
 
     return HostEvaluator(
         request.task,

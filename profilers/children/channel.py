@@ -22,7 +22,7 @@ from profilers.children.descriptors import DescriptorError, Descriptors
 from profilers.children.protocol import DeadlineError, FrameError, read_frame, write_frame
 from profilers.children.supervised import Tail
 from profilers.sandbox.held import Held
-from profilers.sandbox.probe import read_report
+from profilers.sandbox.report import read_report
 
 _OUTPUT_CAP = 8192
 _ENTER_TIMEOUT_S = 30.0

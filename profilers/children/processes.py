@@ -17,7 +17,7 @@ from profilers.children.channel import Channel, ChildGone, make_ends
 from profilers.children.supervised import kill_carrying
 from profilers.sandbox import Jail
 from profilers.sandbox.launch import launch_command
-from profilers.sandbox.probe import read_report
+from profilers.sandbox.report import read_report
 
 __all__ = ["Child", "ChildGone", "allow_listed", "child_environment", "describe_ending"]
 

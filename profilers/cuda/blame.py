@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from profilers.children.processes import ChildGone
-from profilers.cuda.bench import Rejected
+from profilers.launching.bench import Rejected
 
 _WORLD = frozenset(
     {

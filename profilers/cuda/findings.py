@@ -10,9 +10,9 @@ from mcts.domain import Build, KernelTask, Refusal, Verification, Workload
 from profilers.children.processes import ChildGone
 from profilers.compiling.building import Failed
 from profilers.cuda import verdict
-from profilers.cuda.bench import Rejected
 from profilers.cuda.blame import fault_text
-from profilers.cuda.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
+from profilers.launching.bench import Rejected
+from profilers.launching.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
 
 Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
 """A worker's blocks by workload."""

@@ -12,12 +12,12 @@ from mcts.errors import InputError, WorldError
 from mcts.ports import Stage, StageObserver
 from profilers.children.processes import ChildGone
 from profilers.compiling.building import Built, Failed
-from profilers.cuda.bench import Rejected
 from profilers.cuda.judging import FreshCase, Judge, load
 from profilers.cuda.profiling import profile_candidates
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.workplace import Workplace
 from profilers.hardware.device import Gpu
+from profilers.launching.bench import Rejected
 from profilers.measuring.energy import Run, Runners
 from profilers.measuring.metering import with_energy
 

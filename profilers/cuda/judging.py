@@ -13,12 +13,12 @@ from mcts.errors import WorldError
 from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
 from profilers.compiling.building import Built, Failed
-from profilers.cuda.bench import Bench, Rejected
+from profilers.cuda import shapes
 from profilers.cuda.blame import may_be_the_worlds, needs_a_probe
 from profilers.cuda.cases import CaseFiles
 from profilers.cuda.findings import Findings, Timed
 from profilers.cuda.settings import GpuSettings
-from profilers.measuring import shapes
+from profilers.launching.bench import Bench, Rejected
 from profilers.measuring.clocks import Batch, Clocks, batch_sizes
 
 FreshCase = tuple[Workload, CaseFiles]

@@ -9,6 +9,8 @@ from mcts.domain import Candidate, Profile, Work
 from mcts.ports import StageObserver
 from profilers.compiling.building import Failed
 from profilers.cuda.workplace import Workplace
+from profilers.launching.requests import ProfilingRequest, data_of
+from profilers.profiles.profiling import profile_all
 
 
 def profile_candidates(
@@ -23,7 +25,6 @@ def profile_candidates(
 
     `turn` gives the GPU, once all are built. What cannot be built has a profile that says so.
     """
-    from profilers.profiles.profiling import ProfilingRequest, data_of, profile_all
 
     timed = place.task.timed_workload
     data, work = data_of(place.task.buffers, timed.shape), Work.of(place.task)

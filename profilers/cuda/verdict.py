@@ -7,8 +7,8 @@ from typing import Any
 
 from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
 from mcts.search.seeding import seed_from
-from profilers.cuda.precision import FACTOR, Excess
 from profilers.hardware.ceilings import Rates, math_rate
+from profilers.launching.precision import FACTOR, Excess
 from profilers.measuring.clocks import Clocks
 from profilers.measuring.rounding import unrelated
 from profilers.measuring.statistics import detectable_effect, median_blocked, speedup_blocked

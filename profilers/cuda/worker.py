@@ -17,13 +17,13 @@ from typing import Any
 
 from profilers.children.serving import Refusal, serve
 from profilers.compiling.calls import Call
-from profilers.cuda.memory import Case
-from profilers.cuda.programs import Loaded, Prepared
-from profilers.cuda.session import Session
 from profilers.hardware import driver
-from profilers.hardware.ceilings import probe
+from profilers.launching.memory import Case
+from profilers.launching.programs import Loaded, Prepared
+from profilers.launching.session import Session
 from profilers.measuring import timing
 from profilers.measuring.blocks import BlockTimer, Field, TimingPlan, measure_in_turn
+from profilers.measuring.probes import probe
 
 HONEST_FACTOR = 4.0
 """On inputs of another distribution a candidate may be so many times as far off as the baseline."""

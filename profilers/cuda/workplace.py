@@ -14,16 +14,16 @@ from mcts.errors import InputError
 from profilers.compiling.building import Built, Failed, build
 from profilers.compiling.compiler import Compiled, Compiler, architecture
 from profilers.cuda import verdict
-from profilers.cuda.bench import Bench
 from profilers.cuda.cases import CaseFiles, CaseStore
 from profilers.cuda.gate import gate, workload_bytes
 from profilers.cuda.judging import FreshCase, load
 from profilers.cuda.reference import Reference
+from profilers.cuda.residency import check_room
 from profilers.cuda.settings import GpuSettings
 from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
-from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
-from profilers.hardware.residency import check_room
+from profilers.launching.bench import Bench
+from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
 
 _MOST_OUTPUTS = 1000
 _SETUP_S = 60.0

@@ -13,7 +13,7 @@ from profilers.compiling.building import Failed
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host.compiler import CompiledHost, HostCompiler
 from profilers.host.jailed import LIBRARY
-from profilers.kernelbench.building import Builder, BuiltModule
+from profilers.kernelbench.judge.building import Builder, BuiltModule
 
 WeightSpecs = Mapping[str, Mapping[str, Any]]
 _WRAPPER = '''\

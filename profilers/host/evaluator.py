@@ -18,8 +18,8 @@ from profilers.host.building import HostBuilder, compile_host
 from profilers.host.compiler import HostCompiler
 from profilers.host.nvcc import nvcc_problem
 from profilers.host.settings import HostSettings
-from profilers.kernelbench.evaluator import KernelBenchEvaluator
-from profilers.kernelbench.machine_code import MachineCode
+from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator
+from profilers.kernelbench.judge.machine_code import MachineCode
 
 _DEFAULT_ARCH = "sm_90a"
 

@@ -1,6 +1,7 @@
 """The dialect `kernelbench`: a candidate is a Python file with `ModelNew`, judged from outside.
 
-The judge never imports torch. The oracle holds the problem; a worker holds one candidate, and
-whatever it answers is a claim. Tensors pass between the two in shared memory (`exchange`), all
-else as JSON (`values`).
+Three processes of different trust, a room each. The `judge` never imports torch and runs no
+foreign code. The `oracle` holds the problem and knows what is right. A `worker` holds one
+candidate, and whatever it answers is a claim. None imports another: tensors pass between oracle
+and worker in shared memory (`shared.exchange`), all else as JSON (`shared.values`).
 """

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profilers.cuda.memory import ITEM_BYTES, Case, Output, View
-from profilers.cuda.programs import Loaded, Prepared, Region
-from profilers.cuda.sealing import fresh_key
-from profilers.cuda.session import Session
+from profilers.launching.memory import ITEM_BYTES, Case, Output, View
+from profilers.launching.programs import Loaded, Prepared, Region
+from profilers.launching.sealing import fresh_key
+from profilers.launching.session import Session
 from profilers.measuring.statistics import blocked_half_width
 
 _WARM_UP_FLUSHES = 64  # some milliseconds of traffic, so that an idle device raises its clocks

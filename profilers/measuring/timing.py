@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from profilers.cuda.programs import Prepared
-from profilers.cuda.session import Session
 from profilers.hardware import driver
+from profilers.launching.programs import Prepared
+from profilers.launching.session import Session
 
 
 def median_event_us(session: Session, launch: driver.PreparedLaunch, *, repeats: int) -> float:

@@ -20,9 +20,9 @@ from profilers.compiling.toolchain import find_tool
 from profilers.ncu.jailed import failure_in, run_jailed, with_tool
 from profilers.ncu.kernels import LAUNCHES, TOOL, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import nothing_profiled, refusal, unknown_metrics
+from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.pages import parse_csv, parse_stream
 from profilers.ncu.reports import read_report
-from profilers.profiles.metrics import COLLECTED
 from profilers.sandbox import Jail
 
 __all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TextIO
 
 from mcts.domain import Metric
+from profilers.kernel_names import bare_name
 from profilers.ncu import tables
 from profilers.ncu.kernels import LAUNCHES, MOST_LAUNCHES, ROWS, Gaps, NcuKernel, NcuReport, nothing
 from profilers.ncu.labels import LABELS
 from profilers.ncu.messages import denied_metrics
+from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.values import Witness, read_value
-from profilers.profiles.kernel_names import bare_name
-from profilers.profiles.metrics import COLLECTED
 
 
 class Parsed(NamedTuple):

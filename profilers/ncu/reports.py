@@ -20,12 +20,12 @@ from mcts.errors import InputError
 from profilers.children.processes import child_environment
 from profilers.children.supervised import Ended, run_to_end
 from profilers.compiling.toolchain import find_tool
+from profilers.kernel_names import bare_name
 from profilers.ncu.kernels import LAUNCHES, MOST_LAUNCHES, TOOL, Gaps, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import refusal
+from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.pages import parse_stream
 from profilers.ncu.values import in_base_unit
-from profilers.profiles.kernel_names import bare_name
-from profilers.profiles.metrics import COLLECTED
 
 LARGEST_FILE = 2**30
 """Bytes of a report that is read."""

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from profilers.cuda.programs import Prepared
-from profilers.cuda.session import Session
 from profilers.hardware import driver
-from profilers.profiles.target import run_variants
+from profilers.launching.programs import Prepared
+from profilers.launching.session import Session
+from profilers.launching.target import run_variants
 
 
 def launch_watched(session: Session, prepared: Prepared, variant: dict[str, Any]) -> dict[str, Any]:

@@ -27,13 +27,9 @@ from profilers.compiling.compiler import Compiled, CompileFailed, Compiler, arch
 from profilers.compiling.lowering import lower_plan
 from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
-from profilers.hardware.rates import SUPPORT_SOURCE, measured_rates
-from profilers.profiles.profiling import (
-    TIMELINE,
-    ProfilingRequest,
-    data_of,
-    profile_all,
-)
+from profilers.launching.requests import ProfilingRequest, data_of
+from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
+from profilers.profiles.profiling import TIMELINE, profile_all
 from profilers.sass import read_sass
 
 DEFAULT_ARCH = "sm_90a"

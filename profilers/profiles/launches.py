@@ -13,8 +13,8 @@ from statistics import median_low
 
 from mcts.domain import KernelProfile, Metric, SassFacts
 from mcts.domain import metrics as m
+from profilers.kernel_names import bare_name
 from profilers.ncu import LAUNCHES, NcuKernel
-from profilers.profiles.kernel_names import bare_name
 
 MOST_NAMED = 4
 LONGEST_NAME = 100

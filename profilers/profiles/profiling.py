@@ -12,67 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import (
-    Buffer,
     Hardware,
     KernelProfile,
     Metric,
     Profile,
     SassFacts,
     TimelineFacts,
-    Work,
 )
 from mcts.errors import WorldError
 from profilers import ncu
 from profilers.children.processes import child_environment
-from profilers.compiling.calls import Call
+from profilers.launching.requests import ProfilingRequest, target_spec
 from profilers.roofline import classify
 from profilers.sass import read_sass
+from profilers.timeline.calls import collect_calls
 
 TIMELINE, SASS = "timeline", "sass"
 """Keys in `Profile.missing` for a level of profiling that is not there as a whole."""
-MOST_LAUNCHES = 16
-"""Distinct launches of one call that are put under the counters; a launch costs tens of passes."""
 _START_S = 30.0
 _PER_LAUNCH_S = 10.0
 MOST_RESTARTS = 8
 """Starts of the profiler for one batch: each but the first follows a kernel that ended it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """A device buffer that the profiled call works on, and how it is filled."""
-
-    name: str
-    bytes: int
-    dtype: str
-    fill: str
-
-
-def data_of(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> tuple[Data, ...]:
-    """What `buffers` come to for one set of shape values."""
-    return tuple(Data(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfilingRequest:
-    """A variant to profile.
-
-    `time_us` is its measured time per call; where it is None the timeline's is taken, else that
-    of the counters. `timeline` asks for a timeline as well; a call of one kernel has little to
-    show there.
-    """
-
-    cubin: Path
-    call: Call
-    data: tuple[Data, ...]
-    work: Work | None = None
-    time_us: float | None = None
-    timeline: bool = False
-
-    @property
-    def watched(self) -> tuple[tuple[int, int], ...]:
-        """Position and number of the launches that are put under the counters."""
-        return self.call.distinct()[:MOST_LAUNCHES]
 
 
 @dataclass(slots=True)
@@ -199,8 +159,6 @@ def _timelines(
     wanted = {index: item for index, item in requests.items() if item.timeline}
     if not wanted:
         return {}
-    from profilers.timeline.calls import collect_calls
-
     return collect_calls(wanted, device=device, support=support)
 
 
@@ -249,38 +207,6 @@ def profiled_us(profile: Profile) -> float | None:
     times = [kernel.total_us for kernel in profile.kernels]
     known = [time for time in times if time is not None]
     return sum(known) if known and len(known) == len(times) else None
-
-
-def target_spec(
-    requests: Mapping[int, ProfilingRequest], device: int, support: Path, progress: Path
-) -> dict[str, Any]:
-    """What a profiled process is told: buffers by group, variants in order with their group."""
-    groups: dict[tuple[Data, ...], int] = {}
-    variants = []
-    for index, item in requests.items():
-        group = groups.setdefault(item.data, len(groups))
-        variants.append(
-            {
-                "index": index,
-                "cubin": str(item.cubin),
-                "call": item.call.to_json(),
-                "watched": [place for place, _ in item.watched],
-                "data": group,
-            }
-        )
-    return {
-        "device": device,
-        "support": str(support),
-        "progress": str(progress),
-        "data": [
-            [
-                {"name": one.name, "bytes": one.bytes, "dtype": one.dtype, "fill": one.fill}
-                for one in data
-            ]
-            for data in groups
-        ],
-        "variants": variants,
-    }
 
 
 def _read_progress(path: Path) -> list[dict[str, Any]]:

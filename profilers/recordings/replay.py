@@ -22,7 +22,7 @@ from mcts.domain import (
 )
 from mcts.errors import InputError, NotRecorded
 from mcts.search.seeding import seed_from
-from profilers.profiles.metrics import COLLECTED
+from profilers.ncu.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording
 from profilers.recordings.replayed import Times, by_workload, latency, replayed, replayed_weights
 from profilers.roofline import classify

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mcts.errors import WorldError
 from profilers.compiling.toolchain import find_tool
-from profilers.profiles.kernel_names import bare_name
+from profilers.kernel_names import bare_name
 from profilers.sass.tools import tool_lines
 
 _DEMANGLERS = ("cu++filt", "c++filt")

@@ -15,7 +15,7 @@ from typing import Any
 
 from profilers.children.processes import child_environment
 from profilers.children.supervised import last_lines, run_to_end
-from profilers.profiles.profiling import ProfilingRequest, target_spec
+from profilers.launching.requests import ProfilingRequest, target_spec
 from profilers.timeline import nsys
 from profilers.timeline.activities import TimelineReport
 from profilers.timeline.cupti import NO_CUPTI

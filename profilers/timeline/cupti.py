@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from mcts.errors import WorldError
-from profilers.profiles.kernel_names import bare_name
+from profilers.kernel_names import bare_name
 from profilers.timeline.activities import Activity, ApiCall, Kind, TimelineReport
 
 NO_CUPTI = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from profilers.profiles.kernel_names import bare_name
+from profilers.kernel_names import bare_name
 from profilers.timeline.activities import Activity, ApiCall, Kind, TimelineReport
 from profilers.timeline.nsys_tables import (
     CALLS,

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 from profilers.compiling.calls import Call
-from profilers.cuda.programs import Prepared
-from profilers.cuda.session import Session
-from profilers.profiles.target import run_variants
+from profilers.launching.programs import Prepared
+from profilers.launching.session import Session
+from profilers.launching.target import run_variants
 from profilers.timeline.cupti import NO_CUPTI, CuptiUnavailable, Recorder
 from profilers.timeline.windows import call_timeline
 

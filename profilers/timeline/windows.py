@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcts.domain import TimelineFacts
-from profilers.profiles.kernel_names import bare_name
+from profilers.kernel_names import bare_name
 from profilers.timeline import Source, kernel_times, summarise
 from profilers.timeline.activities import Activity, ApiCall, TimelineReport, in_time
 

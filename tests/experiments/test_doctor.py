@@ -19,11 +19,11 @@ from experiments.machines import doctor
 from mcts.domain import Hardware
 from mcts.errors import InputError, WorldError
 from profilers.children.processes import ChildGone
-from profilers.cuda.bench import Rejected
 from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.hardware.datasheet import datasheet
 from profilers.hardware.device import Gpu
 from profilers.hardware.locks import GpuLock
+from profilers.launching.bench import Rejected
 
 RATES = Rates(
     copy_gb_per_s=4128, read_gb_per_s=4320, fp32_tflop_per_s=64, launch_us=2.6,
@@ -102,7 +102,7 @@ def test_ceilings_are_measured_once_under_the_lock(monkeypatch: pytest.MonkeyPat
         on_progress("measuring the device's ceilings")
         return store_rates(gpu.uuid, gpu.hardware.driver, asdict(RATES))
 
-    monkeypatch.setattr("profilers.hardware.rates.measured_rates", measured)
+    monkeypatch.setattr("profilers.measuring.rates.measured_rates", measured)
     first = _doctor("--json")
     assert "GPU 0: measuring the device's ceilings" in first.stderr
     assert json.loads(first.stdout)["ceilings"][0]["measured_now"] is True

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcts.domain import Buffer, Candidate, Cost, KernelTask, Tolerance, Workload
-from profilers.cuda import session
 from profilers.hardware import driver
+from profilers.launching import session
 from tests.profilers import emulated
 
 PLAN = """/* rooftree

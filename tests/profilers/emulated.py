@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from profilers.hardware.rates import SUPPORT_SOURCE
+from profilers.measuring.rates import SUPPORT_SOURCE
 
 PRELUDE = r"""
 #include <algorithm>

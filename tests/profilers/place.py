@@ -14,12 +14,12 @@ from profilers.children import serving
 from profilers.compiling.building import Built
 from profilers.compiling.calls import Call, Step
 from profilers.compiling.compiler import Compiled
-from profilers.cuda.bench import Bench, Rejected
 from profilers.cuda.cases import CaseStore
 from profilers.cuda.judging import Judge, load
 from profilers.cuda.reference import Reference
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.worker import Worker
+from profilers.launching.bench import Bench, Rejected
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 

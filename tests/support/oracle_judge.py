@@ -10,9 +10,9 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.exchange import Slab, Writer  # noqa: E402
-from profilers.kernelbench.oracle import Oracle  # noqa: E402
-from profilers.kernelbench.values import TensorSpec, decode, encode  # noqa: E402
+from profilers.kernelbench.oracle.process import Oracle  # noqa: E402
+from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 
 SIZE = 1 << 22
 TOLERANCE = [1e-4, 1e-4]

@@ -6,8 +6,8 @@ from experiments.wiring.parts import EvaluatorRequest, ProposerRequest
 from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest
-from profilers.kernelbench.evaluator import KernelBenchEvaluator, Processes
-from profilers.kernelbench.settings import KernelBenchSettings
+from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator, Processes
+from profilers.kernelbench.judge.settings import KernelBenchSettings
 
 PROBLEM = """
 import time

@@ -11,9 +11,9 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.exchange import Slab, Writer  # noqa: E402
-from profilers.kernelbench.values import decode, encode  # noqa: E402
-from profilers.kernelbench.worker import Worker  # noqa: E402
+from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.shared.values import decode, encode  # noqa: E402
+from profilers.kernelbench.worker.process import Worker  # noqa: E402
 
 SIZE = 1 << 20
 LATE = SIZE // 2

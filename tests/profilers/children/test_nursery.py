@@ -14,9 +14,9 @@ import pytest
 
 from mcts.errors import WorldError
 from profilers.children.nursery import ForkedChild, Nursery
+from profilers.children.probe import probe
 from profilers.children.processes import ChildGone, child_environment
 from profilers.sandbox import Jail
-from profilers.sandbox.probe import probe
 from tests.support.orphan import ORPHAN
 
 MODULE = """

@@ -193,7 +193,7 @@ def test_a_bad_candidate_is_evidence(
 
 @pytest.mark.nvrtc
 def test_the_judges_own_kernels_compile(compiler: Compiler) -> None:
-    from profilers.hardware.rates import SUPPORT_SOURCE
+    from profilers.measuring.rates import SUPPORT_SOURCE
 
     found = compiler.compile(SUPPORT_SOURCE.read_text()).kernels
     assert {"rooftree_compare", "rooftree_checksum", "rooftree_flush", "rooftree_seal"} <= found

@@ -23,8 +23,9 @@ from profilers.cuda.gpu import GpuEvaluator, GpuSettings
 from profilers.cuda.judging import Judge
 from profilers.hardware.ceilings import Rates
 from profilers.hardware.device import Gpu
+from profilers.launching.requests import ProfilingRequest
 from profilers.measuring.clocks import Batch, Clocks
-from profilers.profiles.profiling import Profiled, ProfilingRequest
+from profilers.profiles.profiling import Profiled
 from tests.profilers import emulated
 from tests.profilers.place import LocalBench, floats
 
@@ -226,7 +227,7 @@ def test_what_cannot_be_built_keeps_its_place_among_profiles(
         asked.extend(requests)
         return [Profiled(Profile(), None) for _ in requests]
 
-    monkeypatch.setattr("profilers.profiles.profiling.profile_all", profile_all)
+    monkeypatch.setattr("profilers.cuda.profiling.profile_all", profile_all)
     evaluator = opened(task, world)
     world.told.clear()
     candidates = [make(), make("y[i] = nosuch;")]

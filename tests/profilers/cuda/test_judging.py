@@ -15,9 +15,9 @@ from profilers.children.processes import ChildGone
 from profilers.compiling.building import Built, Failed
 from profilers.compiling.calls import Call
 from profilers.compiling.compiler import Compiled
-from profilers.cuda.bench import Bench, Rejected
 from profilers.cuda.judging import Judge
 from profilers.cuda.settings import GpuSettings
+from profilers.launching.bench import Bench, Rejected
 
 LOST = ChildGone("killed by SIGKILL", hung=False, output="")
 HUNG = ChildGone("no answer", hung=True, output="")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mcts.domain import Cost, KernelTask
-from profilers.cuda.precision import Excess, whole_errors
 from profilers.cuda.verdict import (
     floor_us,
     mistimed,
@@ -19,6 +18,7 @@ from profilers.cuda.verdict import (
     why_suspect,
 )
 from profilers.hardware.ceilings import Rates
+from profilers.launching.precision import Excess, whole_errors
 from profilers.measuring.clocks import Batch, Clocks
 
 RATES = Rates(copy_gb_per_s=1000, read_gb_per_s=1100, fp32_tflop_per_s=50, launch_us=2)

@@ -12,12 +12,12 @@ import pytest
 
 from mcts.domain import Buffer, KernelTask, Tolerance, Workload
 from profilers.compiling.building import Built, Failed
-from profilers.cuda import session
-from profilers.cuda.memory import View
-from profilers.cuda.precision import REGIONS
-from profilers.cuda.sealing import fresh_key
-from profilers.cuda.session import Session
 from profilers.hardware import driver
+from profilers.launching import session
+from profilers.launching.memory import View
+from profilers.launching.precision import REGIONS
+from profilers.launching.sealing import fresh_key
+from profilers.launching.session import Session
 from tests.profilers import emulated
 from tests.profilers.place import QUICK, Array, Body, Place, scaled
 

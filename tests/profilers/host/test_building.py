@@ -17,7 +17,7 @@ from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host import evaluator
 from profilers.host.building import HostBuilder
 from profilers.host.compiler import CompiledHost, HostCompiler
-from profilers.kernelbench.settings import KernelBenchSettings
+from profilers.kernelbench.judge.settings import KernelBenchSettings
 from tests.support.host_sources import PROBLEM, source
 
 CANDIDATE = Candidate(source=source())

@@ -17,11 +17,11 @@ from profilers import ncu  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
 from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
-from profilers.kernelbench.counters import count  # noqa: E402
-from profilers.kernelbench.profiled import Spec  # noqa: E402
-from profilers.kernelbench.settings import KernelBenchSettings  # noqa: E402
+from profilers.kernelbench.judge.counters import count  # noqa: E402
+from profilers.kernelbench.judge.settings import KernelBenchSettings  # noqa: E402
+from profilers.kernelbench.shared.profiling_spec import Spec  # noqa: E402
 from profilers.profiles.profiling import SASS  # noqa: E402
-from tests.profilers.kernelbench.stand_in_ncu import install, ncu_folder  # noqa: E402
+from tests.profilers.kernelbench.judge.stand_in_ncu import install, ncu_folder  # noqa: E402
 from tests.support.host_sources import PROBLEM, source  # noqa: E402
 
 __all__ = ["ncu_folder"]

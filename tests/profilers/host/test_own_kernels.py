@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profilers.kernelbench.libraries import forbidden_library
+from profilers.kernelbench.judge.libraries import forbidden_library
 from tests.support.host_sources import source
 
 CUTLASS = "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int>>>"

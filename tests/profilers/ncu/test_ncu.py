@@ -17,7 +17,7 @@ from profilers import ncu
 from profilers.children.processes import allow_listed, child_environment
 from profilers.compiling import toolchain
 from profilers.ncu import LAUNCHES, LAUNCHES_OF_A_PROGRAM, TOOL, NcuReport, collect
-from profilers.profiles.metrics import COLLECTED
+from profilers.ncu.metrics import COLLECTED
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 RAW = DATA / "three_kernels.csv"

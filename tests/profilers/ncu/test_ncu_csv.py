@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from mcts.domain import Metric
 from mcts.domain import metrics as m
+from profilers.kernel_names import bare_name
 from profilers.ncu import pages as ncu_csv
 from profilers.ncu import tables as ncu_tables
 from profilers.ncu.kernels import LAUNCHES, ROWS, TOOL, NcuReport
 from profilers.ncu.labels import LABELS
+from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.pages import parse_csv
-from profilers.profiles.kernel_names import bare_name
-from profilers.profiles.metrics import COLLECTED
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "ncu"

@@ -17,7 +17,7 @@ from mcts.errors import InputError
 from profilers.compiling import toolchain
 from profilers.ncu import LAUNCHES, NcuReport, parse_csv, read_report
 from profilers.ncu import reports as ncu_rep
-from profilers.profiles.metrics import COLLECTED
+from profilers.ncu.metrics import COLLECTED
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 RAW = DATA / "three_kernels.csv"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mcts.domain import Metric
 from mcts.domain import metrics as m
+from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.values import Notation, Witness, in_base_unit, read_value
-from profilers.profiles.metrics import COLLECTED
 
 
 @given(

@@ -13,9 +13,11 @@ import pytest
 
 from mcts.domain import Hardware, Metric
 from profilers.compiling.calls import Call, Step
+from profilers.launching import requests
+from profilers.launching.requests import Data, ProfilingRequest, target_spec
 from profilers.ncu import NcuKernel, NcuReport
 from profilers.profiles import profiling
-from profilers.profiles.profiling import Counters, Data, ProfilingRequest, assign, target_spec
+from profilers.profiles.profiling import Counters, assign
 
 
 def request(*kernels: str) -> ProfilingRequest:
@@ -150,14 +152,14 @@ def test_equal_launches_are_profiled_once_and_counted() -> None:
 
 
 def test_a_long_plan_says_what_was_not_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = request(*["a"] * (profiling.MOST_LAUNCHES + 3))
-    seen = {0: Counters(launches=[{}] * profiling.MOST_LAUNCHES)}
+    long = request(*["a"] * (requests.MOST_LAUNCHES + 3))
+    seen = {0: Counters(launches=[{}] * requests.MOST_LAUNCHES)}
     monkeypatch.setattr(profiling, "_collect", lambda *_, **__: seen)
     monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
     (found,) = profiling.profile_all(
         [long], hardware=Hardware(name="d"), device=0, support=Path("s")
     )
-    assert len(found.profile.kernels) == profiling.MOST_LAUNCHES
+    assert len(found.profile.kernels) == requests.MOST_LAUNCHES
     assert found.profile.missing["launches"].startswith("3 further launches")
 
 

@@ -22,7 +22,7 @@ from mcts.domain import metrics as m
 from mcts.domain.profile import DURATION
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator
-from profilers.profiles.metrics import COLLECTED
+from profilers.ncu.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording, natural_values
 from profilers.recordings.replay import ReplayEvaluator, task_from_recording
 from tests.contracts.evaluator_contract import EvaluatorContract

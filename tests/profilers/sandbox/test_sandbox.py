@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from profilers.children.probe import probe
 from profilers.children.processes import Child, ChildGone, child_environment
 from profilers.sandbox import Held, Jail
 from profilers.sandbox.held import FULL
-from profilers.sandbox.probe import probe
 from tests.support.orphan import ORPHAN
 
 # Runs what it is sent, inside the jail; an exception is an answer.

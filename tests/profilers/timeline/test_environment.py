@@ -13,7 +13,7 @@ import pytest
 from profilers.children.processes import allow_listed, child_environment
 from profilers.compiling import toolchain
 from profilers.compiling.calls import Call, Step
-from profilers.profiles.profiling import Data, ProfilingRequest
+from profilers.launching.requests import Data, ProfilingRequest
 from profilers.timeline import calls as timelines
 from profilers.timeline.nsys import profile_program
 

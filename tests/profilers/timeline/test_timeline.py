@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import TimelineFacts
-from profilers.profiles.kernel_names import bare_name
+from profilers.kernel_names import bare_name
 from profilers.timeline import Activity, ApiCall, kernel_times, summarise
 
 US = 1000

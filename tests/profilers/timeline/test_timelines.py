@@ -11,7 +11,7 @@ import pytest
 
 from profilers.children.supervised import Ended
 from profilers.compiling.calls import Call, Step
-from profilers.profiles.profiling import Data, ProfilingRequest
+from profilers.launching.requests import Data, ProfilingRequest
 from profilers.timeline import Activity, ApiCall, TimelineReport, nsys
 from profilers.timeline import calls as timelines
 from profilers.timeline.calls import collect_calls
@@ -344,7 +344,7 @@ def test_a_real_device_is_recorded(
 ) -> None:
     from profilers.compiling.compiler import Compiler, architecture
     from profilers.hardware.device import find_gpu
-    from profilers.hardware.rates import SUPPORT_SOURCE
+    from profilers.measuring.rates import SUPPORT_SOURCE
 
     if way == "cupti":
         monkeypatch.setattr(nsys, "find_tool", lambda _name: None)

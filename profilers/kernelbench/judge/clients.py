@@ -1,0 +1,130 @@
+"""The judge's side of its two helpers: the oracle it trusts and the worker it does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import Isolation
+from mcts.errors import InputError, WorldError
+from profilers.children.channel import Channel, ChildGone
+from profilers.children.nursery import Nursery
+from profilers.children.processes import Child
+from profilers.sandbox import Jail
+
+Coded = Mapping[str, Any]
+Message = Mapping[str, Any]
+ORACLE = "profilers.kernelbench.oracle.process"
+NURSERY = "profilers.kernelbench.worker.nursery"
+
+
+class Refused(Exception):
+    """A process refused a request; `kind` says whose fault it is."""
+
+    def __init__(self, kind: str, message: str, *, sticky: bool) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.sticky = sticky
+
+
+def ask(channel: Channel, message: Message, *, timeout_s: float) -> dict[str, Any]:
+    """One request. Refused where the other side says no, ChildGone where it was lost."""
+    reply = channel.request(message, timeout_s=timeout_s)
+    if not reply["ok"]:
+        raise Refused(str(reply["kind"]), str(reply["message"]), sticky=bool(reply["sticky"]))
+    return reply
+
+
+class Oracle:
+    """The process that knows what is right. WorldError where it is lost, InputError for a task."""
+
+    def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
+        self._device = device
+        self._child = Child.module(module, cwd=cwd, descriptors=True)
+        self.slabs: tuple[int, int] | None = None
+        self.slab_bytes = (0, 0)
+
+    def ask(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> dict[str, Any]:
+        try:
+            return ask(self._child, {"op": op, **fields}, timeout_s=timeout_s)
+        except Refused as refused:
+            if refused.kind == "task":
+                raise InputError(str(refused)) from None
+            raise WorldError(f"the reference's process failed: {refused}") from None
+        except ChildGone as gone:
+            raise WorldError(f"the reference's process was lost: {gone} {gone.output}") from None
+
+    def start(self, problem: Path, policy: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        return self.ask(
+            "start", device=self._device, problem=str(problem), policy=dict(policy), seed=seed
+        )
+
+    def make_slabs(self, inputs: int, outputs: int) -> None:
+        """Have the memory made that is shared with workers."""
+        reply = self.ask("slabs", inputs=inputs, outputs=outputs)
+        first, second = self._child.receive_descriptors(2, timeout_s=30.0)
+        self.slabs = (first, second)
+        self.slab_bytes = (reply["inputs"], reply["outputs"])
+
+    @property
+    def alive(self) -> bool:
+        return self._child.alive
+
+    def close(self) -> None:
+        self._child.kill()
+        for fd in self.slabs or ():
+            os.close(fd)
+        self.slabs = None
+
+
+class Worker:
+    """A disposable process with one candidate. Refused and ChildGone are the candidate's doing."""
+
+    def __init__(self, nursery: Nursery, *, jail: Jail, cwd: Path) -> None:
+        self._channel: Channel = nursery.fork(jail, cwd=cwd)
+
+    @property
+    def isolation(self) -> Isolation:
+        return self._channel.isolation
+
+    def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+        return ask(self._channel, {"op": op, **fields}, timeout_s=timeout_s)
+
+    def start(
+        self, oracle: Oracle, *, device: int | str, reserve_bytes: int, timeout_s: float
+    ) -> None:
+        """Take the GPU, so much of its memory and what is shared, before there is a candidate."""
+        assert oracle.slabs is not None, "the oracle has made no slabs"
+        self._channel.send_descriptors(oracle.slabs)
+        inputs, outputs = oracle.slab_bytes
+        self.ask(
+            "start", device=device, inputs=inputs, outputs=outputs, reserve_bytes=reserve_bytes,
+            timeout_s=timeout_s,
+        )  # fmt: skip
+
+    def kill(self) -> None:
+        self._channel.kill()
+
+
+class Twin:
+    """The baseline in a process of the same kind as a candidate's, and as fresh.
+
+    WorldError where it is lost: it does nothing of its own accord. Refused with kind "memory" where
+    a candidate beside it has taken the device's memory.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+        try:
+            return self._worker.ask(op, timeout_s=timeout_s, **fields)
+        except Refused as refused:
+            if refused.kind == "memory":
+                text = f"the baseline finds no memory on the device beside it: {refused}"
+                raise Refused("memory", text, sticky=False) from None
+            raise WorldError(f"the baseline failed beside a candidate: {refused}") from None
+        except ChildGone as gone:
+            raise WorldError(f"the baseline's process was lost: {gone} {gone.output}") from None

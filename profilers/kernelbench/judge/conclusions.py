@@ -1,0 +1,211 @@
+"""What a candidate's trial comes to, however it ended: one evaluation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import fmean
+
+from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
+from mcts.search.seeding import seed_from
+from profilers.children.processes import ChildGone
+from profilers.kernelbench.judge.clients import Refused
+from profilers.kernelbench.judge.outside import OutsideClock
+from profilers.kernelbench.judge.timing import Times
+from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.verdicts import cheat_of
+from profilers.measuring.statistics import (
+    detectable_effect,
+    median_blocked,
+    speedup_blocked,
+    widened,
+)
+
+_FLOOR_FACTOR = 0.85
+_HINDERED = 1.25
+_HINDERED_US = 5.0
+_ENOUGH_BLOCKS = 6
+# Seen on an H200, models against themselves: up to 0.6 us off at 15 us, 0.15 % at 3 ms and more.
+_PLACEMENT_US = 0.7
+_PLACEMENT_SHARE = 0.002
+_LATE = (
+    "its outputs are right only once the whole device has been waited for: work goes on in a "
+    "stream that the caller's does not wait for; join it "
+    "(torch.cuda.current_stream().wait_stream(...)) before returning"
+)
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """The trial that is being held, where one has begun."""
+
+    trial: Trial | None = None
+
+    @property
+    def build(self) -> Build | None:
+        return self.trial.build if self.trial is not None else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.trial.tally.notes) if self.trial is not None else ()
+
+    @property
+    def doing(self) -> str:
+        return self.trial.doing if self.trial is not None else "being built"
+
+
+def judged(
+    candidate: Candidate,
+    trial: Trial,
+    times: Times,
+    *,
+    baseline: str,
+    floor_us: float,
+    usual_us: float | None,
+) -> Evaluation:
+    """The verdict on a candidate whose results are right: measured, or a suspect timing.
+
+    `usual_us` is what the baseline takes where no candidate is beside it.
+    """
+    clock = OutsideClock(slack_us=trial.settings.clock_slack_us)
+    times = undisturbed(times, clock)
+    reason = clock.disagreement(times.spans) or clock.blindness(times.spans)
+    if trial.tally.late:
+        reason = _LATE + (f". {reason}" if reason else "")
+    timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)
+    if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
+        reason = (
+            f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
+            f"the outputs once ({floor_us:.4g} us)"
+        )
+    if reason is None and usual_us and timing.baseline_us > _HINDERED * usual_us + _HINDERED_US:
+        reason = (
+            f"the baseline took {timing.baseline_us:.4g} us beside it and {usual_us:.4g} us before "
+            "it came: something hinders the baseline"
+        )
+    elif reason is not None and timing.host_us is not None:
+        reason += f"; by the slower clock it is {timing.speedup:.2f}x"
+    if reason is None and clock.uneven(times.spans):
+        trial.tally.notes.append("its calls take unequal times: their mean is reported")
+    late = Refusal(cheat="side_stream", evidence=_LATE) if trial.tally.late else None
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="measured" if reason is None else "suspect",
+        message=reason or "",
+        refusal=late,
+        build=trial.build,
+        verification=trial.tally.verification(),
+        timing=timing,
+    )
+
+
+def undisturbed(times: Times, clock: OutsideClock) -> Times:
+    """Without one block, where the clocks disagree over that block alone.
+
+    The host was busy elsewhere, or the candidate cheated once: either way it counts for nothing.
+    """
+    if times.processes > 1 or len(times.spans) < _ENOUGH_BLOCKS:
+        return times
+    rest = times.without(clock.strangest(times.spans))
+    if clock.disagreement(times.spans) is None or clock.disagreement(rest.spans) is not None:
+        return times
+    return rest
+
+
+def resolution(time_us: float) -> float:
+    """How far one pair of processes may be off, relative, with 95 %: where data happens to lie.
+
+    Blocks of one process share its placement, and so their spread does not tell of it. Several
+    pairs do, and need no allowance.
+    """
+    return min(1.0, math.hypot(_PLACEMENT_SHARE, _PLACEMENT_US / time_us))
+
+
+def timing_of(
+    candidate: Candidate, times: Times, clock: OutsideClock, *, baseline: str, doubted: bool
+) -> Timing:
+    """From event times; where they are `doubted`, from the slower clock.
+
+    Where calls are uneven, a block counts as its mean. `host_us` is None where calls are too short
+    for the judge's clock.
+    """
+    seed = seed_from("timing", candidate.id)
+    host_us = clock.call_us(times.spans)
+    own = times.candidate
+    if doubted:
+        us = max(host_us, clock.claimed_us(times.spans))
+        own = tuple((us,) * len(block) for block in own)
+    elif clock.uneven(times.spans):
+        own = tuple((fmean(block),) * len(block) for block in own)
+    median = median_blocked(own, seed=seed)
+    speedup = speedup_blocked(times.baseline, own, seed=seed)
+    if times.processes == 1:
+        speedup = widened(speedup, relative=resolution(median.point))
+    before = [us for block in times.baseline for us in block]
+    return Timing(
+        median_us=median.point,
+        low_us=median.low,
+        high_us=median.high,
+        baseline_us=median_blocked(times.baseline, seed=seed).point,
+        speedup=speedup.point,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
+        rounds=len(before),
+        host_us=host_us if clock.resolves(times.spans) else None,
+        detectable=detectable_effect(times.baseline, own),
+        baseline=baseline,
+        samples_us=tuple(us for block in own for us in block),
+        baseline_samples_us=tuple(before),
+    )
+
+
+def refused(candidate: Candidate, refusal: Refusal, under_way: UnderWay) -> Evaluation:
+    """There is evidence that it does not do the work."""
+    trial = under_way.trial
+    checked = trial.tally.verification() if trial is not None and trial.tally.rounds else None
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="refused",
+        message=refusal.evidence,
+        build=under_way.build,
+        verification=checked,
+        refusal=refusal,
+    )
+
+
+def said_no(candidate: Candidate, no: Refused, under_way: UnderWay) -> Evaluation:
+    """Its process refused a request: what is wrong with the candidate, or what its code raised."""
+    text = str(no)
+    if cheat := cheat_of(no.kind):
+        return refused(candidate, Refusal(cheat=cheat, evidence=text), under_way)
+    if no.kind == "compile":
+        return Evaluation(
+            candidate_id=candidate.id,
+            status="compile_failed",
+            message=text,
+            build=under_way.build or Build(log=text),
+        )
+    if no.kind == "internal":
+        # The harness broke inside a process that the candidate can reach: its doing.
+        text = f"its process broke: {text}"
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="runtime_error",
+        message=f"while {under_way.doing}: {text}",
+        build=under_way.build,
+    )
+
+
+def lost(candidate: Candidate, gone: ChildGone, under_way: UnderWay) -> Evaluation:
+    """Its process hung or died."""
+    doing = under_way.doing
+    if gone.hung:
+        text = f"did not finish {doing}: {gone}; an endless loop, a deadlock, or far too slow"
+    else:
+        text = f"its process died while {doing}: {gone}. {gone.output[-500:]}"
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="timed_out" if gone.hung else "runtime_error",
+        message=text.strip(),
+        build=under_way.build,
+    )

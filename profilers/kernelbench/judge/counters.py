@@ -1,0 +1,147 @@
+"""Hardware counters of one call of a candidate, by ncu, in the candidate's jail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcts.domain import metrics as m
+from profilers import ncu
+from profilers.children.processes import child_environment
+from profilers.kernel_names import bare_name
+from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.ncu.metrics import COLLECTED, THROUGHPUTS
+from profilers.profiles.launches import Launched, batches
+from profilers.sandbox import Jail
+
+MOST_LAUNCHES = 32
+"""Launches that one run of the profiler replays."""
+MOST_RUNS = 3
+LEAST_LEFT = 0.1
+"""Share of the call's time from which kernels that did not fit are worth another run."""
+FEW: tuple[str, ...] = (
+    *THROUGHPUTS,
+    m.DURATION,
+    m.DRAM_READ_BYTES,
+    m.DRAM_WRITE_BYTES,
+    m.ACHIEVED_OCCUPANCY,
+    m.THEORETICAL_OCCUPANCY,
+    m.REGISTERS,
+    m.WAVES,
+    m.GRID,
+    m.BLOCK,
+    m.MULTIPROCESSORS,
+)
+"""What is asked for where all counters take too long: each further pass saves and restores the
+memory that a kernel writes."""
+_START_S = 60.0
+_PER_LAUNCH_S = 4.0
+_PASSES = 60
+_LONGEST_S = 300.0
+_FIRST_SHARE = 0.6
+"""Of the time that is left, for all counters; the rest is for a few, should that not do."""
+_PERMISSION = "ERR_NVGPUCTRPERM"
+
+
+@dataclass(slots=True)
+class Counted:
+    """Launches that were profiled, and what is missing by key of `Profile.missing`."""
+
+    launches: list[ncu.NcuKernel] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def count(
+    spec: Spec,
+    *,
+    jail: Jail,
+    cwd: Path,
+    launched: Sequence[Launched] = (),
+    call_us: float = 0.0,
+    longest_s: float = _LONGEST_S,
+) -> Counted:
+    """Profile one call of `spec`. `launched` are the kernels that a trace saw, and `call_us` is how
+    long a call takes: they say how much can be profiled in `longest_s`, and what.
+
+    Never raises for what the candidate or a tool does.
+    """
+    found = Counted()
+    deadline = time.monotonic() + longest_s
+    names = {bare_name(item.name) for item in launched}
+    chosen = batches(launched, most=MOST_LAUNCHES, runs=MOST_RUNS, least=LEAST_LEFT) or [[]]
+    total = sum(item.launches for item in launched) or MOST_LAUNCHES
+    for batch in chosen:
+        every = set(batch) == names and total <= MOST_LAUNCHES
+        launches = min(MOST_LAUNCHES, total)
+        limit_s = _START_S + _PER_LAUNCH_S * launches + _PASSES * call_us / 1e6
+        left_s = deadline - time.monotonic()
+        limit_s = min(limit_s, _FIRST_SHARE * left_s)
+        if limit_s <= 0:
+            found.missing[ncu.TOOL] = f"further kernels would take more than {longest_s:.0f} s"
+            break
+        run = _Run(spec, jail, cwd, () if every else tuple(batch))
+        report, stopped = run.collect(COLLECTED, limit_s)
+        if stopped:
+            report = run.fewer(limit_s, deadline - time.monotonic())
+        found.launches += report.kernels
+        found.missing |= {name: _told(reason) for name, reason in report.missing.items()}
+        if not report.kernels:
+            break
+    if names:  # what is left out is then told by kernel
+        found.missing.pop(ncu.LAUNCHES, None)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One start of the profiler over kernels of these names; none means all."""
+
+    spec: Spec
+    jail: Jail
+    cwd: Path
+    names: tuple[str, ...]
+
+    def collect(self, metrics: Sequence[str], limit_s: float) -> tuple[ncu.NcuReport, bool]:
+        """The report, and whether the profiler had to be stopped."""
+        begin = time.monotonic()
+        report = ncu.collect(
+            self.spec.command(),
+            env=child_environment(),
+            cwd=self.cwd,
+            timeout_s=limit_s,
+            metrics=metrics,
+            kernels=[_exactly(name) for name in self.names],
+            launches=MOST_LAUNCHES,
+            jail=self.jail,
+        )
+        stopped = not report.kernels and time.monotonic() - begin >= limit_s
+        return report, stopped
+
+    def fewer(self, stopped_s: float, left_s: float) -> ncu.NcuReport:
+        """The few counters that need few passes, where all took too long."""
+        why = f"all counters took more than {stopped_s:.0f} s and were stopped"
+        if left_s <= 0:
+            return ncu.NcuReport((), {ncu.TOOL: why})
+        report, stopped = self.collect(FEW, min(stopped_s, left_s))
+        if stopped or not report.kernels:
+            reason = "so did the few that take few passes" if stopped else report.missing[ncu.TOOL]
+            return ncu.NcuReport((), {**report.missing, ncu.TOOL: f"{why}; {reason}"})
+        left_out = {name: why for name in COLLECTED if name not in FEW}
+        return ncu.NcuReport(report.kernels, {**report.missing, **left_out})
+
+
+def _exactly(name: str) -> str:
+    """The expression for one kernel's name, whatever it is made of."""
+    return "".join(mark if mark.isalnum() or mark == "_" else "." for mark in name)
+
+
+def _told(reason: str) -> str:
+    if _PERMISSION not in reason:
+        return reason
+    return (
+        f"the driver refuses hardware counters to programs without rights ({_PERMISSION}), and "
+        "candidates run without any, also for root: load the driver with "
+        "NVreg_RestrictProfilingToAdminUsers=0"
+    )

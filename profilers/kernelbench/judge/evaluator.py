@@ -1,0 +1,272 @@
+"""The evaluator of PyTorch candidates: a `ModelNew` against a KernelBench problem's `Model`.
+
+Three processes share the work. This one, the judge, never imports torch: it owns seeds, deadlines,
+verdicts and an outside clock. The oracle holds the problem's model and knows what is right. The
+candidate runs in a worker of its own, jailed, and what it says is a claim.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mcts.domain import (
+    PYTORCH_DIALECTS,
+    Candidate,
+    Evaluation,
+    Hardware,
+    Isolation,
+    KernelTask,
+    Profile,
+    is_host_source,
+)
+from mcts.errors import InputError, WorldError
+from mcts.ports import StageObserver
+from profilers.children.processes import ChildGone
+from profilers.compiling.building import Failed
+from profilers.kernelbench.judge.building import Builder
+from profilers.kernelbench.judge.clients import Refused
+from profilers.kernelbench.judge.conclusions import UnderWay, judged, lost, refused, said_no
+from profilers.kernelbench.judge.machine_code import MachineCode, left_by
+from profilers.kernelbench.judge.profiling import profile_model
+from profilers.kernelbench.judge.rounds import Round, rounds_of
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.timing import Timer, Times
+from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.verdicts import Unfaithful
+from profilers.kernelbench.judge.verifying import Verifier
+from profilers.kernelbench.judge.workplace import Processes, Workplace
+from profilers.measuring.energy import Runners
+from profilers.measuring.metering import with_energy
+
+__all__ = ["KernelBenchEvaluator", "Processes"]
+
+Progress = Callable[[str], None]
+
+_TORCH = Processes()
+_DEFAULTS = KernelBenchSettings()
+
+
+class KernelBenchEvaluator:
+    """Judges candidates of one `kernelbench` task on one GPU; implements the port `Evaluator`.
+
+    `device` is an ordinal, or "cpu" for PyTorch without a GPU. Constructing it takes the GPU's
+    lock, starts the oracle, puts the task through its gate and judges the baseline. InputError
+    where the task is faulty, torch is missing or nothing would isolate the candidates; WorldError
+    where the GPU is taken or does not answer.
+    """
+
+    name = "gpu"
+
+    def __init__(
+        self,
+        task: KernelTask,
+        *,
+        device: int | str = 0,
+        settings: KernelBenchSettings = _DEFAULTS,
+        on_progress: Progress | None = None,
+        processes: Processes = _TORCH,
+    ) -> None:
+        if task.dialect not in PYTORCH_DIALECTS:
+            raise InputError(
+                f"this evaluator runs tasks of dialect kernelbench, not {task.dialect}"
+            )
+        self.task = task
+        self.settings = settings
+        self._say: Progress = on_progress or (lambda _text: None)
+        self._tell: StageObserver = lambda _candidate_id, _stage: None
+        self._lock = threading.RLock()
+        self._usual_us: float | None = None
+        self._call_s = settings.call_deadline_s
+        self._place = Workplace(
+            task, device=device, settings=settings, processes=processes, say=self._say
+        )
+        try:
+            self._place.open(self._make_builder)
+            self._check_baseline()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def hardware(self) -> Hardware:
+        """The device, with the ceilings measured on it where they could be."""
+        return self._place.hardware
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the task gate found remarkable; in the notes of every evaluation."""
+        return self._place.problem.marks
+
+    @property
+    def isolation(self) -> Isolation:
+        """What holds candidates on this machine."""
+        return self._place.isolation
+
+    def tell_stages(self, observer: StageObserver) -> None:
+        """Tell `observer` what is done to each candidate."""
+        self._tell = observer
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """Build, verify and time `candidate` in a fresh process, against the problem's model."""
+        with self._turn(candidate):
+            return self._evaluate(candidate, self.settings)
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Measure once more on fresh seeds: several times, each in a fresh pair of processes."""
+        with self._turn(candidate):
+            return self._evaluate(
+                candidate, self.settings.confirming(), pairs=self.settings.confirm_processes
+            )
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """Counters of the kernels of a measured candidate's call, machine code, a timeline, the
+        roofline. What cannot be had is named, whatever the candidate does.
+        """
+        time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
+        with self._turn(candidate):
+            return profile_model(
+                self._place, candidate, time_us=time_us, tell=self._tell,
+                read_machine_code=self._machine_code, call_s=self._call_s,
+            )  # fmt: skip
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The evaluation with the energy of a call beside the baseline's; takes some seconds."""
+        uuid = self._place.gpu.uuid if self._place.gpu is not None else None
+        return with_energy(evaluation, uuid=uuid, runners=self._runners(candidate))
+
+    @contextmanager
+    def _runners(self, candidate: Candidate) -> Iterator[Runners]:
+        """Baseline and candidate, ready to run; WorldError where running fails."""
+        with self._turn(candidate):
+            try:
+                with self._trial(candidate, self.settings) as trial:
+                    self._place.load(trial, candidate)
+                    self._tell(candidate.id, "metering")
+                    with trial.prepared() as runners:
+                        yield runners
+            except (Refused, ChildGone, Unfaithful, Failed) as error:
+                raise WorldError(f"{candidate.id} could not be run again: {error}") from None
+
+    @contextmanager
+    def _turn(self, candidate: Candidate) -> Iterator[None]:
+        """All of this evaluator; the candidate waits while another has it."""
+        if not self._lock.acquire(blocking=False):
+            self._tell(candidate.id, "waiting")
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """End all child processes, remove the files and give the GPU back; idempotent."""
+        self._place.close()
+
+    def _make_builder(self) -> Builder:
+        place = self._place
+        return Builder(
+            place.nursery, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
+        )
+
+    def _machine_code(self, candidate: Candidate) -> MachineCode:
+        """What the candidate's compilers have left behind."""
+        return left_by(self._place, candidate)
+
+    def _check_baseline(self) -> None:
+        """Judge the problem's own model like any candidate: everything is measured against it."""
+        self._say("judging the problem's own model against itself")
+        self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.glancing())
+        timing = self.baseline_evaluation.timing
+        if not self.baseline_evaluation.measured or timing is None:
+            raise InputError(
+                f"the model of {self.task.name} fails as its own candidate "
+                f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
+            )
+        self._call_s, self._usual_us = timing.baseline_us / 1e6, timing.baseline_us
+
+    def _evaluate(
+        self, candidate: Candidate, settings: KernelBenchSettings, *, pairs: int = 0
+    ) -> Evaluation:
+        """A suspect timing is taken again; so is a loss that may have been the world's fault."""
+        evaluation, doubtful = self._attempt(candidate, settings, pairs)
+        if doubtful or evaluation.status == "suspect":
+            evaluation, _ = self._attempt(candidate, settings, pairs)
+        return evaluation
+
+    def _attempt(
+        self, candidate: Candidate, settings: KernelBenchSettings, pairs: int
+    ) -> tuple[Evaluation, bool]:
+        """A verdict, and whether the world may be to blame for it.
+
+        With `pairs`, from so many pairs of fresh processes; else one, against the oracle's.
+        """
+        under_way = UnderWay()
+        doubtful = False
+        try:
+            found = self._tried(candidate, settings, pairs, under_way)
+        except Failed as failed:
+            found = Evaluation(
+                candidate_id=candidate.id, status=failed.status, message=str(failed),
+                build=failed.build or under_way.build, verification=failed.verification,
+            )  # fmt: skip
+        except Unfaithful as unfaithful:
+            found = refused(candidate, unfaithful.refusal, under_way)
+        except Refused as no:
+            found = said_no(candidate, no, under_way)
+            doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
+        except ChildGone as gone:
+            found = lost(candidate, gone, under_way)
+            # Nobody but the kernel's memory killer and an operator sends this signal.
+            killed = "SIGKILL" in str(gone)
+            doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
+        self._place.builder.tidy(candidate)
+        notes = (*self.marks, *under_way.notes)
+        return found.model_copy(update={"notes": notes, "isolation": self.isolation}), doubtful
+
+    def _tried(
+        self,
+        candidate: Candidate,
+        settings: KernelBenchSettings,
+        pairs: int,
+        under_way: UnderWay,
+    ) -> Evaluation:
+        """Verified and timed, as often as asked; the verdict where nothing was raised."""
+        each: list[Times] = []
+        for number in range(max(1, pairs)):
+            with self._trial(candidate, settings) as trial:
+                under_way.trial = trial
+                verifier = Verifier(trial)
+                self._place.load(trial, candidate)
+                verifier.verify(self._rounds())
+                if number == 0 and self._must_be_own(candidate):
+                    trial.trace()
+                self._tell(candidate.id, "timing")
+                each.append(Timer(trial, verifier).time())
+        times = Times.pooled(each) if pairs else each[0]
+        own = "baseline" if is_host_source(self.task.baseline.source) else "eager PyTorch"
+        baseline = "torch.compile" if self.settings.compiled else own
+        return judged(
+            candidate, trial, times, baseline=baseline, floor_us=self._place.problem.floor_us,
+            usual_us=self._usual_us,
+        )  # fmt: skip
+
+    @contextmanager
+    def _trial(self, candidate: Candidate, settings: KernelBenchSettings) -> Iterator[Trial]:
+        with self._place.trial(candidate, settings, call_s=self._call_s, tell=self._tell) as trial:
+            yield trial
+
+    def _must_be_own(self, candidate: Candidate) -> bool:
+        """Whether the policy forbids libraries; the problem's own model may use them."""
+        forbidden = self.task.policy.libraries == "forbidden"
+        return forbidden and self._place.gpu is not None and candidate.id != self.task.baseline.id
+
+    def _rounds(self) -> list[Round]:
+        return list(
+            rounds_of(
+                mutable_weights=not self._place.frozen_weights,
+                hidden_shapes=self.task.policy.hidden_shapes,
+                variations=self._place.problem.variations,
+            )
+        )

@@ -1,0 +1,135 @@
+"""The oracle with a problem open in it: sizes, shared memory, the gate, what can be varied."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import KernelTask, Work
+from mcts.errors import InputError, UnfairTask
+from profilers.kernelbench.judge.clients import Oracle
+from profilers.kernelbench.judge.layout import Layout
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+
+_WEIGHT_ROOM = 1.05
+_VARIATIONS = ("scaled", "signed", "batch")
+
+
+@dataclass(slots=True)
+class OpenProblem:
+    """Keeps an oracle for one task, and starts another where it is lost.
+
+    `device` is an ordinal or "cpu". `marks` is what the gate found remarkable; `variations` are
+    the ways, beside the problem's own, in which inputs can be drawn.
+    """
+
+    task: KernelTask
+    path: Path
+    module: str
+    device: int | str
+    settings: KernelBenchSettings
+    memory_bytes: int
+    say: Callable[[str], None]
+    marks: tuple[str, ...] = ()
+    variations: tuple[str, ...] = _VARIATIONS
+    facts: dict[str, Any] = field(default_factory=dict)
+    floor_us: float = 0.0
+    layout: Layout = field(init=False)
+    _oracle: Oracle | None = None
+    _work: Work | None = None
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle, started anew where it was lost. WorldError where that fails."""
+        if self._oracle is not None and not self._oracle.alive:
+            self.say("the reference's process is gone: starting another")
+            self.close()
+        if self._oracle is None:
+            self.start()
+        assert self._oracle is not None
+        return self._oracle
+
+    @property
+    def alive(self) -> bool:
+        return self._oracle is not None and self._oracle.alive
+
+    def start(self) -> None:
+        """Run the model once, and make the memory that is shared with candidates."""
+        oracle = self._oracle = Oracle(self.module, cwd=self.path.parent, device=self.device)
+        policy = self.task.policy.model_dump(mode="json")
+        facts = self.facts = oracle.start(self.path, policy, secrets.randbits(63))
+        self.layout = Layout.plan(
+            weights=round(_WEIGHT_ROOM * facts["weight_bytes"]),
+            inputs=facts["input_bytes"],
+            outputs=facts["output_bytes"],
+            most_calls=self.settings.calls,
+            memory=int(self.settings.memory_share * self.memory_bytes),
+        )
+        oracle.make_slabs(self.layout.inputs_bytes, self.layout.outputs_bytes)
+        if self.settings.compiled:
+            self._compile(oracle)
+
+    def pass_gate(self) -> None:
+        """UnfairTask for a task that proves nothing, unless it is to go on ungated."""
+        self.say("the task gate: does the output depend on every input and weight?")
+        report = self.oracle.ask("gate")
+        refusals = tuple(str(text) for text in report["refusals"])
+        if refusals and not self.settings.ungated:
+            raise UnfairTask(
+                f"task {self.task.name} is no fair task: {'; '.join(refusals)} "
+                "(--ungated goes on all the same, and marks every result)"
+            )
+        self.marks = (*refusals, *(str(text) for text in report["marks"]))
+        for mark in self.marks:
+            self.say(f"marked: {mark}")
+
+    def try_variations(self) -> None:
+        """Keep those variations that the model takes; one may even fault the device."""
+        for name in _VARIATIONS:
+            try:
+                self.oracle.ask(
+                    "draw", id="trial", seed=secrets.randbits(63), variation=name,
+                    at=self.layout.input_at(0),
+                )  # fmt: skip
+                self.oracle.ask("forget", ids=["trial"])
+            except InputError:
+                self.variations = tuple(one for one in self.variations if one != name)
+
+    def measure_floor(self, l2_bytes: int) -> None:
+        """The least time: every input and weight is read, every output written, at the copy's rate.
+
+        What the L2 may hold of both is not counted.
+        """
+        rate = self.oracle.ask("ceilings")["copy_gb_per_s"]
+        names = ("input_bytes", "output_bytes", "weight_bytes")
+        moved = sum(self.facts[name] for name in names) - 2 * l2_bytes
+        self.floor_us = 0.0 if rate is None else max(0, moved) / rate / 1e3
+
+    def least_work(self) -> Work:
+        """What the task declares, or what a call of the model must do at least."""
+        if self._work is None:
+            self._work = Work.of(self.task)
+        if self._work is None:
+            told = self.oracle.ask("work", seed=secrets.randbits(63))
+            self._work = Work(**{name: told[name] for name in Work.model_fields})
+        return self._work
+
+    def sizes(self) -> str:
+        """Inputs, outputs and weights in words."""
+        names = ("input", "output", "weight")
+        return ", ".join(f"{name}s {self.facts[f'{name}_bytes'] / 2**20:.4g} MiB" for name in names)
+
+    def close(self) -> None:
+        """End the process; idempotent."""
+        if self._oracle is not None:
+            self._oracle.close()
+            self._oracle = None
+
+    def _compile(self, oracle: Oracle) -> None:
+        self.say("compiling the baseline with torch.compile")
+        found = oracle.ask("compiled", wanted=True, timeout_s=self.settings.build_deadline_s)
+        if not found["available"]:
+            raise InputError(f"torch.compile does not take this model: {found['reason']}")

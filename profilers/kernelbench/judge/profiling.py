@@ -1,0 +1,161 @@
+"""The profile of a PyTorch or host candidate: counters, machine code, a timeline, the roofline.
+
+First a call is traced in a worker like any other, which says what runs and whether it ends; then
+the same call runs under ncu, in a process of its own. All of it is a claim of processes in which
+the candidate's code runs: it serves as advice, and no verdict depends on it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from mcts.domain import Candidate, Profile, Work, is_host_source
+from mcts.errors import RooftreeError
+from mcts.ports import StageObserver
+from profilers import ncu
+from profilers.children.processes import ChildGone
+from profilers.compiling.building import Failed
+from profilers.kernelbench.judge.building import BuiltModule
+from profilers.kernelbench.judge.clients import Refused
+from profilers.kernelbench.judge.counters import Counted, count
+from profilers.kernelbench.judge.libraries import is_library
+from profilers.kernelbench.judge.machine_code import MachineCode
+from profilers.kernelbench.judge.traced import Traced, traced
+from profilers.kernelbench.judge.verdicts import Unfaithful
+from profilers.kernelbench.judge.workplace import Workplace
+from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.profiles.launches import kernel_profiles
+from profilers.profiles.profiling import SASS, TIMELINE, profiled_us
+from profilers.roofline import classify
+
+CEILINGS = "ceilings"
+"""Key in `Profile.missing` where the device's ceilings are not known."""
+WORK = "work"
+"""Key in `Profile.missing` where the least work of a call is not known."""
+TRACED_CALLS = 3
+
+ReadMachineCode = Callable[[Candidate], MachineCode]
+
+
+def profile_model(
+    place: Workplace,
+    candidate: Candidate,
+    *,
+    time_us: float | None,
+    tell: StageObserver,
+    read_machine_code: ReadMachineCode,
+    call_s: float,
+) -> Profile:
+    """What the hardware did for a measured candidate. WorldError where the world is broken."""
+    tell(candidate.id, "compiling")
+    missing: dict[str, str] = {}
+    if place.no_ceilings is not None:
+        missing[CEILINGS] = place.no_ceilings
+    seen, counted = Traced(), Counted()
+    try:
+        built = place.builder.build(candidate)
+        if place.gpu is None:
+            raise _NotProfiled("there is no GPU here")
+        tell(candidate.id, "profiling")
+        seen = _trace(place, candidate, missing, call_s=call_s)
+        counted = _count(place, built, seen, time_us=time_us)
+    except Failed as failed:
+        counted.missing[ncu.TOOL] = f"not built: {failed}"
+    except _NotProfiled as reason:
+        counted.missing[ncu.TOOL] = str(reason)
+        missing[TIMELINE] = str(reason)
+    code = read_machine_code(candidate)  # some is made only when it is first called
+    place.builder.tidy(candidate)
+    if code.missing is not None:
+        missing[SASS] = code.missing
+    host = is_host_source(candidate.source)
+    kernels, gaps = kernel_profiles(
+        counted.launches,
+        seen.launched,
+        sass=code.facts,
+        is_library=lambda name: is_library(name, host=host),
+    )
+    work = _least_work(place, missing)
+    profile = Profile(
+        kernels=kernels,
+        timeline=seen.timeline,
+        hardware=place.hardware,
+        work=work,
+        missing={**missing, **counted.missing, **gaps},
+    )
+    time_us = time_us if time_us is not None else profiled_us(profile)
+    roofline = classify(work=work, profile=profile, time_us=time_us)
+    return profile.model_copy(update={"roofline": roofline})
+
+
+def _least_work(place: Workplace, missing: dict[str, str]) -> Work | None:
+    if place.gpu is None:
+        return Work.of(place.task)
+    try:
+        return place.problem.least_work()
+    except RooftreeError as error:  # what PyTorch's counter does not know
+        missing[WORK] = str(error)[:500]
+        return None
+
+
+class _NotProfiled(Exception):
+    """The text says why nothing of a call can be profiled."""
+
+
+def _trace(
+    place: Workplace, candidate: Candidate, missing: dict[str, str], *, call_s: float
+) -> Traced:
+    """What a call launches. _NotProfiled where the candidate's process is lost or says no."""
+    try:
+        with place.trial(candidate, place.settings, call_s=call_s, tell=_nobody) as trial:
+            place.load(trial, candidate)
+            with trial.drawn(1) as ids:
+                (inputs,) = trial.place(ids)
+                reply = trial.worker.ask(
+                    "record", inputs=inputs, calls=TRACED_CALLS,
+                    timeout_s=place.settings.start_deadline_s + trial.batch_s(2 * TRACED_CALLS),
+                )  # fmt: skip
+        seen = traced(reply, calls=TRACED_CALLS)
+    except Refused as refused:
+        if refused.kind != "internal":
+            raise _NotProfiled(f"it failed when it was traced: {_first(refused)}") from None
+        missing[TIMELINE] = f"a call could not be traced: {_first(refused)}"
+    except Unfaithful as unfaithful:
+        missing[TIMELINE] = unfaithful.refusal.evidence
+    except ChildGone as gone:
+        raise _NotProfiled(f"its process was lost when it was traced: {gone}") from None
+    else:
+        if seen.left_out is not None:
+            missing[TIMELINE] = f"of {TRACED_CALLS} calls {seen.left_out}"
+        return seen
+    return Traced()
+
+
+def _count(place: Workplace, built: BuiltModule, seen: Traced, *, time_us: float | None) -> Counted:
+    problem: Path = place.problem.path
+    spec = Spec(
+        problem=str(problem),
+        candidate=str(built.source),
+        device=place.device,
+        seed=secrets.randbits(31),
+        environment=built.environment,
+    )
+    traced_us = sum(item.us for item in seen.launched)
+    return count(
+        spec,
+        jail=place.jail(built, readable=(problem,)),
+        cwd=built.folder,
+        launched=seen.launched,
+        call_us=max(traced_us, time_us or 0.0),
+    )
+
+
+def _nobody(_candidate_id: str, _stage: object) -> None:
+    pass
+
+
+def _first(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300]

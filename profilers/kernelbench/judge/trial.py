@@ -1,0 +1,139 @@
+"""A candidate in a worker of its own, and what verifying and timing it have in common."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import Build, Tolerance
+from profilers.kernelbench.judge.clients import Oracle, Twin, Worker
+from profilers.kernelbench.judge.layout import Layout
+from profilers.kernelbench.judge.libraries import forbidden_library
+from profilers.kernelbench.judge.replies import kernels_of, names_of, problems_of
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.verdicts import Tally, Unfaithful, first_refusal
+from profilers.measuring.energy import Runners
+
+
+def new_name() -> str:
+    """A name for a draw that nobody can guess."""
+    return secrets.token_hex(8)
+
+
+@dataclass(slots=True)
+class Trial:
+    """A candidate in a worker of its own, and what is known of it so far.
+
+    `twin` has the baseline in a process of the same kind, which is timed in turns with the worker;
+    the oracle's model only says what is right.
+
+    The methods raise Failed and Unfaithful for what the candidate did, Refused and ChildGone where
+    its process said no or was lost, and WorldError where the oracle was.
+    """
+
+    oracle: Oracle
+    worker: Worker
+    twin: Twin
+    layout: Layout
+    settings: KernelBenchSettings
+    tolerance: Tolerance
+    call_s: float
+    build: Build
+    source: Path
+    text: str
+    environment: dict[str, str]
+    frozen_weights: bool = False
+    doing: str = "being loaded"
+    tally: Tally = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tally = Tally(error_factor=self.settings.error_factor)
+
+    def load(self, *, init: Any, seed: int) -> None:
+        """Construct the candidate's model with the reference's weights."""
+        weights = self.oracle.ask("weights", seed=None)["weights"]
+        reply = self.worker.ask(
+            "load", path=str(self.source), init=init, weights=weights, seed=seed,
+            environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
+            timeout_s=self.settings.load_deadline_s,
+        )  # fmt: skip
+        self.heed(problems_of(reply))
+        if extra := names_of(reply, "extra"):
+            self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
+
+    def trace(self) -> None:
+        """Which kernels a call runs. Unfaithful where the work is left to libraries."""
+        self.doing = "being traced"
+        with self.drawn(1) as ids:
+            (inputs,) = self.place(ids)
+            reply = self.worker.ask(
+                "trace", inputs=inputs, timeout_s=self.settings.start_deadline_s
+            )
+        if refusal := forbidden_library(self.text, kernels_of(reply)):
+            raise Unfaithful(refusal)
+
+    @contextmanager
+    def prepared(self) -> Iterator[Runners]:
+        """The baseline and the candidate, ready to run so many times in a row."""
+        with self.drawn(self.layout.calls) as ids:
+            self.oracle.ask("prepare", ids=ids)  # a compiled model is there alone
+            inputs = self.place(ids)
+            for worker in (self.twin, self.worker):
+                worker.ask("prepare", calls=inputs, timeout_s=self.deadline_s)
+
+            def baseline(calls: int) -> None:
+                if self.settings.compiled:
+                    self.oracle.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+                else:
+                    self.twin.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+
+            def candidate(calls: int) -> None:
+                self.worker.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+
+            yield Runners(baseline, candidate)
+
+    def renew(self, *, part: bool) -> None:
+        """Change the weights of the reference, the candidate and the twin alike."""
+        reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
+        for worker in (self.twin, self.worker):
+            worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
+
+    def compared(self, name: str, outputs: Any) -> dict[str, Any]:
+        return self.oracle.ask(
+            "compare", id=name, outputs=outputs, k=self.settings.error_factor,
+            tolerance=[self.tolerance.relative, self.tolerance.absolute],
+        )  # fmt: skip
+
+    @contextmanager
+    def drawn(self, calls: int) -> Iterator[list[str]]:
+        """Fresh inputs for so many calls, in the oracle's own memory alone."""
+        ids = [new_name() for _ in range(calls)]
+        try:
+            for name in ids:
+                self.oracle.ask(
+                    "draw", id=name, seed=secrets.randbits(63), variation="given", at=None
+                )
+            yield ids
+        finally:
+            self.oracle.ask("forget", ids=ids)
+
+    def place(self, ids: Sequence[str]) -> list[Any]:
+        """Put drawn inputs where the worker can see them; what lay there is gone."""
+        slots = [self.layout.input_at(index) for index in range(len(ids))]
+        placed: list[Any] = self.oracle.ask("place", ids=list(ids), at=slots)["inputs"]
+        return placed
+
+    def heed(self, problems: Sequence[dict[str, Any]]) -> None:
+        if refusal := first_refusal(problems):
+            raise Unfaithful(refusal)
+
+    @property
+    def deadline_s(self) -> float:
+        return self.settings.call_deadline_s + 100 * self.call_s
+
+    def batch_s(self, calls: int) -> float:
+        return self.settings.call_deadline_s + 20 * calls * self.call_s

@@ -1,0 +1,235 @@
+"""Where one task's candidates are judged: a GPU, folders, the problem, and processes for each."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcts.domain import Candidate, Hardware, Isolation, KernelTask
+from mcts.errors import InputError, WorldError
+from mcts.ports import StageObserver
+from mcts.search.seeding import seed_from
+from profilers.children.nursery import Nursery
+from profilers.children.probe import probe
+from profilers.children.processes import ChildGone
+from profilers.children.scratch import ScratchFolder
+from profilers.hardware.device import Gpu, find_gpu
+from profilers.hardware.locks import GpuLock
+from profilers.kernelbench.judge.building import Builder, BuiltModule
+from profilers.kernelbench.judge.ceilings import ceilings_of
+from profilers.kernelbench.judge.clients import NURSERY, ORACLE, Refused, Twin, Worker
+from profilers.kernelbench.judge.opening import OpenProblem
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.trial import Trial
+from profilers.sandbox import Jail
+
+_HOST_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """The modules that the oracle and the candidates run as, and what they import."""
+
+    oracle: str = ORACLE
+    nursery: str = NURSERY
+    needs: str = "torch"
+
+
+class Workplace:
+    """What judging takes besides judgement. `device` is an ordinal, or "cpu".
+
+    `no_ceilings` says why `hardware` has none, None where it has or where there is no GPU.
+    """
+
+    builder: Builder
+    problem: OpenProblem
+
+    def __init__(
+        self,
+        task: KernelTask,
+        *,
+        device: int | str,
+        settings: KernelBenchSettings,
+        processes: Processes,
+        say: Callable[[str], None],
+    ) -> None:
+        self.task, self.device, self.settings = task, device, settings
+        self.gpu: Gpu | None = None
+        self.hardware = Hardware(name="CPU (PyTorch)")
+        self.no_ceilings: str | None = None
+        self._processes, self._say = processes, say
+        self._closers: list[Callable[[], None]] = []
+
+    def open(self, make_builder: Callable[[], Builder]) -> None:
+        """Take the GPU, start the processes, put the task through its gate.
+
+        InputError where the task is faulty, torch is missing or nothing would isolate candidates;
+        WorldError where the GPU is taken or does not answer. `close` what was opened by then.
+        """
+        self._check_needs()
+        self.isolation = self._isolation()
+        self._take_gpu()
+        scratch = ScratchFolder()
+        self.at_close(scratch.close)
+        self.folder = scratch.path
+        self._say("starting PyTorch in the reference's process and in the candidates'")
+        self.nursery = Nursery(self._processes.nursery, cwd=self.folder)
+        self.at_close(self.nursery.close)
+        self.builder = make_builder()
+        self.problem = self._open_problem()
+
+    def close(self) -> None:
+        """End all child processes, remove the files and give the GPU back; idempotent."""
+        while self._closers:
+            self._closers.pop()()
+
+    def at_close(self, do: Callable[[], None]) -> None:
+        """Have `close` do something more, before all that was opened earlier is closed."""
+        self._closers.append(do)
+
+    @contextmanager
+    def trial(
+        self,
+        candidate: Candidate,
+        settings: KernelBenchSettings,
+        *,
+        call_s: float,
+        tell: StageObserver,
+    ) -> Iterator[Trial]:
+        """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
+        oracle = self.problem.oracle
+        tell(candidate.id, "compiling")
+        built = self.builder.build(candidate)
+        tell(candidate.id, "verifying")
+        with ExitStack() as held:
+            worker = held.enter_context(self.worker(built, settings))
+            own = self.builder.build(self.task.baseline)
+            twin = Twin(held.enter_context(self.worker(own, settings)))
+            self._load_twin(twin, own, settings)
+            yield Trial(
+                oracle=oracle,
+                worker=worker,
+                twin=twin,
+                layout=self.problem.layout,
+                settings=settings,
+                tolerance=self.task.tolerance,
+                call_s=call_s,
+                build=built.noun,
+                source=built.source,
+                text=built.text,
+                environment=built.environment,
+                frozen_weights=self.frozen_weights,
+            )
+
+    def load(self, trial: Trial, candidate: Candidate) -> None:
+        """Construct the candidate's model, under a seed of its own."""
+        trial.load(init=self.problem.facts["init"], seed=seed_from("construct", candidate.id))
+
+    @contextmanager
+    def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[Worker]:
+        """A fresh process with the device and the shared memory. WorldError where there is none."""
+        worker = Worker(self.nursery, jail=self.jail(built), cwd=built.folder)
+        try:
+            try:
+                worker.start(
+                    self.problem.oracle,
+                    device=self.device,
+                    reserve_bytes=self.problem.layout.process_bytes,
+                    timeout_s=settings.start_deadline_s,
+                )
+            except (ChildGone, Refused) as error:
+                raise WorldError(
+                    f"a worker for PyTorch candidates did not start: {error}"
+                ) from None
+            yield worker
+        finally:
+            worker.kill()
+
+    def jail(self, built: BuiltModule, *, readable: tuple[Path, ...] = ()) -> Jail:
+        """What a process with this candidate may use."""
+        return Jail(
+            gpu=self.gpu is not None,
+            writable=(built.folder,),
+            readable=(built.source.parent, *self.settings.readable, *readable),
+        )
+
+    @property
+    def frozen_weights(self) -> bool:
+        """Whether there is nothing in the model that may change between calls."""
+        return self.task.policy.weights == "frozen" or not self.problem.facts["parameters"]
+
+    def gpu_may_be_at_fault(self) -> bool:
+        """Ask the GPU from a fresh process. WorldError where it does not answer.
+
+        Returns whether the oracle, which no candidate can reach, was lost as well.
+        """
+        probe_worker = Worker(self.nursery, jail=Jail(gpu=self.gpu is not None), cwd=self.folder)
+        try:
+            probe_worker.ask("probe", device=self.device, timeout_s=60.0)
+        except (ChildGone, Refused) as error:
+            raise WorldError(f"the GPU does not answer any more: {error}") from None
+        finally:
+            probe_worker.kill()
+        return not self.problem.alive
+
+    def _check_needs(self) -> None:
+        if importlib.util.find_spec(self._processes.needs) is None:
+            raise InputError(
+                "PyTorch candidates need PyTorch in this environment: pip install 'rooftree[torch]'"
+            )
+
+    def _isolation(self) -> Isolation:
+        found = probe()
+        if found.level == "process" and not self.settings.unsafe:
+            lacking = "; ".join(f"{part}: {why}" for part, why in found.missing.items())
+            raise InputError(
+                f"nothing on this machine would isolate a candidate ({lacking}): candidates are "
+                "programs that nobody has read; give --unsafe to run them all the same"
+            )
+        return found
+
+    def _take_gpu(self) -> None:
+        if not isinstance(self.device, int):
+            return
+        self.gpu = find_gpu(self.device, compiler=False)
+        lock = GpuLock(self.gpu.uuid)
+        lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
+        self.at_close(lock.release)
+        self.hardware = self.gpu.hardware
+        ceilings = ceilings_of(self.gpu, self._say)
+        if isinstance(ceilings, str):
+            self.no_ceilings = ceilings
+        else:
+            self.hardware = self.hardware.model_copy(update={"ceilings": ceilings})
+
+    def _open_problem(self) -> OpenProblem:
+        path = self.folder / "problem.py"
+        path.write_text(self.task.reference or "", encoding="utf-8")
+        memory = self.gpu.hardware.memory_bytes if self.gpu is not None else None
+        problem = OpenProblem(
+            task=self.task,
+            path=path,
+            module=self._processes.oracle,
+            device=self.device,
+            settings=self.settings,
+            memory_bytes=memory or _HOST_BYTES,
+            say=self._say,
+        )
+        self.at_close(problem.close)
+        problem.start()
+        self._say(f"the problem's model runs: {problem.sizes()}")
+        problem.pass_gate()
+        problem.try_variations()
+        problem.measure_floor(self.hardware.l2_bytes or 0)
+        return problem
+
+    def _load_twin(self, twin: Twin, own: BuiltModule, settings: KernelBenchSettings) -> None:
+        weights = self.problem.oracle.ask("weights", seed=None)["weights"]
+        twin.ask(
+            "load", path=str(own.source), init=self.problem.facts["init"], weights=weights,
+            seed=0, environment=own.environment, module="baseline_twin",
+            timeout_s=settings.load_deadline_s,
+        )  # fmt: skip

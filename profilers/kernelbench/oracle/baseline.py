@@ -1,0 +1,143 @@
+"""The baseline: the problem's own model, timed by the same code as candidates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from profilers.kernelbench.oracle.comparison import Errors
+from profilers.kernelbench.oracle.honest import Reference
+from profilers.kernelbench.oracle.model_state import precision
+from profilers.kernelbench.shared.timed_runs import Shot, TimedRuns, device_name
+from profilers.kernelbench.shared.trees import mapped
+
+_COPY_BYTES = 2**30
+_COPIES = 15
+
+
+class _NotCompiled(Exception):
+    """Why torch.compile did not work."""
+
+
+class Baseline:
+    """Runs the reference's model, eager or compiled, on inputs that are prepared.
+
+    `errors` are those of an honest run, a leaf of the output each, once somebody has set them.
+    """
+
+    def __init__(self, reference: Reference, device: int | str, *, tf32: bool) -> None:
+        self._reference = reference
+        self._device = device
+        self._tf32 = tf32
+        self._runs = TimedRuns(device)
+        self._function = reference.callable(reference.model)
+        self.errors: tuple[Errors, ...] | None = None
+
+    @property
+    def device_title(self) -> str:
+        import torch
+
+        if self._device == "cpu":
+            return "CPU"
+        return str(torch.cuda.get_device_name(self._device))
+
+    def prepare(self, calls: Sequence[Sequence[Any]]) -> None:
+        self._runs.prepare(calls)
+
+    def warm(self) -> None:
+        """Have the device raise its clocks."""
+        self._runs.warm()
+
+    def run(self, *, flush: bool) -> list[float]:
+        """Microseconds of each prepared call. Raises Fault for what the model raises."""
+        reference = self._reference
+        with precision(tf32=self._tf32), reference.settled(), reference.blamed("forward"):
+            return self._runs.run(self._function, flush=flush)
+
+    def burn(self, calls: int) -> None:
+        reference = self._reference
+        with precision(tf32=self._tf32), reference.settled(), reference.blamed("forward"):
+            self._runs.burn(self._function, calls)
+
+    def outputs(self) -> list[Any]:
+        """The outputs of the last run, as they stood right behind each call."""
+        return [_as_it_stood(shot) for shot in self._runs.shots]
+
+    def drop(self) -> None:
+        """Let go of prepared inputs and of outputs."""
+        self._runs.drop()
+
+    def synchronize(self) -> None:
+        self._runs.clock.synchronize()
+
+    def compile(self, inputs: list[Any], *, wanted: bool) -> dict[str, Any]:
+        """Compile the model, and call it once; or go back to the model itself.
+
+        Where the compiler fails, the baseline stays eager and `reason` says why.
+        """
+        model = self._reference.model
+        begin = time.perf_counter()
+        reason = None
+        function = self._reference.callable(model)
+        if wanted:
+            try:
+                function = self._compiled(model, inputs)
+            except _NotCompiled as error:
+                reason = str(error)
+        self._function = function
+        return {
+            "seconds": time.perf_counter() - begin,
+            "available": reason is None,
+            "reason": reason,
+        }
+
+    def copy_gb_per_s(self) -> float | None:
+        """Bytes read and written a second by a device copy, in GB/s; None on the host."""
+        import torch
+
+        if self._device == "cpu":
+            return None
+        free, _ = torch.cuda.mem_get_info()
+        size = min(_COPY_BYTES, free // 8)
+        where = torch.device(device_name(self._device))
+        source = torch.zeros(size, dtype=torch.uint8, device=where)
+        target = torch.zeros_like(source)
+        times = []
+        for _ in range(_COPIES):
+            begin = self._runs.clock.mark()
+            target.copy_(source)
+            end = self._runs.clock.mark()
+            self._runs.clock.synchronize()
+            times.append(self._runs.clock.us(begin, end))
+        return float(2 * size / median(times) / 1e3)
+
+    def _compiled(self, model: Any, inputs: list[Any]) -> Callable[..., Any]:
+        import torch
+
+        try:
+            from torch._dynamo.utils import counters
+
+            torch.compiler.reset()
+            counters.clear()
+            function = self._reference.callable(torch.compile(model))
+            with torch.no_grad(), precision(tf32=self._tf32), self._reference.settled():
+                function(*inputs)
+            self.synchronize()
+            graphs = counters["stats"]["unique_graphs"]
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            text = " ".join(str(error).split())[:400]
+            raise _NotCompiled(f"{type(error).__name__}: {text}") from error
+        if not graphs:
+            raise _NotCompiled("it captured no part of the model, all of it would run as before")
+        return function
+
+
+def _as_it_stood(shot: Shot) -> Any:
+    """A call's output with the copies for its tensors, where there are copies."""
+    pairs = zip(shot.tensors, shot.copies, strict=True)
+    order = iter([own if copy is None else copy for own, copy in pairs])
+    return mapped(shot.output, lambda _own: next(order))

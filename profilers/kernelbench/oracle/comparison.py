@@ -1,0 +1,263 @@
+"""Right or wrong, and how exact: outputs against what is expected, by element and by region.
+
+Two questions are asked of an output.
+
+Is it right? Where |out - expected| <= absolute + relative * |expected|, or within `HONEST_FACTOR`
+times the greatest error that an honest run of the problem's own model makes on the same inputs,
+whichever is more. NaN and infinities are right only where they are expected, in kind.
+
+Was it computed in the precision that the task asks for? The root mean square error, over all of an
+output and over each of 64 regions of it, is divided by that of the honest run; `error_ratio` is
+the greatest quotient. Float32 sums in another order, with other splits, fused or not, stay within
+a factor of ten of each other. Inside of a product of zero-mean matrices over K terms, TF32 errs by
+about 3e-4 of the result and float32, added up term by term, by 1.7e-8 * sqrt(K): a factor of
+17,000 / sqrt(K), and eight times as much for bfloat16. With k = 64, TF32 is told apart up to
+K = 70,000, bfloat16 up to K in the millions. Where all terms have one sign, errors of rounded
+inputs cancel and no such factor exists, nor does it matter; that is why inputs are also drawn with
+both signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from profilers.kernelbench.oracle.tallies import Tally, region_size, rms_of, tallies
+
+HONEST_FACTOR = 8.0
+"""How many times the honest run's greatest error any element may be off, beside the tolerance."""
+_STEADY = 0.125  # a region's honest error is taken as at least this part of the whole's
+_LUCK = 16.0
+_CACHED = 2**22  # elements
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors of an honest run: overall, by region, at most; integers only count `wrong` ones."""
+
+    rms: float
+    max: float
+    regions: tuple[float, ...]
+    wrong: int = 0
+
+    @classmethod
+    def of(cls, got: Any, expected: Any) -> Errors:
+        """What `got` errs against `expected`, where both are finite."""
+        rows = list(tallies(got, expected))
+        return cls(
+            rms=rms_of(rows),
+            max=max((row.max_error for row in rows), default=0.0),
+            regions=tuple(rms_of([row]) for row in rows),
+            wrong=sum(row.mismatches for row in rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLeaf:
+    """One output tensor as it should be: `values` are wider than `dtype` where it is a float.
+
+    `scale` is their root mean square, `honest` the errors of the problem's own model.
+    """
+
+    path: str
+    values: Any
+    dtype: Any
+    honest: Errors
+    scale: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(int(extent) for extent in self.values.shape)
+
+    @property
+    def floor(self) -> float:
+        """Half a unit in the last place of `dtype` at the output's scale, or at least that.
+
+        A single number may be hit by luck: the fewer elements, the more is allowed for it.
+        """
+        half_ulp = half_ulp_at(self.scale, self.dtype)
+        return half_ulp * (1 + _LUCK / math.sqrt(max(1, self.values.numel())))
+
+
+def half_ulp_at(value: float, dtype: Any) -> float:
+    """Half the distance between neighbours of `dtype` near `value`; 0 for integers."""
+    import torch
+
+    if not dtype.is_floating_point and not dtype.is_complex:
+        return 0.0
+    facts = torch.finfo(dtype)
+    if not math.isfinite(value) or value < facts.tiny:
+        return float(facts.tiny)
+    return float(facts.eps) / 2 * 2.0 ** math.floor(math.log2(value))
+
+
+def scale_of(values: Any) -> float:
+    """Root mean square of what is finite, without a double copy of all of it."""
+    import torch
+
+    flat = torch.view_as_real(values) if values.is_complex() else values
+    total, count = 0.0, 0
+    for part in flat.reshape(-1).split(2**26):
+        squares = float(_sum_of_squares(part))
+        if math.isfinite(squares):
+            total, count = total + squares, count + part.numel()
+            continue
+        finite = part.isfinite()
+        total += float(_sum_of_squares(torch.where(finite, part, 0)))
+        count += int(finite.sum())
+    return (total / count) ** 0.5 if count else 0.0
+
+
+def _sum_of_squares(part: Any) -> Any:
+    import torch
+
+    part = part if part.is_floating_point() else part.double()
+    return torch.linalg.vector_norm(part, dtype=torch.float64).square()
+
+
+def compare_leaf(
+    got: Any,
+    leaf: ExpectedLeaf,
+    *,
+    relative: float,
+    absolute: float,
+    honest: Errors | None = None,
+) -> dict[str, Any]:
+    """The JSON of one comparison; `got` has the shape and the dtype that `leaf` has.
+
+    `honest` stands in for the leaf's own errors. `max_error` and `worst_ratio` are None where an
+    element is no number and should be, or the reverse; `error_ratio` and `error_share`, the root
+    mean square error over the output's own, are None for integers.
+    """
+    honest = leaf.honest if honest is None else honest
+    slack = HONEST_FACTOR * honest.max
+
+    def allowed(wide: Any) -> Any:
+        return (absolute + relative * wide.abs()).clamp_(min=slack)
+
+    rows = list(tallies(got, leaf.values, allowed))
+    exact = not _is_inexact(leaf.dtype)
+    mismatches = sum(row.mismatches for row in rows)
+    if exact and mismatches <= HONEST_FACTOR * honest.wrong:
+        mismatches = 0
+    kinds = sum(row.kinds for row in rows)
+    elements = got.numel()
+    answer: dict[str, Any] = {
+        "path": leaf.path,
+        "elements": elements,
+        "mismatches": mismatches,
+        "share": mismatches / elements if elements else 0.0,
+        "nans": sum(row.nans for row in rows),
+        "max_error": None if kinds else _finite(max((row.max_error for row in rows), default=0.0)),
+        "worst_ratio": None,
+        "error_ratio": None if exact or kinds else _finite(_error_ratio(rows, honest, leaf.floor)),
+        "error_share": None if exact or kinds else _finite(rms_of(rows) / (leaf.scale or math.inf)),
+        "first": None,
+        "got": None,
+        "expected": None,
+        "region": None,
+    }
+    if not kinds and not (exact and honest.wrong):
+        worst = max((row.worst_ratio for row in rows), default=0.0)
+        answer["worst_ratio"] = worst if math.isfinite(worst) else None
+    if mismatches:
+        answer |= _first_wrong(got, leaf, rows)
+        answer["region"] = where_wrong([row.mismatches for row in rows], elements)
+    return answer
+
+
+def close_everywhere(got: Any, wanted: Any, *, relative: float, absolute: float) -> bool:
+    """Whether every element is within the tolerance, found quickly and in the tensors' own dtype.
+
+    No more than that is said: what is not close is looked at again by `compare_leaf`.
+    """
+    import torch
+
+    if not _is_inexact(got.dtype):
+        return bool(torch.equal(got, wanted))
+    # Parts that stay in the L2 cache from one operation to the next.
+    pairs = zip(got.reshape(-1).split(_CACHED), wanted.reshape(-1).split(_CACHED), strict=True)
+    beyond = [
+        torch.sub(part, other).abs().sub_(other.abs(), alpha=relative).amax()
+        for part, other in pairs
+    ]
+    if not beyond or bool((torch.stack(beyond) <= absolute).all()):
+        return True
+    parts = zip(got.reshape(-1).split(2**28), wanted.reshape(-1).split(2**28), strict=True)
+    return all(
+        torch.allclose(part, other, rtol=relative, atol=absolute, equal_nan=True)
+        for part, other in parts
+    )
+
+
+def agreement(path: str, elements: int) -> dict[str, Any]:
+    """The JSON of a comparison that found nothing, where no figures were taken."""
+    return {
+        "path": path, "elements": elements, "mismatches": 0, "share": 0.0, "nans": 0,
+        "max_error": None, "worst_ratio": None, "error_ratio": None, "error_share": None,
+        "first": None, "got": None, "expected": None, "region": None,
+    }  # fmt: skip
+
+
+def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
+    """In which part of an output the wrong elements lie, or None where they lie all over it."""
+    regions = len(mismatches)
+    wrong = [index for index, count in enumerate(mismatches) if count]
+    if regions < 2 or not wrong:
+        return None
+    first, last = wrong[0], wrong[-1]
+    if last - first + 1 > regions // 2:
+        return None if len(wrong) > regions // 2 else f"in {len(wrong)} of {regions} regions"
+    size = region_size(elements)
+    begin, end = first * size, min((last + 1) * size, elements)
+    share = 100 * (end - begin) / elements
+    if last == regions - 1:
+        return f"only in the last {share:.3g} %"
+    if first == 0:
+        return f"only in the first {share:.3g} %"
+    return f"only between {100 * begin / elements:.3g} % and {100 * end / elements:.3g} %"
+
+
+def _error_ratio(rows: Sequence[Tally], honest: Errors, floor: float) -> float:
+    """The greatest of root mean square errors over the honest run's, overall and by region."""
+    ratios = [rms_of(rows) / (honest.rms + floor)]
+    for row, own in zip(rows, honest.regions or (honest.rms,) * len(rows), strict=False):
+        ratios.append(rms_of([row]) / (max(own, _STEADY * honest.rms) + floor))
+    return max(ratios)
+
+
+def _first_wrong(got: Any, leaf: ExpectedLeaf, rows: Sequence[Tally]) -> dict[str, Any]:
+    flat = next(row.first for row in rows if row.mismatches)
+    shape = leaf.shape
+    if leaf.values.is_complex():
+        flat //= 2
+    index = []
+    rest = flat
+    for extent in reversed(shape):
+        rest, along = divmod(rest, extent)
+        index.append(along)
+    place = tuple(reversed(index))
+    return {
+        "first": str(list(place)),
+        "got": _number(got[place]),
+        "expected": _number(leaf.values[place]),
+    }
+
+
+def _finite(value: float) -> float | None:
+    """None for what JSON has no number for: squares of errors near the end of the range."""
+    return value if math.isfinite(value) else None
+
+
+def _number(value: Any) -> float | str:
+    """A number, or its name where JSON has none."""
+    plain = value.item()
+    if isinstance(plain, complex):
+        return str(plain)
+    return plain if math.isfinite(plain) else str(plain)
+
+
+def _is_inexact(dtype: Any) -> bool:
+    return bool(dtype.is_floating_point or dtype.is_complex)

@@ -1,0 +1,180 @@
+"""Inputs nobody has seen: drawn under a seed, and variations of them.
+
+A candidate that is right on the problem's own distribution only, or in its own shape only, is not
+right. What is not finite for the problem's own model, or what it refuses, is asked of nobody.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from profilers.kernelbench.oracle.honest import Expectation, Reference
+from profilers.kernelbench.shared.problem import Fault, Problem, check_alike
+from profilers.kernelbench.shared.trees import held_bytes, mapped, replaced, tensors
+
+VARIATIONS = ("given", "scaled", "signed", "batch")
+_FACTORS = (0.25, 4.0)
+_UNIT_DEVIATION = 12**-0.5  # of the uniform distribution on [0, 1)
+_LEAST_SAMPLE = 64
+_SURE = 5.0  # standard errors
+
+
+class Unavailable(Exception):
+    """Why a variation does not apply to a problem."""
+
+
+@dataclass(slots=True)
+class Draw:
+    """Inputs that the oracle keeps for itself, and what it expects for them.
+
+    `stale` is what was expected before the weights last changed.
+    """
+
+    inputs: list[Any]
+    variation: str
+    expectation: Expectation | None = None
+    stale: Expectation | None = None
+
+    @property
+    def bytes(self) -> int:
+        kept = [part.bytes for part in (self.expectation, self.stale) if part is not None]
+        return held_bytes(self.inputs) + sum(kept)
+
+
+class Source:
+    """Draws inputs of one problem, all of the same shapes. Raises Fault where they are not."""
+
+    def __init__(self, problem: Problem, reference: Reference, first: list[Any]) -> None:
+        self._problem = problem
+        self._reference = reference
+        self._alike = mapped(first, lambda tensor: tensor.to("meta"))
+
+    def given(self, seed: int) -> list[Any]:
+        """What `get_inputs` returns under `seed`."""
+        inputs = self._problem.inputs(seed)
+        check_alike(self._alike, inputs)
+        return inputs
+
+    def draw(self, seed: int, variation: str) -> Draw:
+        """A draw; Unavailable where the variation does not apply or the model does not follow."""
+        if variation not in VARIATIONS:
+            raise Unavailable(f"there is no variation {variation!r}")
+        inputs = self.given(seed)
+        if variation == "given":
+            return Draw(inputs=inputs, variation=variation)
+        reason = Unavailable("nothing would change")
+        for varied in variants(inputs, variation, seed):
+            try:
+                self._check(varied, variation)
+            except Unavailable as found:
+                reason = found
+            else:
+                return Draw(inputs=varied, variation=variation)
+        raise reason
+
+    def _check(self, inputs: list[Any], variation: str) -> None:
+        """Unavailable where the model does not take `inputs`, or is not finite for them."""
+        try:
+            output = self._reference.run(inputs)
+        except Fault as fault:
+            if fault.sticky:
+                raise Fault(
+                    f"inputs {variation}: the model makes the device fault ({fault}); this "
+                    "variation cannot be asked of this problem",
+                    sticky=True,
+                ) from None
+            raise Unavailable(f"the model does not take it: {fault}") from None
+        if not all(_is_finite(tensor) for _, tensor in tensors(output)):
+            raise Unavailable("the model's own output is not finite then")
+
+
+def variants(inputs: list[Any], variation: str, seed: int) -> Iterator[list[Any]]:
+    """`inputs` changed, the likeliest way first; Unavailable where nothing would change.
+
+    scaled: every float, tensor or number, times 0.25 or 4. signed: what is uniform on [0, 1) made
+    normal, of the same deviation and mean zero. batch: fewer rows of the first input, together
+    with all that lead with the same extent, with all of its very shape, or alone. Integers stay as
+    they are: indices, labels, lengths. Where shapes stay, tensors are changed in place.
+    """
+    chance = random.Random(seed)
+    if variation == "scaled":
+        yield _scaled(inputs, chance.choice(_FACTORS))
+    elif variation == "signed":
+        yield _signed(inputs, seed)
+    else:
+        yield from _fewer_rows(inputs, chance)
+
+
+def is_uniform(tensor: Any) -> bool:
+    """Whether a tensor looks drawn from [0, 1): by its extremes, its mean and its deviation."""
+    count = tensor.numel()
+    if not tensor.is_floating_point() or count < _LEAST_SAMPLE:
+        return False
+    low, high = (float(value) for value in tensor.aminmax())
+    if not (0 <= low < 0.25 and 0.75 < high <= 1):
+        return False
+    mean, deviation = _moments(tensor)
+    slack = 0.01 + _SURE * _UNIT_DEVIATION / count**0.5
+    return bool(abs(mean - 0.5) < slack and abs(deviation - _UNIT_DEVIATION) < slack)
+
+
+def _scaled(inputs: list[Any], factor: float) -> list[Any]:
+    found = [tensor for _, tensor in tensors(inputs) if tensor.is_floating_point()]
+    if not found:
+        raise Unavailable("no input is a tensor of floats")
+    for tensor in found:
+        tensor.mul_(factor)
+    return [one * factor if type(one) is float else one for one in inputs]
+
+
+def _signed(inputs: list[Any], seed: int) -> list[Any]:
+    import torch
+
+    found = [tensor for _, tensor in tensors(inputs) if is_uniform(tensor)]
+    if not found:
+        raise Unavailable("no input is uniform on [0, 1)")
+    for index, tensor in enumerate(found):
+        generator = torch.Generator(device=tensor.device)
+        generator.manual_seed((seed ^ (index + 1)) % 2**63)
+        tensor.normal_(0.0, _UNIT_DEVIATION, generator=generator)
+    return inputs
+
+
+def _fewer_rows(inputs: list[Any], chance: random.Random) -> Iterator[list[Any]]:
+    found = tensors(inputs)
+    first = found[0][1]
+    rows = int(first.shape[0]) if first.dim() else 0
+    if rows < 2:
+        raise Unavailable("the first input has no rows to leave out")
+    fewer = chance.randint(max(1, rows // 2), rows - 1)
+    if fewer > 2 and fewer % 2 == 0:
+        fewer -= 1  # an odd extent is what a vectorised loop forgets
+    leading = [path for path, one in found if one.dim() and int(one.shape[0]) == rows]
+    alike = [path for path, one in found if one.shape == first.shape]
+    choices = (leading, alike, [found[0][0]])
+    for index, chosen in enumerate(choices):
+        if chosen in choices[:index]:
+            continue
+        varied = inputs
+        for path in chosen:
+            varied = replaced(varied, path, dict(found)[path][:fewer].clone())
+        yield varied
+
+
+def _moments(tensor: Any) -> tuple[float, float]:
+    """Mean and standard deviation, without a double copy of all of it."""
+    total = squares = 0.0
+    for part in tensor.reshape(-1).split(2**26):
+        total += float(part.double().sum())
+        squares += float(part.double().square().sum())
+    mean = total / tensor.numel()
+    return mean, max(0.0, squares / tensor.numel() - mean**2) ** 0.5
+
+
+def _is_finite(tensor: Any) -> bool:
+    if not tensor.is_floating_point() and not tensor.is_complex():
+        return True
+    return all(bool(part.isfinite().all()) for part in tensor.reshape(-1).split(2**28))

@@ -1,0 +1,140 @@
+"""A worker's claim about one call against what should have come out: the JSON of a comparison.
+
+``structure`` is a text where nesting, keys, shapes or dtypes differ, and nothing else is compared
+then; ``problems`` are things that no honest mistake explains; ``outputs`` are the comparisons of
+each tensor. The claim's bytes may still change while they are compared: they are a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from profilers.kernelbench.oracle.comparison import (
+    Errors,
+    ExpectedLeaf,
+    agreement,
+    close_everywhere,
+    compare_leaf,
+    scale_of,
+)
+from profilers.kernelbench.oracle.draws import Draw
+from profilers.kernelbench.oracle.honest import Expectation
+from profilers.kernelbench.oracle.structure import broadcasts, structure_difference
+from profilers.kernelbench.shared.exchange import Slab, spec_of
+from profilers.kernelbench.shared.trees import tensors
+from profilers.kernelbench.shared.values import TensorSpec, encode, leaves
+
+Json = dict[str, Any]
+
+
+def compare_whole(
+    claim: Any,
+    slab: Slab,
+    draw: Draw,
+    others: Sequence[Draw],
+    *,
+    relative: float,
+    absolute: float,
+) -> Json:
+    """`claim` against the draw's expectation; wrong values are looked for in `others` as well."""
+    expectation = draw.expectation
+    assert expectation is not None
+    answer, specs = _structure(claim, expectation.output, slab)
+    if answer["structure"]:
+        return answer
+    for (_, spec), leaf in zip(specs, expectation.leaves, strict=True):
+        got = slab.tensor(spec)
+        answer["outputs"].append(compare_leaf(got, leaf, relative=relative, absolute=absolute))
+    if any(output["mismatches"] for output in answer["outputs"]):
+        answer["problems"] += _elsewhere(
+            specs, slab, draw, others, relative=relative, absolute=absolute
+        )
+    return answer
+
+
+def compare_timed(
+    claim: Any,
+    slab: Slab,
+    baseline: Any,
+    errors: Sequence[Errors],
+    *,
+    relative: float,
+    absolute: float,
+) -> Json:
+    """`claim` against the baseline's own output on the same inputs; `errors` are those of both.
+
+    Figures are taken only of outputs that are not close at the first look: there are many calls.
+    """
+    answer, specs = _structure(claim, baseline, slab)
+    if answer["structure"]:
+        return answer
+    found = zip(specs, tensors(baseline), errors, strict=True)
+    for (_, spec), (path, values), honest in found:
+        got = slab.tensor(spec)
+        if close_everywhere(got, values, relative=relative, absolute=absolute):
+            answer["outputs"].append(agreement(_named(path), got.numel()))
+            continue
+        leaf = ExpectedLeaf(
+            path=_named(path), values=values, dtype=values.dtype, honest=honest,
+            scale=scale_of(values),
+        )  # fmt: skip
+        answer["outputs"].append(compare_leaf(got, leaf, relative=relative, absolute=absolute))
+    return answer
+
+
+def _structure(
+    claim: Any, expected: Any, slab: Slab
+) -> tuple[Json, Sequence[tuple[str, TensorSpec]]]:
+    """An answer with what is wrong with the claim's form, and the tensors it names."""
+    answer: Json = {"problems": [], "structure": None, "outputs": []}
+    wanted = encode(expected, spec_of)
+    try:
+        specs = leaves(claim)
+        for _, spec in specs:
+            slab.tensor(spec)
+    except ValueError as error:
+        text = f"the outputs cannot be read: {error}"
+        answer["structure"] = text
+        answer["problems"].append({"cheat": "forged_result", "evidence": text})
+        return answer, ()
+    answer["structure"] = structure_difference(wanted, claim)
+    if answer["structure"] and broadcasts(wanted, claim):
+        text = f"{answer['structure']}: it would pass a comparison that broadcasts"
+        answer["problems"].append({"cheat": "tolerance_abuse", "evidence": text})
+    return answer, specs
+
+
+def _elsewhere(
+    specs: Sequence[tuple[str, TensorSpec]],
+    slab: Slab,
+    draw: Draw,
+    others: Sequence[Draw],
+    *,
+    relative: float,
+    absolute: float,
+) -> list[Json]:
+    """Whether a wrong output is the right one of other inputs, or of earlier weights."""
+
+    def fits(expectation: Expectation | None) -> bool:
+        if expectation is None or len(expectation.leaves) != len(specs):
+            return False
+        for (_, spec), leaf in zip(specs, expectation.leaves, strict=True):
+            if leaf.shape != spec.shape or str(leaf.dtype) != f"torch.{spec.dtype}":
+                return False
+            compared = compare_leaf(slab.tensor(spec), leaf, relative=relative, absolute=absolute)
+            if compared["mismatches"]:
+                return False
+        return True
+
+    if fits(draw.stale):
+        text = "the output is the right one for the weights as they were before they changed"
+        return [{"cheat": "cached_weights", "evidence": text}]
+    if any(fits(other.expectation) or fits(other.stale) for other in others):
+        text = "the output is the right one for other inputs, of another call"
+        return [{"cheat": "content_cache", "evidence": text}]
+    return []
+
+
+def _named(path: str) -> str:
+    return f"output{path}"

@@ -1,0 +1,239 @@
+"""One problem on one device, opened: what the judge asks of it, each request a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from profilers.children.serving import Refusal
+from profilers.kernelbench.oracle.baseline import Baseline
+from profilers.kernelbench.oracle.device_memory import DeviceMemory
+from profilers.kernelbench.oracle.draws import Source, Unavailable
+from profilers.kernelbench.oracle.gate import Gate
+from profilers.kernelbench.oracle.honest import Reference, release
+from profilers.kernelbench.oracle.judgement import compare_whole
+from profilers.kernelbench.oracle.kept_draws import KeptDraws
+from profilers.kernelbench.oracle.least_work import counted
+from profilers.kernelbench.oracle.problem_facts import problem_facts
+from profilers.kernelbench.oracle.shared_slabs import SharedSlabs, slab_bytes
+from profilers.kernelbench.oracle.timed_baseline import TimedCalls
+from profilers.kernelbench.shared.exchange import Writer
+from profilers.kernelbench.shared.problem import Problem
+from profilers.kernelbench.shared.timed_runs import device_name
+from profilers.kernelbench.shared.trees import held_bytes
+from profilers.kernelbench.shared.values import encode
+from profilers.kernelbench.shared.weights import Weights, derives_buffers
+
+SendDescriptors = Callable[[Sequence[int]], None]
+
+
+class ProblemBench:
+    """Handlers of the judge's requests; `send` hands over descriptors of shared memory."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        device: int | str,
+        policy: Mapping[str, Any],
+        seed: int,
+        send: SendDescriptors,
+    ) -> None:
+        import torch
+
+        if device != "cpu":
+            torch.cuda.set_device(device)
+        tf32 = self._tf32 = policy.get("precision") == "tf32"
+        problem = Problem(path, torch.device(device_name(device)))
+        self._init = problem.init_inputs(seed)
+        model = problem.model(seed)
+        twin = problem.model(seed + 1) if derives_buffers(model) else None
+        self._weights = Weights(model, twin)
+        del twin
+        self._weights.randomise(seed)
+        self._memory = DeviceMemory(device)
+        self._reference = Reference(problem, model, tf32=tf32, room=self._memory.room)
+        first = problem.inputs(seed)
+        self._source = Source(problem, self._reference, first)
+        self._draws = KeptDraws()
+        self._baseline = Baseline(self._reference, device, tf32=tf32)
+        self._timed = TimedCalls(self._baseline, self._reference, device)
+        self._shared = SharedSlabs(device, settle=self._baseline.synchronize)
+        self._send = send
+        self.facts = {
+            "name": self._baseline.device_title,
+            **problem_facts(self._reference, self._weights, init=self._init, first=first),
+            "held_bytes": self._held(),
+        }
+
+    def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Make the memory that is shared with workers, and hand over its descriptors."""
+        self._shared.make(request["inputs"], request["outputs"])
+        inputs, outputs = self._shared.inputs, self._shared.outputs
+        self._shared.write(lambda: encode(self._init, Writer(inputs)))
+        self._send([inputs.fd, outputs.fd])
+        return {"inputs": inputs.size, "outputs": outputs.size, "held_bytes": self._held()}
+
+    def ceilings(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """The device's copy rate, read and written bytes counted."""
+        return {"copy_gb_per_s": self._baseline.copy_gb_per_s()}
+
+    def work(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What a call of the model must do at least."""
+        inputs = self._source.given(request["seed"])
+        told = counted(lambda: self._reference.run(inputs), tf32=self._tf32)
+        release()
+        names = ("input_bytes", "output_bytes", "weight_bytes")
+        moved = sum(self.facts[name] for name in names) - self.facts["init_bytes"]
+        return {"bytes": moved, **told}
+
+    def gate(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Whether the problem is a fair task."""
+        gate = Gate(
+            self._reference,
+            self._weights,
+            self._source.given,
+            seconds=float(request.get("seconds", 20.0)),
+        )
+        report = gate.report()
+        release()
+        return report.to_json()
+
+    def weights(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write the weights into the slab; under a seed, change them first, or a part of them."""
+        if request["seed"] is not None:
+            if request.get("part"):
+                self._weights.mutate_part(request["seed"])
+            else:
+                self._weights.mutate(request["seed"])
+            self._draws.outdate()
+        # The constructor's tensors too: the last candidate could have written over them.
+        self._shared.write(lambda: encode(self._init, Writer(self._shared.inputs)))
+        writer = Writer(self._shared.inputs, self.facts["init_bytes"])
+
+        def place() -> dict[str, Any]:
+            named = self._weights.named.items()
+            return {name: writer(tensor.detach()).to_json() for name, tensor in named}
+
+        return {"weights": self._shared.write(place)}
+
+    def draw(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Draw inputs and keep them; write them into the slab as well where `at` is given."""
+        variation = request.get("variation", "given")
+        try:
+            draw = self._source.draw(request["seed"], variation)
+        except Unavailable as reason:
+            return {"available": str(reason), "inputs": None, "bytes": 0}
+        size = slab_bytes(draw.inputs)
+        if request["at"] is None:
+            self._draws[request["id"]] = draw
+            return {"available": True, "inputs": None, "bytes": size, "held_bytes": self._held()}
+        writer = Writer(self._shared.inputs, request["at"])
+        if writer.at + size > self._shared.inputs.size:
+            text = f"{size} bytes of inputs at {writer.at} do not fit the shared memory"
+            if variation == "given":
+                raise Refusal("memory", text)
+            return {"available": text, "inputs": None, "bytes": size}
+        coded = self._shared.write(lambda: encode(draw.inputs, writer))
+        self._draws[request["id"]] = draw
+        return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
+
+    def place(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Write draws into the slab, each at its place."""
+        slab = self._shared.inputs
+
+        def write() -> list[Any]:
+            pairs = zip(request["ids"], request["at"], strict=True)
+            return [encode(self._draws[name].inputs, Writer(slab, at)) for name, at in pairs]
+
+        return {"inputs": self._shared.write(write)}
+
+    def expect(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Compute what should come out for a draw, with the weights as they are."""
+        draw = self._draws[request["id"]]
+        draw.expectation = None
+        draw.expectation = self._reference.expect(draw.inputs)
+        self._memory.trim()
+        leaves = draw.expectation.leaves
+        return {
+            "outputs": [
+                {"path": leaf.path, "shape": list(leaf.shape), "dtype": str(leaf.dtype)}
+                for leaf in leaves
+            ],
+            "honest_rms": [leaf.honest.rms for leaf in leaves],
+            "scale_rms": [leaf.scale for leaf in leaves],
+            "oracle": draw.expectation.oracle,
+            "held_bytes": self._held(),
+        }
+
+    def compare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Compare a worker's outputs with what is expected for a draw."""
+        draw = self._draws[request["id"]]
+        if draw.expectation is None:
+            draw.expectation = self._reference.expect(draw.inputs)
+        relative, absolute = request["tolerance"]
+        answer = compare_whole(
+            request["outputs"],
+            self._shared.outputs,
+            draw,
+            self._draws.others(draw),
+            relative=relative,
+            absolute=absolute,
+        )
+        self._memory.trim()
+        return answer
+
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have the baseline ready to run on so many draws."""
+        self._timed.prepare([self._draws[name] for name in request["ids"]])
+        return {"held_bytes": self._held()}
+
+    def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """Have the device raise its clocks."""
+        self._baseline.warm()
+        return {}
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Time the baseline on what is prepared."""
+        return {"events_us": self._baseline.run(flush=request["flush"])}
+
+    def burn(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run the baseline again and again, for a meter to watch."""
+        self._baseline.burn(request["calls"])
+        return {"calls": request["calls"]}
+
+    def compare_timed(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Compare a worker's timed outputs with those of the baseline's last run, call by call."""
+        relative, absolute = request["tolerance"]
+        calls = self._timed.compare(
+            request["outputs"],
+            self._shared.outputs,
+            [self._draws[name] for name in request["ids"]],
+            relative=relative,
+            absolute=absolute,
+        )
+        self._memory.trim()
+        return {"calls": calls}
+
+    def compiled(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Time `torch.compile` of the model as the baseline from now on, or the model itself."""
+        return self._baseline.compile(self._source.given(1), wanted=request["wanted"])
+
+    def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Let go of draws and of all that was expected or timed on them.
+
+        The last small one is kept: an output that is right for it was remembered.
+        """
+        self._timed.drop()
+        self._draws.forget(request["ids"])
+        self._memory.trim()
+        return {"held_bytes": self._held()}
+
+    def _held(self) -> int:
+        """Bytes of memory that this process holds for the problem."""
+        reserved = self._memory.reserved()
+        if reserved is None:
+            reserved = self._draws.bytes
+            reserved += sum(held_bytes(tensor) for tensor in self._weights.named.values())
+        return self._shared.bytes + reserved

@@ -1,0 +1,93 @@
+"""The process that knows what is right: it holds the problem's model, and no candidate reaches it.
+
+Run as ``python -m profilers.kernelbench.oracle.process --descriptors FD``. It draws inputs under
+the judge's seeds, computes what is expected of them, compares what a worker claims, and times the
+baseline. A problem that is at fault is refused with kind "task", a device without room for it with
+"memory".
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+from profilers.children.descriptors import Descriptors
+from profilers.children.serving import Handler, Refusal, serve
+from profilers.hardware.driver import CudaError
+from profilers.kernelbench.oracle.honest import release
+from profilers.kernelbench.oracle.problem_bench import ProblemBench, SendDescriptors
+from profilers.kernelbench.shared.problem import Fault
+
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+
+class Oracle:
+    """Handlers of the judge's requests. `send` hands over descriptors of shared memory."""
+
+    def __init__(self, send: SendDescriptors) -> None:
+        self._send = send
+        self._bench: ProblemBench | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        """By the names of the operations; faults of the problem become refusals."""
+        names = (
+            "slabs", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
+            "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget", "work",
+        )  # fmt: skip
+        return {"start": _refusing(self.start)} | {
+            name: _refusing(functools.partial(self._pass_on, name)) for name in names
+        }
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Execute the problem file, construct its model, run it once to learn its sizes."""
+        self._bench = ProblemBench(
+            Path(request["problem"]),
+            device=request["device"],
+            policy=request["policy"],
+            seed=request["seed"],
+            send=self._send,
+        )
+        gc.collect()
+        gc.freeze()  # what is there by now stays; every later collection is spared looking at it
+        return self._bench.facts
+
+    def _pass_on(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
+        if self._bench is None:
+            raise Refusal("internal", "the oracle was not started", sticky=True)
+        handler: Handler = getattr(self._bench, name)
+        return handler(request)
+
+
+def _refusing(handler: Handler) -> Handler:
+    """`handler` with faults of the problem and a lack of memory as refusals."""
+
+    def handle(request: dict[str, Any]) -> dict[str, Any]:
+        import torch
+
+        try:
+            return handler(request)
+        except Fault as fault:
+            raise Refusal("task", str(fault), sticky=fault.sticky) from fault
+        except torch.OutOfMemoryError as error:
+            release()
+            raise Refusal("memory", f"the device has no room: {error}") from error
+        except CudaError as error:
+            if error.code != _OUT_OF_MEMORY:
+                raise
+            raise Refusal("memory", str(error)) from error
+
+    return handle
+
+
+def main() -> None:
+    descriptors = Descriptors.from_arguments()
+    if descriptors is None:
+        sys.exit("the oracle needs --descriptors FD: shared memory is handed over there")
+    serve(Oracle(descriptors.send).handlers())
+
+
+if __name__ == "__main__":
+    main()

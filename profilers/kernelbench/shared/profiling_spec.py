@@ -1,0 +1,24 @@
+"""What the process that ncu profiles is told, and the command that starts it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+
+_PROGRAM = "profilers.kernelbench.worker.profiled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """Files, the device's ordinal or "cpu", a seed, and where compilers keep what they make."""
+
+    problem: str
+    candidate: str
+    device: int | str
+    seed: int
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def command(self) -> list[str]:
+        """The command line that profiles it."""
+        return [sys.executable, "-P", "-m", _PROGRAM, json.dumps(asdict(self))]

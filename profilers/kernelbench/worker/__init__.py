@@ -1,0 +1,1 @@
+"""The process that holds one candidate. Untrusted from the moment the candidate is loaded."""

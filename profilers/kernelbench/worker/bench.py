@@ -1,0 +1,253 @@
+"""A candidate on a device: loaded, called, timed, and looked at after every request.
+
+What is used here is bound before the candidate's code runs. Verified and timed calls are made in
+one way, by `TimedRuns`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from profilers.children.serving import Refusal
+from profilers.kernelbench.shared.exchange import Slab, Writer
+from profilers.kernelbench.shared.scatter import Scatter
+from profilers.kernelbench.shared.timed_runs import Shot, TimedRuns, device_name, same_bytes
+from profilers.kernelbench.shared.values import TensorSpec, decode
+from profilers.kernelbench.worker import guards
+from profilers.kernelbench.worker.candidate import LoadedCandidate
+from profilers.kernelbench.worker.guards import Problem
+from profilers.kernelbench.worker.importing import set_environment
+from profilers.kernelbench.worker.tracing import events_of, kernels_of
+
+
+class CandidateBench:
+    """A device, two slabs, and the candidate that is tried there."""
+
+    def __init__(
+        self, device: int | str, *, inputs: Slab, outputs: Slab, reserve_bytes: int = 0
+    ) -> None:
+        import torch
+
+        self._inputs, self._outputs = inputs, outputs
+        self._device = torch.device(device_name(device))
+        self._runs = TimedRuns(device)
+        self._runs.reserve(reserve_bytes)
+        self._scatter = Scatter(self._device)
+        self._taken: list[Taken] = []
+        self._candidate: LoadedCandidate | None = None
+        self._threads = guards.Threads()
+        self._bindings = guards.Bindings(self._runs.clock)
+
+    @property
+    def candidate(self) -> LoadedCandidate:
+        if self._candidate is None or self._candidate.model is None:
+            raise Refusal("internal", "no candidate was loaded")
+        return self._candidate
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Execute the file, construct the model and give it the reference's weights."""
+        self._only_without_candidate()
+        set_environment(request.get("environment", {}))
+        begin = time.perf_counter()
+        candidate = LoadedCandidate(Path(request["path"]), request["module"], self._runs.clock)
+        self._candidate = candidate
+        module = candidate.execute()
+        init = decode(request["init"], self._inputs.fresh)
+        candidate.construct(module, init, seed=request["seed"], device=self._device)
+        self.weights(request)
+        own = candidate.weights()
+        self._threads.take_as_usual()
+        return {
+            "parameters": sum(tensor.numel() for tensor in candidate.model.parameters()),
+            "extra": sorted(own.keys() - request["weights"].keys()),
+            "seconds": time.perf_counter() - begin,
+            "threads": self._threads.counts(),
+            "problems": self._problems(),
+        }
+
+    def weights(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Copy weights in place, by name."""
+        specs = {name: TensorSpec.from_json(data) for name, data in request["weights"].items()}
+        self.candidate.copy_weights({n: self._inputs.tensor(spec) for n, spec in specs.items()})
+        self._runs.clock.synchronize()
+        return {}
+
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One call, made like a timed one; its outputs right behind it, and after all is done."""
+        candidate = self.candidate
+        self._runs.drop()
+        taken = self._take(request["inputs"])
+        self._taken = [taken]
+        self._runs.clock.synchronize()
+        try:
+            with candidate.boundary("runtime"):
+                shot = self._runs.once(candidate.model, taken.arguments, flush=True)
+        except Refusal as refusal:
+            if request.get("may_refuse") and refusal.kind in ("runtime", "memory"):
+                return {"outputs": None, "late": None, "problems": self._problems(),
+                        "us": None, "refused": str(refusal)}  # fmt: skip
+            raise
+        with candidate.boundary("runtime"):
+            return self._told(shot, taken, request)
+
+    def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """Have the device raise its clocks; there are no inputs yet."""
+        self._runs.drop()
+        self._taken = []
+        self._runs.warm()
+        return {}
+
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Fresh inputs for every call that will be timed."""
+        self._prepare(request["calls"])
+        return {}
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call the model on all that is prepared; the answer leaves at once."""
+        candidate = self.candidate
+        with candidate.boundary("runtime"):
+            times = self._runs.run(
+                candidate.model, flush=request["flush"], repeats=request.get("repeats", 1)
+            )
+        return {"events_us": times}
+
+    def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Outputs of every call of the last run, as they stood right behind each."""
+        with self.candidate.boundary("runtime"):
+            return self._fetch(request["at"])
+
+    def burn(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Many calls in a row with nothing in between, for a meter to watch."""
+        with self.candidate.boundary("runtime"):
+            self._runs.burn(self.candidate.model, request["calls"])
+        return {"calls": request["calls"]}
+
+    def trace(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Which kernels a call runs; none on a device that is no GPU."""
+        self._runs.drop()
+        self._taken = [self._take(request["inputs"])]
+        if not self._runs.on_device:
+            return {"kernels": []}
+        with self.candidate.boundary("runtime"):
+            arguments = self._taken[0].arguments
+            return {"kernels": kernels_of(lambda: self._runs.once(
+                self.candidate.model, arguments, flush=False))}  # fmt: skip
+
+    def record(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What several calls in a row do on the device, and when; they are warm by then."""
+        self._runs.drop()
+        self._taken = [self._take(request["inputs"])]
+        self._runs.prepare([self._taken[0].arguments])
+        if not self._runs.on_device:
+            raise Refusal("internal", "there is no device to trace")
+        model, calls = self.candidate.model, request["calls"]
+        with self.candidate.boundary("runtime"):
+            self._runs.burn(model, calls)
+            return {"trace": events_of(lambda: self._runs.burn(model, calls))}
+
+    def _told(self, shot: Shot, taken: Taken, request: Mapping[str, Any]) -> dict[str, Any]:
+        problems = self._output_problems([shot])
+        answer = {"outputs": None, "late": None, "us": shot.us, "refused": None}
+        if not problems:
+            answer["outputs"] = _coded(shot, Writer(self._outputs, request["at"]))
+            threads = self._threads.foreign
+            self._threads.settle()
+            self._runs.clock.synchronize()
+            late = Writer(self._outputs, request["late_at"])
+            answer["late"] = _coded(shot.as_it_is(), late)
+            problems += guards.late_problem(shot.changed(), threads=threads, calls=1)
+        problems += taken.problems(self._inputs) + self._problems()
+        self._runs.clock.synchronize()
+        return {**answer, "threads": self._threads.counts(), "problems": problems}
+
+    def _fetch(self, at: int) -> dict[str, Any]:
+        problems = self._output_problems(self._runs.shots)
+        outputs: list[Any] = []
+        if not problems:
+            writer = Writer(self._outputs, at)
+            outputs = [_coded(shot, writer) for shot in self._runs.shots]
+            problems += guards.late_problem(
+                self._runs.changed(), threads=self._threads.foreign, calls=len(self._runs.shots)
+            )
+        for taken in self._taken:
+            problems += taken.problems(self._inputs)
+        problems += self._problems()
+        self._runs.clock.synchronize()
+        return {"outputs": outputs, "threads": self._threads.counts(), "problems": problems}
+
+    def _prepare(self, calls: Sequence[Any]) -> None:
+        self._runs.drop()
+        self._taken = []
+        self._taken = [self._take(coded) for coded in calls]
+        self._runs.prepare([taken.arguments for taken in self._taken])
+
+    def _take(self, coded: Any) -> Taken:
+        """Fresh inputs; blocks of random sizes between them keep addresses from coming back."""
+        pads = []
+        tensors: list[tuple[TensorSpec, Any]] = []
+
+        def take(spec: TensorSpec) -> Any:
+            pads.append(self._scatter.pad(spec.bytes))
+            made = self._inputs.fresh(spec)
+            tensors.append((spec, made))
+            return made
+
+        arguments = decode(coded, take)
+        if not isinstance(arguments, (list, tuple)):
+            raise Refusal("internal", "the inputs of a call are a list")
+        return Taken(arguments, tensors, pads)
+
+    def _output_problems(self, shots: Sequence[Shot]) -> list[Problem]:
+        for shot in shots:
+            if found := guards.output_problems(shot, self._device, self._runs.clock):
+                return found
+        return []
+
+    def _problems(self) -> list[Problem]:
+        """What the candidate has left behind in this process since the last look."""
+        found = self._bindings.problems() + guards.mode_problems()
+        runs = self._runs
+        if runs.moved_stream:
+            text = "another stream was left current, on which what follows would wait for nothing"
+            found.append(guards.problem("side_stream", text))
+        if runs.persisting_bytes:
+            text = f"{runs.persisting_bytes} bytes of L2 were set aside for data that stays"
+            found.append(guards.problem("cache_persistence", text))
+        runs.moved_stream, runs.persisting_bytes = False, 0
+        return found
+
+    def _only_without_candidate(self) -> None:
+        if self._candidate is not None:
+            raise Refusal("internal", "a candidate is there already; one worker holds one")
+
+
+class Taken:
+    """The inputs of one call, and where their content was taken from."""
+
+    def __init__(
+        self, arguments: Sequence[Any], tensors: list[tuple[TensorSpec, Any]], pads: list[Any]
+    ) -> None:
+        self.arguments = arguments
+        self._tensors = tensors
+        self._pads = pads
+
+    def problems(self, slab: Slab) -> list[Problem]:
+        """Inputs that no longer hold what they were given."""
+        changed = [
+            index
+            for index, (spec, tensor) in enumerate(self._tensors)
+            if not same_bytes(tensor, slab.tensor(spec))
+        ]
+        if not changed:
+            return []
+        return [guards.problem("input_mutation", f"input tensor {changed[0]} was changed")]
+
+
+def _coded(shot: Shot, writer: Writer) -> Any:
+    try:
+        return shot.coded(writer)
+    except ValueError as error:
+        raise Refusal("runtime", f"what forward returned cannot be compared: {error}") from None

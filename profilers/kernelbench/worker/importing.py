@@ -1,0 +1,56 @@
+"""Importing a candidate where there is no GPU, so that what it compiles is compiled there."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from profilers.children.serving import Refusal
+from profilers.kernelbench.worker.candidate import LoadedCandidate
+from profilers.kernelbench.worker.captured import captured_output
+
+_ENVIRONMENT = frozenset(
+    {"TORCH_EXTENSIONS_DIR", "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH",
+     "TORCHINDUCTOR_CACHE_DIR", "MAX_JOBS", "CUDA_HOME", "CC", "CXX", "ROOFTREE_CUBIN_CACHE",
+     "ROOFTREE_CUDA_ARCH"}
+)  # fmt: skip
+_NO_GPU = re.compile(
+    r"no CUDA|no NVIDIA driver|cudaGetDeviceCount|CUDA driver|libcuda\.so|0 active drivers"
+    r"|CUDA_ERROR_NO_DEVICE|CUDA-capable device|CUDA unknown error|not compiled with CUDA"
+    r"|cuInit|no GPU|CUDA is not available",
+    re.IGNORECASE,
+)
+_MODULE = "candidate_built"
+
+
+def build(request: dict[str, Any]) -> dict[str, Any]:
+    """Import the candidate's file and no more; ``skipped`` says where it needs the GPU for it.
+
+    Raises Refusal "compile" with the end of the log.
+    """
+    set_environment(request.get("environment", {}))
+    begin = time.perf_counter()
+    candidate = LoadedCandidate(Path(request["path"]), _MODULE)
+    refused: Refusal | None = None
+    with captured_output() as printed:
+        try:
+            candidate.execute()
+        except Refusal as refusal:
+            refused = refusal
+    answer = {"seconds": time.perf_counter() - begin, "log": printed.text}
+    if refused is None:
+        return answer
+    if refused.kind == "compile" and _NO_GPU.search(str(refused)):
+        return {**answer, "skipped": f"it needs a GPU to be imported: {refused}"}
+    raise Refusal(refused.kind, f"{printed.text}\n{refused}".strip())
+
+
+def set_environment(environment: Mapping[str, str]) -> None:
+    """Where compilers keep what they make. Raises Refusal for any other name."""
+    if unknown := sorted(set(environment) - _ENVIRONMENT):
+        raise Refusal("internal", f"a candidate's environment has no {unknown[0]}")
+    os.environ.update(environment)

@@ -1,0 +1,80 @@
+"""The process that holds one candidate, as the judge sees it: what it answers to.
+
+Whatever it answers is a claim; the judge has a clock and a comparison of its own elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from profilers.children.serving import Handler, Refusal
+from profilers.kernelbench.shared.exchange import Slab, slab_kind
+from profilers.kernelbench.shared.timed_runs import device_name
+from profilers.kernelbench.worker.bench import CandidateBench
+from profilers.kernelbench.worker.importing import build
+from profilers.kernelbench.worker.leftovers import disassemble
+
+ReceiveDescriptors = Callable[[int], Sequence[int]]
+
+
+class Worker:
+    """Handlers of the judge's requests; each returns the JSON of its answer.
+
+    `receive` hands over the descriptors of the two slabs, inputs first.
+    """
+
+    def __init__(self, receive: ReceiveDescriptors) -> None:
+        self._receive = receive
+        self._bench: CandidateBench | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        """By the names of the operations."""
+        return {
+            "start": self.start,
+            "build": build,
+            "load": lambda request: self.bench.load(request),
+            "weights": lambda request: self.bench.weights(request),
+            "call": lambda request: self.bench.call(request),
+            "warm": lambda request: self.bench.warm(request),
+            "prepare": lambda request: self.bench.prepare(request),
+            "run": lambda request: self.bench.run(request),
+            "fetch": lambda request: self.bench.fetch(request),
+            "burn": lambda request: self.bench.burn(request),
+            "trace": lambda request: self.bench.trace(request),
+            "record": lambda request: self.bench.record(request),
+            "disassemble": disassemble,
+            "probe": self.probe,
+        }
+
+    def start(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take the device and the shared memory, before any foreign code is there."""
+        device = request["device"]
+        if device != "cpu":
+            import torch
+
+            torch.cuda.set_device(device)
+            torch.zeros(1, device=device_name(device))
+        first, second = self._receive(2)
+        ordinal = 0 if device == "cpu" else device
+        kind = slab_kind(device)
+        self._bench = CandidateBench(
+            device,
+            inputs=Slab.attach(kind, first, request["inputs"], ordinal),
+            outputs=Slab.attach(kind, second, request["outputs"], ordinal),
+            reserve_bytes=request.get("reserve_bytes", 0),
+        )
+        return {}
+
+    def probe(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have the device do something: whether it answers, asked by a process that is innocent."""
+        import torch
+
+        device = device_name(request["device"])
+        return {"sum": float(torch.ones(1024, device=device).sum())}
+
+    @property
+    def bench(self) -> CandidateBench:
+        if self._bench is None:
+            raise Refusal("internal", "the worker was not started", sticky=True)
+        return self._bench

@@ -1,0 +1,83 @@
+"""What a profiled process is asked to launch: variants, their calls and the data they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcts.domain import Buffer, Work
+from profilers.compiling.calls import Call
+
+MOST_LAUNCHES = 16
+"""Distinct launches of one call that are put under the counters; a launch costs tens of passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A device buffer that the profiled call works on, and how it is filled."""
+
+    name: str
+    bytes: int
+    dtype: str
+    fill: str
+
+
+def data_of(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> tuple[Data, ...]:
+    """What `buffers` come to for one set of shape values."""
+    return tuple(Data(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilingRequest:
+    """A variant to profile.
+
+    `time_us` is its measured time per call; where it is None the timeline's is taken, else that
+    of the counters. `timeline` asks for a timeline as well; a call of one kernel has little to
+    show there.
+    """
+
+    cubin: Path
+    call: Call
+    data: tuple[Data, ...]
+    work: Work | None = None
+    time_us: float | None = None
+    timeline: bool = False
+
+    @property
+    def watched(self) -> tuple[tuple[int, int], ...]:
+        """Position and number of the launches that are put under the counters."""
+        return self.call.distinct()[:MOST_LAUNCHES]
+
+
+def target_spec(
+    requests: Mapping[int, ProfilingRequest], device: int, support: Path, progress: Path
+) -> dict[str, Any]:
+    """What a profiled process is told: buffers by group, variants in order with their group."""
+    groups: dict[tuple[Data, ...], int] = {}
+    variants = []
+    for index, item in requests.items():
+        group = groups.setdefault(item.data, len(groups))
+        variants.append(
+            {
+                "index": index,
+                "cubin": str(item.cubin),
+                "call": item.call.to_json(),
+                "watched": [place for place, _ in item.watched],
+                "data": group,
+            }
+        )
+    return {
+        "device": device,
+        "support": str(support),
+        "progress": str(progress),
+        "data": [
+            [
+                {"name": one.name, "bytes": one.bytes, "dtype": one.dtype, "fill": one.fill}
+                for one in data
+            ]
+            for data in groups
+        ],
+        "variants": variants,
+    }

@@ -1,0 +1,83 @@
+"""What every profiled process does: run variants one after the other, say how far it got.
+
+The specification is made by `profiling.target_spec`. After each variant one line goes to the
+progress file, so that what a profiler reports can be matched to variants also where a later one
+faults: ``{"variant": index, ...}`` with what the action returned, or ``"error"``, and ``"fatal"``
+where the context is ruined.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from profilers.children.serving import Refusal
+from profilers.compiling.calls import Call
+from profilers.hardware import driver
+from profilers.launching.programs import Prepared, Program, Region
+from profilers.launching.session import Session
+
+Action = Callable[[Session, Prepared, dict[str, Any]], dict[str, Any]]
+
+
+def run_variants(path: Path, act: Action) -> int:
+    """Do `act` for every variant of the specification at `path`; the process's exit status."""
+    spec = json.loads(path.read_text())
+    session = Session(spec["device"], Path(spec["support"]).read_bytes())
+    shelf = Shelf(session, spec["data"])
+    with Path(spec["progress"]).open("a") as progress:
+        for variant in spec["variants"]:
+            line: dict[str, Any] = {"variant": variant["index"], "launches": 0}
+            try:
+                with _prepared(session, shelf, variant) as prepared:
+                    line |= act(session, prepared, variant)
+            except Refusal as refusal:
+                line["error"] = str(refusal)
+            except driver.CudaError as error:
+                line["error"] = str(error)
+                if error.sticky:
+                    _say(progress, {**line, "fatal": True})
+                    return 1
+            _say(progress, line)
+    return 0
+
+
+class Shelf:
+    """The task buffers of one group at a time, filled at random when first needed."""
+
+    def __init__(self, session: Session, groups: list[list[dict[str, Any]]]) -> None:
+        self._session, self._groups = session, groups
+        self._open: int | None = None
+        self._regions: dict[str, Region] = {}
+
+    def buffers(self, group: int) -> dict[str, Region]:
+        if group != self._open:
+            self._session.memory.drop("task/")
+            self._open, self._regions = None, {}
+            for seed, item in enumerate(self._groups[group]):
+                region = self._session.memory.get(f"task/{item['name']}", item["bytes"])
+                self._session.fill_random(region, item["dtype"], item["fill"], seed=seed)
+                self._regions[item["name"]] = region
+            self._session.context.synchronize()
+            self._open = group
+        return self._regions
+
+
+@contextmanager
+def _prepared(session: Session, shelf: Shelf, variant: dict[str, Any]) -> Iterator[Prepared]:
+    call = Call.from_json(variant["call"])
+    program = Program(Path(variant["cubin"]).read_bytes(), call.kernels)
+    try:
+        regions = shelf.buffers(variant["data"]) | session.workspaces(call, "variant")
+        yield Prepared(session.context, program, call, regions)
+    finally:
+        program.unload()
+        session.memory.drop("variant/")
+
+
+def _say(progress: Any, line: dict[str, Any]) -> None:
+    progress.write(json.dumps(line) + "\n")
+    progress.flush()

@@ -1,0 +1,51 @@
+"""The ceilings of a GPU: from the cache, or probed in a worker once per GPU and driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mcts.errors import WorldError
+from profilers.children.processes import ChildGone
+from profilers.hardware.ceilings import Rates, load_rates, store_rates
+from profilers.hardware.device import Gpu
+from profilers.launching.bench import Bench, Rejected
+
+SUPPORT_SOURCE = Path(__file__).with_name("support.cu")
+_PROBE_TIMEOUT_S = 60.0
+
+
+def measured_rates(
+    gpu: Gpu,
+    support: Path,
+    *,
+    bench: Bench | None = None,
+    cache_dir: Path | None = None,
+    on_progress: Callable[[str], None] = lambda _text: None,
+) -> Rates:
+    """Rates of `gpu`; `support` is the compiled `support.cu`. The caller holds the GPU's lock.
+
+    A worker is started for the probes unless `bench` has one. WorldError where they fail.
+    """
+    release = gpu.hardware.driver
+    known = load_rates(gpu.uuid, release, cache_dir=cache_dir)
+    if known is not None:
+        return known
+    on_progress("measuring the device's ceilings")
+    if bench is not None:
+        return store_rates(gpu.uuid, release, _probe(bench), cache_dir=cache_dir)
+    own = Bench(device=gpu.ordinal, support=support, setup=lambda _bench: None)
+    try:
+        own.ready()
+        return store_rates(gpu.uuid, release, _probe(own), cache_dir=cache_dir)
+    finally:
+        own.close()
+
+
+def _probe(bench: Bench) -> dict[str, Any]:
+    try:
+        rates: dict[str, Any] = bench.ask({"op": "probe"}, timeout_s=_PROBE_TIMEOUT_S)["rates"]
+    except (ChildGone, Rejected) as error:
+        raise WorldError(f"the device's ceilings could not be measured: {error}") from None
+    return rates

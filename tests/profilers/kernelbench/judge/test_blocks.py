@@ -1,0 +1,85 @@
+"""How many blocks are timed: until the interval is narrow and the judge's clock sees enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from profilers.kernelbench.judge.outside import OutsideClock, Side, Span, Steps
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.timing import Timer, Times
+from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.verifying import Verifier
+
+GLANCE = KernelBenchSettings(calls=1).glancing()
+
+
+def blocks_of_one_call(
+    settings: KernelBenchSettings, extra_us: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+) -> Times:
+    """What a timer makes of calls of 2,000 us whose n-th block costs `extra_us(n)` more."""
+    trial = SimpleNamespace(
+        settings=settings, layout=SimpleNamespace(calls=1), frozen_weights=True, doing=""
+    )
+    timer = Timer(cast(Trial, trial), cast(Verifier, None))
+    count = iter(range(1_000))
+
+    def block(calls: int, **_: Any) -> tuple[tuple[float, ...], Span]:
+        events = (2000.0,) * calls
+        side, other = (
+            Side(events, Steps(9000.0, sum(events) + 6900.0 + more, 6800.0))
+            for more in (0.0, extra_us(next(count)))
+        )
+        return events, Span(side, other)
+
+    monkeypatch.setattr(timer, "_block", block)
+    return timer.time()
+
+
+def test_a_steady_clock_needs_no_more_blocks_than_the_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = blocks_of_one_call(GLANCE, lambda _: 0.0, monkeypatch)
+    assert len(found.spans) == GLANCE.least_blocks
+
+
+def test_blocks_follow_until_the_clock_sees_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an H200 with inputs of 8 GiB: every second block takes a millisecond more."""
+    found = blocks_of_one_call(GLANCE, lambda n: 900.0 * (n % 2), monkeypatch)
+    assert GLANCE.blocks < len(found.spans) < GLANCE.steady_blocks
+
+
+def test_a_clock_that_stays_blind_ends_the_timing_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = blocks_of_one_call(GLANCE, lambda n: 1e5 * (n % 2), monkeypatch)
+    assert len(found.spans) == GLANCE.steady_blocks
+
+
+def test_clocks_that_disagree_by_chance_are_given_more_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The baseline's first four timed blocks cost 900 us more than all that follow."""
+    found = blocks_of_one_call(GLANCE, lambda n: 900.0 if n <= 4 else 0.0, monkeypatch)
+    clock = OutsideClock()
+    assert clock.disagreement(found.spans[:4]) is not None
+    assert clock.disagreement(found.spans) is None
+    assert GLANCE.blocks < len(found.spans) < GLANCE.steady_blocks
+
+
+def test_clocks_that_go_on_to_disagree_end_the_timing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = blocks_of_one_call(GLANCE, lambda _: 900.0, monkeypatch)
+    assert len(found.spans) == GLANCE.steady_blocks
+    hasty = replace(GLANCE, doubt_budget_s=0.0)
+    found = blocks_of_one_call(hasty, lambda _: 900.0, monkeypatch)
+    assert len(found.spans) == GLANCE.blocks
+
+
+def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = replace(GLANCE, steady_blocks=0)
+    found = blocks_of_one_call(settings, lambda n: 1e5 * (n % 2), monkeypatch)
+    assert len(found.spans) == GLANCE.blocks

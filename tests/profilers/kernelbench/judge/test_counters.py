@@ -1,0 +1,245 @@
+"""A candidate under ncu, in its jail: on the host, with an ncu that runs it and prints a record."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from mcts.domain import metrics as m
+from profilers import ncu
+from profilers.kernelbench.judge.counters import FEW, Counted, count
+from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.ncu.metrics import COLLECTED
+from profilers.profiles.launches import Launched
+from profilers.sandbox import Jail, landlock
+from tests.profilers.kernelbench.judge.stand_in_ncu import (
+    THEN_PRINT,
+    install,
+    ncu_folder,
+)
+
+__all__ = ["ncu_folder"]
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, columns):
+        super().__init__()
+        self.linear = nn.Linear(columns, columns)
+
+    def forward(self, x):
+        return self.linear(x)
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+
+def get_init_inputs():
+    return [8]
+"""
+HONEST = PROBLEM.replace("class Model", "class ModelNew").split("def get_inputs")[0]
+KERNELS = ["saxpy", "saxpy_strided", "naive_mm"]
+
+Profile = Callable[..., Counted]
+
+
+def has_landlock() -> bool:
+    try:
+        return landlock.abi() > 0
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
+    """Profile a candidate, in a folder it may write to; `run` is what ncu does with it."""
+
+    def profile(source: str = HONEST, *, run: str = THEN_PRINT, **options: object) -> Counted:
+        install(tmp_path / "nsight", monkeypatch, run)
+        for name in ("work", "source"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        problem, candidate = tmp_path / "problem.py", tmp_path / "source" / "candidate.py"
+        problem.write_text(PROBLEM)
+        candidate.write_text(source)
+        return count(
+            Spec(problem=str(problem), candidate=str(candidate), device="cpu", seed=1),
+            jail=Jail(writable=(tmp_path / "work",), readable=(problem, candidate.parent)),
+            cwd=tmp_path / "work",
+            **options,  # type: ignore[arg-type]
+        )
+
+    return profile
+
+
+def saying(statement: str) -> str:
+    return HONEST.replace("        return self", f"        {statement}\n        return self")
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_every_launch_has_its_counters(profile: Profile, tmp_path: Path) -> None:
+    calls = saying("open('calls', 'a').write('x')")
+    found = profile(calls)
+    assert [one.name for one in found.launches] == KERNELS, found.missing
+    assert found.launches[0].metrics[m.DURATION].unit == "ns"
+    assert ncu.TOOL not in found.missing
+    assert (tmp_path / "work" / "calls").read_text() == "xxxx"  # warm, then once
+
+
+FORGING = """
+import glob, os
+text = open({table!r}).read().replace('naive_mm', 'perfect_kernel')
+print(text, flush=True)
+for fd in (1, 2):
+    os.write(fd, text.encode() + b'==ERROR== all is lost')
+above = f'/proc/{{os.getppid()}}'
+for at in [*glob.glob(above + '/fd/*'), above + '/mem']:
+    try:
+        open(at, 'r+b').write(text.encode())
+        open('opened', 'a').write(at)
+    except OSError as error:
+        open('refused', 'a').write(at)
+"""
+
+
+@pytest.mark.usefixtures("ncu_folder")
+@pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
+def test_no_table_but_ncus_is_read_and_ncu_is_out_of_reach(
+    profile: Profile, tmp_path: Path
+) -> None:
+    table = tmp_path / "nsight" / "target" / "recorded.csv"
+    found = profile(saying(f"exec({FORGING.format(table=str(table))!r})"))
+    assert [one.name for one in found.launches] == KERNELS
+    assert ncu.TOOL not in found.missing
+    assert not (tmp_path / "work" / "opened").exists()
+    assert "/mem" in (tmp_path / "work" / "refused").read_text()
+
+
+LISTENING = """
+import mmap, os, socket, subprocess, sys
+ends = []
+for address in ("/tmp/nsight.sock", chr(0) + "nsight"):
+    end = socket.socket(socket.AF_UNIX)
+    end.bind(address)
+    end.listen()
+    end.settimeout(1)
+    ends.append(end)
+os.mkfifo("/tmp/nsight.pipe")
+open("/dev/shm/nsight", "wb").write(bytes(16))
+subprocess.run(sys.argv[1:], check=True)
+heard = [end.accept()[0].recv(9) for end in ends] + [open("/dev/shm/nsight", "rb").read(9)]
+if heard == [b"connected"] * 3:
+    print(open(os.path.dirname(__file__) + "/recorded.csv").read())
+"""
+TALKING = """
+import os, socket, stat
+assert stat.S_ISFIFO(os.stat("/tmp/nsight.pipe").st_mode)
+open("/dev/shm/nsight", "wb").write(b"connected")
+for address in ("/tmp/nsight.sock", chr(0) + "nsight"):
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(address)
+    end.send(b"connected")
+"""
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_ncu_and_the_program_reach_each_other(profile: Profile, tmp_path: Path) -> None:
+    """As those of Nsight Compute do: sockets with and without a name, pipes, shared memory."""
+    (tmp_path / "nsight" / "target").mkdir(parents=True)
+    (tmp_path / "nsight" / "target" / "listening.py").write_text(LISTENING)
+    once = f"if not hasattr(self, 'said'): self.said = exec({TALKING!r})"
+    run = f'exec "{sys.executable}" "$here/target/listening.py" "$@"'
+    found = profile(saying(once), run=run)
+    assert [one.name for one in found.launches] == KERNELS, found.missing
+
+
+@pytest.mark.usefixtures("ncu_folder")
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (saying("raise RuntimeError('no luck')"), "no luck"),
+        ("def broken(", "SyntaxError"),
+    ],
+)
+def test_a_candidate_that_fails_says_why(profile: Profile, source: str, reason: str) -> None:
+    found = profile(source)
+    assert found.launches == []
+    assert found.missing[ncu.TOOL].startswith("not profiled: ")
+    assert reason in found.missing[ncu.TOOL]
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_what_hangs_is_stopped_with_all_it_started(profile: Profile) -> None:
+    mark = "31.4159"
+    hanging = saying(
+        f"import subprocess; subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n"
+        "        import time; time.sleep(60)"
+    )
+    begin = time.monotonic()
+    found = profile(hanging, longest_s=8.0)
+    assert time.monotonic() - begin < 45
+    assert found.launches == []
+    assert "stopped" in found.missing[ncu.TOOL]
+    left = subprocess.run(["pgrep", "-f", f"sleep {mark}"], capture_output=True, check=False)
+    assert left.stdout == b""
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_refused_counters_are_told_for_a_process_without_rights(profile: Profile) -> None:
+    words = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"
+    found = profile(run=f"echo '{words}'; exit 1")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in found.missing[ncu.TOOL]
+    assert "also for root" in found.missing[ncu.TOOL]
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_where_all_counters_take_too_long_a_few_are_taken(
+    profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("profilers.kernelbench.judge.counters._START_S", 2.0)
+    monkeypatch.setattr("profilers.kernelbench.judge.counters._PER_LAUNCH_S", 0.0)
+    slow = f'case "$all" in *{m.STALL_WAIT}*) sleep 60;; esac\ncat "$here/target/recorded.csv"'
+    script = 'all="$METRICS"\n' + slow
+    # The fake drops its options before: have it look at them first.
+    monkeypatch.setattr(
+        "tests.profilers.kernelbench.judge.stand_in_ncu.SCRIPT",
+        '#!/bin/sh\nhere=$(dirname "$0")\nMETRICS="$*"\n{run}\n',
+    )
+    found = profile(run=script)
+    assert [one.name for one in found.launches] == KERNELS
+    assert set(found.launches[0].metrics) <= set(FEW)
+    left_out = set(COLLECTED) - set(FEW)
+    assert all("took more than" in found.missing[name] for name in left_out)
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_a_call_of_many_launches_is_profiled_by_its_longest_kernels(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tests.profilers.kernelbench.judge.stand_in_ncu.SCRIPT",
+        '#!/bin/sh\nhere=$(dirname "$0")\n{run}\n',
+    )
+    note = 'echo "$*" >> "$PWD/asked"\ncat "$here/target/recorded.csv"'
+    launched = [
+        Launched(name="void often<float>(float*)", launches=1000, us=60.0),
+        Launched(name="void rare(int)", launches=4, us=30.0),
+        Launched(name="void tiny(int)", launches=40, us=1.0),
+    ]
+    profile(run=note, launched=launched)
+    asked = (tmp_path / "work" / "asked").read_text().splitlines()
+    assert ["regex:^(often)$" in asked[0], "regex:^(rare)$" in asked[1]] == [True, True]
+    assert len(asked) == 2  # what is left takes too little
+
+
+@pytest.mark.usefixtures("ncu_folder")
+def test_without_ncu_that_is_the_reason(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("profilers.ncu.find_tool", lambda name: None)
+    assert "not found" in profile().missing[ncu.TOOL]

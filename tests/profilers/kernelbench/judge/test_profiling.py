@@ -1,0 +1,228 @@
+"""A candidate's whole profile: traced, counted by an ncu that prints a record, and classified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+pytest.importorskip("torch")
+
+from mcts.domain import (
+    Build,
+    Candidate,
+    Ceilings,
+    Hardware,
+    KernelTask,
+    Profile,
+    SassFacts,
+    Tolerance,
+    Work,
+    Workload,
+)
+from mcts.domain import metrics as m
+from microtools.advisor import RooflineAdvisor
+from profilers import ncu
+from profilers.children.processes import ChildGone
+from profilers.compiling.building import Failed
+from profilers.hardware.device import Gpu
+from profilers.kernelbench.judge.building import BuiltModule
+from profilers.kernelbench.judge.clients import Refused
+from profilers.kernelbench.judge.machine_code import MachineCode
+from profilers.kernelbench.judge.profiling import CEILINGS, profile_model
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.workplace import Workplace
+from profilers.profiles.profiling import SASS, TIMELINE
+from tests.profilers.kernelbench.judge.stand_in_ncu import (
+    ONLY_PRINT,
+    THEN_PRINT,
+    install,
+    ncu_folder,
+)
+from tests.profilers.kernelbench.judge.test_counters import HONEST, KERNELS, PROBLEM, saying
+
+__all__ = ["ncu_folder"]
+
+CANDIDATE = Candidate(source=HONEST)
+HARDWARE = Hardware(
+    name="NVIDIA H200",
+    multiprocessors=132,
+    ceilings=Ceilings(copy_gb_per_s=4000, fp32_tflop_per_s=55, launch_us=2.0),
+)
+WORK = Work(bytes=10_000_000, flops=20_000_000)
+TASK = KernelTask(
+    name="linear",
+    dialect="kernelbench",
+    baseline=Candidate(source=PROBLEM + "\nModelNew = Model\n"),
+    reference=PROBLEM,
+    workloads=(Workload(name="main", shape={}),),
+    tolerance=Tolerance(relative=1e-4, absolute=1e-4),
+)
+
+
+def trace(*names: str) -> dict[str, Any]:
+    """One kernel after the other, 10 microseconds each, three calls."""
+    events = [
+        ["kernel", which, at, at + 10_000, 7, 1 + which, 0, 0, 0]
+        for call in range(3)
+        for which, at in enumerate(10**6 * call + 20_000 * step for step in range(len(names)))
+    ]
+    return {"trace": {"names": list(names), "events": events, "left_out": 0}}
+
+
+class Place:
+    """A workplace whose device is the host, and whose worker answers `reply` or raises it."""
+
+    jail = Workplace.jail
+
+    def __init__(self, folder: Path, source: str, reply: dict[str, Any] | Exception) -> None:
+        self.task, self.device, self.hardware = TASK, "cpu", HARDWARE
+        self.settings = KernelBenchSettings()
+        self.gpu: Gpu | None = Gpu(0, "uuid", (9, 0), HARDWARE)
+        self.no_ceilings: str | None = None
+        self._reply = reply
+        (folder / "work").mkdir()
+        (folder / "source").mkdir()
+        path = folder / "source" / "candidate.py"
+        path.write_text(source)
+        problem = folder / "problem.py"
+        problem.write_text(PROBLEM)
+        self.problem = SimpleNamespace(path=problem, least_work=lambda: WORK)
+        self.built: BuiltModule | Failed = BuiltModule(folder / "work", path, source, {}, Build())
+        self.builder = SimpleNamespace(build=self._build, tidy=lambda _candidate: None)
+
+    def _build(self, _candidate: Candidate) -> BuiltModule:
+        if isinstance(self.built, Failed):
+            raise self.built
+        return self.built
+
+    def load(self, _trial: Any, _candidate: Candidate) -> None:
+        if isinstance(self._reply, Exception):
+            raise self._reply
+
+    @contextmanager
+    def trial(self, *_: Any, **__: Any) -> Iterator[Any]:
+        @contextmanager
+        def drawn(_calls: int) -> Iterator[list[str]]:
+            yield ["draw"]
+
+        yield SimpleNamespace(
+            drawn=drawn,
+            place=lambda ids: [[] for _ in ids],
+            batch_s=lambda _calls: 1.0,
+            worker=SimpleNamespace(ask=lambda *_, **__: self._reply),
+        )
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ncu_folder: Path) -> Any:
+    def make(
+        reply: dict[str, Any] | Exception, source: str = HONEST, *, run: str = ONLY_PRINT
+    ) -> Place:
+        install(ncu_folder, monkeypatch, run)
+        return Place(tmp_path, source, reply)
+
+    return make
+
+
+def profile(
+    place: Place, code: MachineCode | None = None, told: list[str] | None = None
+) -> Profile:
+    return profile_model(
+        cast(Workplace, place),
+        CANDIDATE,
+        time_us=200.0,
+        tell=lambda _candidate, stage: (told if told is not None else []).append(stage),
+        read_machine_code=lambda _candidate: code or MachineCode(missing="none was left"),
+        call_s=0.01,
+    )
+
+
+def test_counters_code_timeline_and_roofline_in_one(make: Any) -> None:
+    told: list[str] = []
+    code = MachineCode({"saxpy": SassFacts(instructions=30)})
+    found = profile(make(trace("saxpy", "saxpy_strided", "naive_mm")), code, told)
+    assert told == ["compiling", "profiling"]
+    assert [kernel.name for kernel in found.kernels] == KERNELS
+    assert all(m.DRAM in kernel.metrics for kernel in found.kernels)
+    assert found.kernels[0].sass is not None and found.kernels[1].sass is None
+    assert found.timeline is not None and found.timeline.calls == 3
+    assert found.roofline is not None and found.roofline.bound != "unknown"
+    assert found.hardware == HARDWARE and found.work == WORK
+    assert found.roofline.speed_of_light_us == pytest.approx(2.5)
+    assert not {ncu.TOOL, SASS, TIMELINE, CEILINGS} & set(found.missing)
+
+
+def test_the_advisor_speaks_of_its_kernels_by_name(make: Any) -> None:
+    found = profile(make(trace("saxpy", "saxpy_strided", "naive_mm")))
+    guidance = RooflineAdvisor().examine(work=None, profile=found, time_us=200.0)
+    assert guidance.findings
+    assert not [note for note in guidance.notes if "tool" in note and "raised" in note]
+    longest = found.dominant
+    assert longest is not None and longest.name in guidance.render()
+
+
+def test_a_library_is_not_told_how_to_write_its_kernels(make: Any) -> None:
+    found = profile(make(trace("saxpy", "saxpy_strided", "naive_mm")))
+    owned = [one.model_copy(update={"library": True}) for one in found.kernels]
+    of_libraries = found.model_copy(update={"kernels": tuple(owned)})
+    guidance = RooflineAdvisor().examine(work=None, profile=of_libraries, time_us=200.0)
+    assert {finding.level for finding in guidance.findings} <= {"system"}
+    said = {finding.tool: finding for finding in guidance.findings}
+    assert "100%" in said["library_kernels"].advice and "naive_mm" in said["library_kernels"].advice
+
+
+def test_what_fails_when_it_is_traced_is_not_run_again(make: Any) -> None:
+    found = profile(make(Refused("runtime", "RuntimeError: no\nline 3", sticky=False)))
+    assert found.kernels == ()
+    assert found.missing[ncu.TOOL] == "it failed when it was traced: RuntimeError: no"
+
+
+def test_what_hangs_when_it_is_traced_is_not_run_again(make: Any) -> None:
+    found = profile(make(ChildGone("no answer within 20 s", hung=True, output="")))
+    assert found.missing[ncu.TOOL].startswith("its process was lost when it was traced: no answer")
+
+
+def test_without_a_trace_there_are_counters_all_the_same(make: Any) -> None:
+    found = profile(make(Refused("internal", "KeyError: 'record'", sticky=True)))
+    assert [kernel.name for kernel in found.kernels] == KERNELS
+    assert found.timeline is None and "KeyError" in found.missing[TIMELINE]
+
+
+def test_a_forged_trace_costs_only_itself(make: Any) -> None:
+    found = profile(make({"trace": "all is well"}))
+    assert [kernel.name for kernel in found.kernels] == KERNELS
+    assert "not of the agreed form" in found.missing[TIMELINE]
+
+
+def test_a_failure_under_ncu_leaves_what_else_is_known(make: Any) -> None:
+    failing = saying("raise RuntimeError('not under ncu')")
+    place = make(trace("own_kernel"), failing, run=THEN_PRINT)
+    found = profile(place, MachineCode({"own_kernel": SassFacts(instructions=3)}))
+    assert "not under ncu" in found.missing[ncu.TOOL]
+    assert [(one.name, one.metrics) for one in found.kernels] == [("own_kernel", {})]
+    assert found.kernels[0].sass is not None
+    assert found.roofline is not None  # from the timeline
+    guidance = RooflineAdvisor().examine(work=None, profile=found, time_us=200.0)
+    assert any("not under ncu" in note for note in guidance.notes)
+
+
+def test_without_a_gpu_only_machine_code_speaks(make: Any) -> None:
+    place = make(trace("own"))
+    place.gpu = None
+    found = profile(place, MachineCode({"own": SassFacts(instructions=3)}))
+    assert [one.name for one in found.kernels] == ["own"]
+    assert found.missing == {ncu.TOOL: "there is no GPU here", TIMELINE: "there is no GPU here"}
+
+
+def test_missing_ceilings_and_a_failed_build_are_named(make: Any) -> None:
+    place = make(trace("own"))
+    place.no_ceilings = "no compiler"
+    place.built = Failed("compile_failed", "does not build", build=Build())
+    found = profile(place)
+    assert found.missing[CEILINGS] == "no compiler"
+    assert found.missing[ncu.TOOL] == "not built: does not build"

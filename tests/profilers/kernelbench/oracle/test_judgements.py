@@ -1,0 +1,250 @@
+"""The judge's arithmetic: outside clock, layout, libraries, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from profilers.kernelbench.judge.conclusions import undisturbed
+from profilers.kernelbench.judge.layout import ALIGNMENT, Layout
+from profilers.kernelbench.judge.libraries import forbidden_library, is_library, library_share
+from profilers.kernelbench.judge.outside import OutsideClock, Side, Span, Steps, scatter_us
+from profilers.kernelbench.judge.timing import Times
+from profilers.kernelbench.judge.verdicts import (
+    Tally,
+    Unfaithful,
+    complaint,
+    first_refusal,
+    passes,
+    too_far,
+)
+
+CLOCK = OutsideClock()
+
+
+def side(
+    events_us: Sequence[float],
+    *,
+    work_us: float,
+    early_us: float = 0.0,
+    late_us: float = 0.0,
+    cost_us: float = 2000.0,
+) -> Side:
+    """A block of calls that work `work_us` in all, with work before and after them."""
+    steps = Steps(cost_us + early_us, cost_us / 2 + work_us, cost_us + late_us)
+    return Side(tuple(events_us), steps)
+
+
+def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> Span:
+    """A block whose events claim `event_us` a call, of which `work_us` were worked."""
+    return Span(
+        side((event_us,) * calls, work_us=calls * work_us, **elsewhere),
+        side((500.0,) * calls, work_us=calls * 500.0, cost_us=elsewhere.get("cost_us", 2000.0)),
+    )
+
+
+def spans(**kinds: float) -> list[Span]:
+    return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21, 25)]
+
+
+def varying(found: Sequence[Span], us: float) -> list[Span]:
+    """The same with a baseline whose steps cost `us` more and less in turns."""
+    sides = []
+    for number, one in enumerate(found):
+        steps = one.baseline.steps
+        off = us * (-1) ** number
+        moved = Steps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
+        sides.append(Side(one.baseline.events_us, moved))
+    return [Span(one.candidate, own) for one, own in zip(found, sides, strict=True)]
+
+
+def test_clocks_that_agree_say_nothing() -> None:
+    assert CLOCK.disagreement(spans(event_us=400.0, work_us=405.0)) is None
+
+
+def test_work_that_no_event_saw_is_counted() -> None:
+    found = spans(event_us=3.0, work_us=400.0)
+    assert CLOCK.call_us(found) == pytest.approx(400.0)
+    assert "the clocks disagree" in str(CLOCK.disagreement(found))
+
+
+def test_events_cannot_count_more_than_the_judge_waited() -> None:
+    assert "took 10" in str(CLOCK.disagreement(spans(event_us=900.0, work_us=10.0)))
+
+
+def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
+    found = [span(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
+    assert "the clocks disagree" in str(CLOCK.disagreement(found))
+
+
+def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
+    own = side((500.0,) * 10, work_us=5000.0)
+    heavy = [Span(side((4000.0, *(2.0,) * 9), work_us=4020.0), own)] * 5
+    assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
+    assert CLOCK.uneven(heavy)
+    assert CLOCK.disagreement(heavy) is None
+    assert not CLOCK.uneven(spans(event_us=400.0, work_us=400.0))
+
+
+def test_work_that_moves_from_step_to_step_is_counted_together() -> None:
+    places = ({"early_us": 8000.0}, {"work_us": 403.0}, {"late_us": 8000.0})
+    found = [span(20, **{"event_us": 3.0, "work_us": 3.0, **place}) for place in places * 3]
+    assert CLOCK.call_us(found) == pytest.approx(403.0)
+    assert "the clocks disagree" in str(CLOCK.disagreement(found))
+
+
+def test_a_clock_that_varies_is_given_room() -> None:
+    steady = spans(event_us=10.0, work_us=40.0)
+    wild = varying(steady, 1000.0)
+    assert CLOCK.disagreement(steady) is not None
+    assert CLOCK.disagreement(wild) is None
+    assert CLOCK.resolves(steady)
+    assert not CLOCK.resolves(wild)
+
+
+def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
+    steady = spans(event_us=10.0, work_us=10.0)
+    assert CLOCK.blindness(steady) is None
+    assert CLOCK.blindness(varying(steady, 40.0)) is None
+    assert "unsteady" in str(CLOCK.blindness(varying(steady, 10_000.0)))
+
+
+def test_a_slow_baseline_is_no_room_to_hide_in() -> None:
+    """Calls of 28 us on a stream of their own, claimed to take 3 us, beside 500 us, passed once."""
+    claimed = varying(spans(event_us=3.0, work_us=28.0), 120.0)
+    assert CLOCK.disagreement(claimed) is None
+    assert "unsteady" in str(CLOCK.blindness(claimed))
+    longer = varying(spans(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
+    assert "the clocks disagree" in str(CLOCK.disagreement(longer))
+
+
+def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
+    copies = {"event_us": 30.0, "work_us": 30.0, "cost_us": 10_000.0}
+    assert CLOCK.disagreement(spans(**copies, early_us=400.0)) is None
+    for name in ("early_us", "late_us"):
+        found = spans(**copies, **{name: 4000.0})
+        assert "the clocks disagree" in str(CLOCK.disagreement(found))
+        assert CLOCK.call_us(found) == pytest.approx(30.0 + 4000.0 * 6 / 90)
+
+
+def test_one_disturbed_block_counts_for_nothing_two_do() -> None:
+    found = spans(event_us=400.0, work_us=405.0)
+    late = span(13, event_us=4.0, work_us=405.0, late_us=50_000.0)
+    blocks = tuple((400.0,) for _ in found)
+    once, twice = (*found[:2], late, *found[3:]), (late, late, *found[2:])
+    assert CLOCK.strangest(once) == 2
+    left = undisturbed(Times(blocks, blocks, once), CLOCK)
+    assert left.spans == (*once[:2], *once[3:])
+    assert len(left.candidate) == len(left.baseline) == len(blocks) - 1
+    assert undisturbed(Times(blocks, blocks, twice), CLOCK).spans == twice
+    assert undisturbed(Times(blocks, blocks, tuple(found)), CLOCK).spans == tuple(found)
+
+
+def test_scatter_is_about_a_line_over_the_calls() -> None:
+    assert scatter_us([1, 2, 4], [110.0, 120.0, 140.0]) == pytest.approx(0.0, abs=1e-6)
+    assert scatter_us([3, 3], [240.0, 260.0]) == pytest.approx(200.0**0.5)
+    assert scatter_us([1, 2], [240.0, 260.0]) == 0.0
+
+
+def test_as_many_calls_as_memory_holds_but_always_one() -> None:
+    big = Layout.plan(weights=0, inputs=2**30, outputs=2**30, most_calls=48, memory=2**30)
+    small = Layout.plan(weights=100, inputs=1000, outputs=1000, most_calls=48, memory=2**30)
+    assert big.calls == 1
+    assert big.outputs_bytes >= 2 * 2**30  # two snapshots of one call
+    assert small.calls == 48
+    assert small.input_at(1) - small.input_at(0) >= 1000
+    assert all(small.input_at(call) % ALIGNMENT == 0 for call in range(48))
+    assert small.input_at(47) + 1000 <= small.inputs_bytes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl>",
+        "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32",
+        "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16>",
+        "cudnn::bn_fw_tr_1C11_kernel_NCHW",
+        "void cub::DeviceReduceKernel",
+    ],
+)
+def test_kernels_of_libraries_are_known_by_name(name: str) -> None:
+    assert is_library(name)
+
+
+@pytest.mark.parametrize("name", ["row_softmax", "fused_linear_gelu", "triton_poi_fused_gelu_0"])
+def test_other_kernels_are_ones_own(name: str) -> None:
+    assert not is_library(name)
+
+
+def kernel(name: str, us: float) -> dict[str, Any]:
+    return {"name": name, "us": us}
+
+
+def test_a_small_share_of_library_kernels_is_no_fallback() -> None:
+    kernels = [kernel("mine", 90.0), kernel("at::native::fill", 10.0)]
+    assert library_share(kernels) == pytest.approx(0.1)
+    assert forbidden_library("compile_cuda", kernels) is None
+
+
+def test_a_candidate_whose_own_kernel_never_ran_fell_back() -> None:
+    refusal = forbidden_library("k = compile_cuda(SOURCE)", [kernel("ampere_sgemm_128x64", 90.0)])
+    assert refusal is not None
+    assert refusal.cheat == "fallback"
+
+
+def test_a_decoy_beside_the_librarys_kernel_is_seen_through() -> None:
+    kernels = [kernel("decoy", 2.0), kernel("ampere_sgemm_128x64", 98.0)]
+    refusal = forbidden_library("k = compile_cuda(SOURCE)", kernels)
+    assert refusal is not None
+    assert refusal.cheat == "wraps_reference"
+
+
+def comparison(**output: Any) -> dict[str, Any]:
+    whole = {
+        "path": "output", "elements": 10, "mismatches": 0, "nans": 0, "first": None,
+        "max_error": 1e-6, "worst_ratio": 0.1, "error_ratio": 1.0, "error_share": 1e-7,
+    }  # fmt: skip
+    return {"structure": None, "outputs": [whole | output]}
+
+
+def test_any_wrong_element_and_any_other_structure_fail() -> None:
+    assert passes(comparison())
+    wrong = comparison(mismatches=1, first="[3]", got="2.0", expected="1.0")
+    assert not passes(wrong)
+    assert "first at [3]: got 2.0, expected 1.0" in complaint(wrong)
+    assert not passes({"structure": "a list, not a tensor", "outputs": []})
+
+
+def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
+    tally = Tally(error_factor=64)
+    tally.take(comparison(error_ratio=12.0), label="given")
+    tally.conclude()
+    tally.take(comparison(error_ratio=4000.0), label="scaled")
+    tally.take(comparison(error_ratio=9000.0), label="shifted")  # the first is what is told
+    with pytest.raises(Unfaithful) as caught:
+        tally.conclude()
+    assert caught.value.refusal.cheat == "precision_downgrade"
+    assert caught.value.refusal.evidence.startswith("scaled: within the tolerance")
+    assert tally.verification().rounds == 3
+    assert tally.verification().error_ratio == 9000.0
+
+
+def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
+    told = too_far(comparison(error_ratio=4e6, error_share=0.87), error_factor=64)
+    assert told is not None and "87 % of the output itself" in told
+    halved = comparison(error_ratio=4000.0, error_share=0.1)  # E5M2 or better
+    assert too_far(halved, error_factor=64) is None
+    ill_conditioned = comparison(error_ratio=2.0, error_share=0.5)  # honest runs err as much
+    assert too_far(ill_conditioned, error_factor=64) is None
+    whole_numbers = comparison(error_ratio=None, error_share=None)
+    assert too_far(whole_numbers, error_factor=64) is None
+
+
+def test_the_first_thing_that_a_guard_saw_is_the_refusal() -> None:
+    assert first_refusal([]) is None
+    refusal = first_refusal([{"cheat": "input_mutation", "evidence": "input 0 changed"}])
+    assert refusal is not None
+    assert refusal.cheat == "input_mutation"

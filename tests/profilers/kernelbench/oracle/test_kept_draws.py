@@ -1,0 +1,91 @@
+"""What the oracle remembers of draws: right answers that a cheat would give again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from profilers.children.serving import Refusal
+from profilers.kernelbench.oracle import kept_draws
+from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf
+from profilers.kernelbench.oracle.draws import Draw
+from profilers.kernelbench.oracle.honest import Expectation
+from profilers.kernelbench.oracle.kept_draws import KeptDraws
+
+
+class Tensor:
+    """What is counted of a tensor: so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def numel(self) -> int:
+        return self._size
+
+    def element_size(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        return 0
+
+    def stride(self) -> tuple[int, ...]:
+        return ()
+
+
+def expected(size: int = 8) -> Expectation:
+    honest = Errors(rms=0.0, max=0.0, regions=())
+    values: Any = Tensor(size)
+    leaf = ExpectedLeaf(path="output", values=values, dtype=None, honest=honest, scale=1.0)
+    return Expectation(leaves=(leaf,), output=None, oracle="float64")
+
+
+def draw(*, size: int = 8, known: bool = True) -> Draw:
+    return Draw([Tensor(size)], "given", expectation=expected() if known else None)
+
+
+@pytest.fixture
+def draws() -> KeptDraws:
+    draws = KeptDraws()
+    draws["a"], draws["b"] = draw(), draw(size=100, known=False)
+    return draws
+
+
+def test_a_name_without_a_draw_is_refused(draws: KeptDraws) -> None:
+    assert draws["b"].expectation is None
+    with pytest.raises(Refusal, match="no draw 'c'") as refused:
+        draws["c"]
+    assert refused.value.kind == "internal"
+
+
+def test_bytes_are_those_of_inputs_and_of_what_is_expected(draws: KeptDraws) -> None:
+    assert draws.bytes == 8 + 8 + 100
+
+
+def test_what_was_expected_under_other_weights_is_stale(draws: KeptDraws) -> None:
+    before = draws["a"].expectation
+    draws.outdate()
+    assert (draws["a"].expectation, draws["a"].stale) == (None, before)
+    draws.outdate()
+    assert draws["a"].stale is before, "a draw that nothing was expected of keeps what is stale"
+
+
+def test_the_last_forgotten_draw_is_still_among_the_others(draws: KeptDraws) -> None:
+    first, second = draws["a"], draws["b"]
+    assert draws.others(second) == [first]
+    draws.forget(["a", "never drawn"])
+    assert draws.others(second) == [first]
+    assert draws.bytes == 100
+    draws.forget(["b"])
+    assert draws.others(second) == [first], "nothing was ever expected of the second"
+    draws.outdate()
+    assert first.expectation is None and first.stale is not None
+
+
+def test_what_is_large_is_not_remembered(draws: KeptDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_draws, "_SMALL", 7)
+    draws.outdate()
+    assert draws["a"].stale is None
+    draws["a"].expectation = expected()
+    draws.forget(["a"])
+    assert draws.others(draws["b"]) == []

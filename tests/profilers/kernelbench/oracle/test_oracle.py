@@ -1,0 +1,278 @@
+"""The oracle as the judge uses it: in this process, and once as the process that it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+from profilers.children.processes import Child  # noqa: E402
+from profilers.children.serving import Refusal  # noqa: E402
+from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
+from tests.support.kernelbench_problems import (  # noqa: E402
+    LINEAR,
+    LINEAR_INPUTS,
+    function,
+    write,
+)
+from tests.support.oracle_judge import SIZE, TOLERANCE, Judge  # noqa: E402
+
+
+@pytest.fixture
+def linear(tmp_path: Path) -> Path:
+    return write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
+
+
+@pytest.fixture
+def judge(linear: Path) -> Judge:
+    return Judge(linear)
+
+
+def answer(weights: dict[str, Any], inputs: list[Any]) -> Any:
+    """What an honest candidate returns, from what a worker gets."""
+    product = inputs[0] @ weights["linear.weight"].T
+    return torch.relu(product + weights["linear.bias"])
+
+
+def test_the_start_tells_sizes_and_names(judge: Judge) -> None:
+    facts = judge.facts
+    assert facts["parameters"] == ["linear.weight", "linear.bias"]
+    assert facts["init"] == {"list": [64]}
+    assert facts["inputs"] == ["[0] float32[24, 64]"]
+    assert facts["outputs"] == ["output float32[24, 64]"]
+    assert facts["input_bytes"] == facts["output_bytes"] == 24 * 64 * 4
+    assert facts["weight_bytes"] == 64 * 64 * 4 + 256
+
+
+def test_the_least_work_is_what_moves_and_what_products_take(judge: Judge) -> None:
+    moved = 2 * 24 * 64 * 4 + 64 * 64 * 4 + 256
+    assert judge.ask("work", seed=5) == {
+        "bytes": moved, "flops": 2 * 24 * 64 * 64, "math": "fp32"
+    }  # fmt: skip
+
+
+def test_an_honest_answer_is_right_and_exact(judge: Judge) -> None:
+    weights = judge.weights()
+    assert float(weights["linear.bias"].std()) > 0.01, "a zero bias could be left out"
+    for name, variation in (("a", "given"), ("b", "scaled"), ("c", "signed"), ("d", "batch")):
+        inputs = judge.draw(name, variation=variation)
+        expected = judge.ask("expect", id=name, weights="current")
+        assert expected["oracle"] == "float64"
+        comparison = judge.compare(answer(weights, inputs), name)
+        assert comparison["structure"] is None and comparison["problems"] == []
+        (found,) = comparison["outputs"]
+        assert found["mismatches"] == 0
+        assert found["error_ratio"] < 8
+
+
+def test_a_skipped_bias_is_wrong(judge: Judge) -> None:
+    weights = judge.weights()
+    (x,) = judge.draw()
+    judge.ask("expect", id="a")
+    found = judge.compared(torch.relu(x @ weights["linear.weight"].T))
+    assert found["mismatches"] > 100
+    assert found["first"] is not None
+
+
+def test_what_is_drawn_and_expected_follows_the_seeds(linear: Path) -> None:
+    one, two = Judge(linear, seed=3), Judge(linear, seed=3)
+    assert torch.equal(one.draw(seed=9)[0], two.draw(seed=9)[0])
+    for name, tensor in one.weights(5).items():
+        assert torch.equal(tensor, two.weights(5 if name == "linear.weight" else None)[name])
+
+
+def test_new_weights_make_old_answers_wrong_and_known(judge: Judge) -> None:
+    old = judge.weights()
+    inputs = judge.draw()
+    judge.ask("expect", id="a")
+    new = judge.weights(seed=11)
+    assert not torch.equal(old["linear.weight"], new["linear.weight"])
+    judge.ask("expect", id="a")
+    assert judge.compared(answer(new, inputs))["mismatches"] == 0
+    comparison = judge.compare(answer(old, inputs))
+    assert comparison["outputs"][0]["mismatches"] > 0
+    assert comparison["problems"][0]["cheat"] == "cached_weights"
+
+
+def test_the_answer_to_another_call_is_recognised(judge: Judge) -> None:
+    weights = judge.weights()
+    first = judge.draw("a", seed=1)
+    judge.draw("b", seed=2)
+    for name in ("a", "b"):
+        judge.ask("expect", id=name)
+    comparison = judge.compare(answer(weights, first), "b")
+    assert comparison["problems"][0]["cheat"] == "content_cache"
+
+
+def test_a_number_that_would_broadcast_is_no_answer(judge: Judge) -> None:
+    judge.draw()
+    judge.ask("expect", id="a")
+    comparison = judge.compare(torch.tensor(0.5))
+    assert "float32[]" in comparison["structure"]
+    assert comparison["problems"][0]["cheat"] == "tolerance_abuse"
+    assert comparison["outputs"] == []
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"tensor": {"dtype": "float32", "shape": [24, 64], "strides": [64, 1], "offset": 1 << 40}},
+        {"tensor": {"dtype": "float32", "shape": [24, 64], "strides": [64, 1], "offset": 3}},
+        {"tensor": "x"},
+        {"pickle": "x"},
+        [1, 2],
+    ],
+)
+def test_a_broken_claim_is_no_answer(judge: Judge, claim: Any) -> None:
+    judge.draw()
+    comparison = judge.ask("compare", id="a", outputs=claim, tolerance=TOLERANCE, k=64)
+    assert comparison["structure"]
+    assert comparison["outputs"] == []
+
+
+def test_the_oracle_keeps_its_own_copy_of_what_it_draws(judge: Judge) -> None:
+    weights = judge.weights()
+    inputs = judge.draw()
+    judge.inputs.tensor(TensorSpec("uint8", (SIZE,), (1,), 0)).zero_()
+    judge.ask("expect", id="a")
+    assert judge.compared(answer(weights, inputs))["mismatches"] == 0
+
+
+def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
+    weights = judge.weights()
+    ids = ["a", "b", "c"]
+    inputs = [judge.draw(name, seed=seed) for seed, name in enumerate(ids)]
+    judge.ask("prepare", ids=ids)
+    times = judge.ask("run", flush=True)["events_us"]
+    assert len(times) == 3 and all(us > 0 for us in times)
+    writer = Writer(judge.outputs)
+    outputs = [answer(weights, one) for one in inputs]
+    outputs[2][5, 5] += 1
+    calls = judge.ask(
+        "compare_timed", ids=ids, outputs=[encode(one, writer) for one in outputs],
+        tolerance=TOLERANCE, k=64,
+    )["calls"]  # fmt: skip
+    assert [call["outputs"][0]["mismatches"] for call in calls] == [0, 0, 1]
+    assert judge.ask("burn", calls=7) == {"calls": 7}
+    few = judge.ask("compare_timed", ids=ids, outputs=[], tolerance=TOLERANCE, k=64)
+    assert few["calls"][0]["problems"][0]["cheat"] == "forged_result"
+
+
+def test_what_is_forgotten_is_gone(judge: Judge) -> None:
+    judge.draw()
+    before = judge.ask("expect", id="a")["held_bytes"]
+    assert judge.ask("forget", ids=["a", "never drawn"])["held_bytes"] < before
+    with pytest.raises(Refusal, match="no draw 'a'"):
+        judge.ask("expect", id="a")
+
+
+def test_several_outputs_and_numbers_are_compared_in_their_places(tmp_path: Path) -> None:
+    path = function(
+        tmp_path, "(x * 2, {'index': x.argmax(1), 'count': 3})", inputs="[torch.rand(6, 50)]"
+    )
+    judge = Judge(path)
+    (x,) = judge.draw()
+    judge.ask("expect", id="a")
+    right = (x * 2, {"index": x.argmax(1), "count": 3})
+    assert [one["mismatches"] for one in judge.compare(right)["outputs"]] == [0, 0]
+    wrong = (x * 2, {"index": x.argmin(1), "count": 3})
+    found = judge.compare(wrong)["outputs"]
+    assert found[1]["path"] == "output[1]['index']" and found[1]["mismatches"] > 0
+    off = judge.compare((x * 2, {"index": x.argmax(1), "count": 4}))
+    assert "output[1]['count'] is 4" in off["structure"]
+
+
+def test_a_variation_that_does_not_apply_is_told(tmp_path: Path) -> None:
+    judge = Judge(function(tmp_path, "x.log()", inputs="[torch.rand(200) + 0.5]"))
+    reply = judge.ask("draw", id="a", seed=1, variation="signed", at=0)
+    assert reply["available"] == "no input is uniform on [0, 1)"
+
+
+def test_inputs_that_do_not_fit_are_refused(judge: Judge) -> None:
+    with pytest.raises(Refusal) as refused:
+        judge.ask("draw", id="a", seed=1, variation="given", at=SIZE - 256)
+    assert refused.value.kind == "memory"
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "said"),
+    [
+        ("def forward(self, x):\n    return x.no_such_thing", "[torch.rand(3)]", "no_such_thing"),
+        ("def forward(self, x):\n    return {1, 2}", "[torch.rand(3)]", "is a builtins.set"),
+        ("def forward(self):\n    return 1", "[torch.rand(3)]", "positional argument"),
+    ],
+)
+def test_a_faulty_problem_is_the_tasks_fault(
+    tmp_path: Path, model: str, inputs: str, said: str
+) -> None:
+    with pytest.raises(Refusal, match=said) as refused:
+        Judge(write(tmp_path, model, inputs=inputs))
+    assert refused.value.kind == "task"
+
+
+def test_the_host_has_no_copy_rate(judge: Judge) -> None:
+    assert judge.ask("ceilings") == {"copy_gb_per_s": None}
+
+
+def test_a_model_that_does_not_compile_stays_eager(tmp_path: Path) -> None:
+    model = """
+def forward(self, x):
+    if torch.compiler.is_compiling():
+        raise RuntimeError("not to be compiled")
+    return x * 2
+"""
+    judge = Judge(write(tmp_path, model, inputs="[torch.rand(8)]"))
+    reply = judge.ask("compiled", wanted=True)
+    assert reply["available"] is False and reply["reason"]
+    judge.draw()
+    judge.ask("prepare", ids=["a"])
+    assert len(judge.ask("run", flush=False)["events_us"]) == 1
+    assert judge.ask("compiled", wanted=False)["available"] is True
+
+
+def test_tensors_among_the_constructors_arguments_travel_too(tmp_path: Path) -> None:
+    model = """
+def __init__(self, table):
+    super().__init__()
+    self.table = nn.Parameter(table)
+
+def forward(self, x):
+    return x * self.table
+"""
+    path = write(tmp_path, model, inputs="[torch.rand(4, 9)]", init="[torch.rand(9)]")
+    judge = Judge(path)
+    (table,) = decode(judge.facts["init"], judge.inputs.fresh)
+    assert torch.equal(table, judge.weights()["table"])
+
+
+def test_it_is_a_process_that_answers(linear: Path, tmp_path: Path) -> None:
+    child = Child.module("profilers.kernelbench.oracle.process", cwd=tmp_path, descriptors=True)
+
+    def ask(op: str, **fields: Any) -> dict[str, Any]:
+        reply = child.request({"op": op, **fields}, timeout_s=120)
+        assert reply["ok"], reply
+        return reply
+
+    try:
+        facts = ask("start", device="cpu", problem=str(linear), policy={}, seed=2**62 + 1)
+        ask("slabs", inputs=SIZE, outputs=SIZE)
+        fds = child.receive_descriptors(2, timeout_s=10)
+        inputs, outputs = (Slab.attach("host", fd, SIZE) for fd in fds)
+        specs = ask("weights", seed=None)["weights"]
+        weights = {n: inputs.fresh(TensorSpec.from_json(spec)) for n, spec in specs.items()}
+        drawn = ask("draw", id="a", seed=4, variation="given", at=facts["weight_bytes"])
+        values = decode(drawn["inputs"], inputs.fresh)
+        ask("expect", id="a", weights="current")
+        coded = encode(answer(weights, values), Writer(outputs))
+        compared = ask("compare", id="a", outputs=coded, tolerance=TOLERANCE, k=64)
+        assert compared["outputs"][0]["mismatches"] == 0
+        lost = child.request({"op": "expect", "id": "b"}, timeout_s=30)
+        assert not lost["ok"] and lost["kind"] == "internal"
+        os.kill(child.pid, 0)
+    finally:
+        child.kill()

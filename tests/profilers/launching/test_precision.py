@@ -1,0 +1,105 @@
+"""An error is held against an honest one: rounding passes, a lower precision does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from profilers.launching.precision import REGIONS, half_ulp, timed_runs, worst_excess
+
+COUNT = 6400
+
+
+def run(error: Any, wanted: Any, honest: Any, *, dtype: str = "float32") -> dict[str, Any]:
+    """What a worker answers of errors per element, its own and the baseline's."""
+
+    def entry(errors: Any) -> dict[str, Any]:
+        square = np.square(np.broadcast_to(errors, (COUNT,)))
+        expected = np.square(np.broadcast_to(wanted, (COUNT,)))
+        return {
+            "name": "y",
+            "dtype": dtype,
+            "expected_dtype": "float64",
+            "elements": COUNT,
+            "square_error": square.reshape(REGIONS, -1).sum(axis=1).tolist(),
+            "square_expected": expected.reshape(REGIONS, -1).sum(axis=1).tolist(),
+        }
+
+    return {"outputs": [entry(error)], "honest": [entry(honest)]}
+
+
+def test_half_an_ulp_is_that_of_the_coarser_type() -> None:
+    assert half_ulp("float32", "float64", 1.5) == 2.0**-24
+    assert half_ulp("float32", "float64", 4.0) == 2.0**-22
+    assert half_ulp("bfloat16", "float64", 1.0) == 2.0**-8
+    assert half_ulp("float64", "float32", 1.0) == 2.0**-24
+    assert half_ulp("float32", "float64", 1.0, tf32=True) == 2.0**-11
+    assert half_ulp("float32", "float64", 0.0) == 2.0**-150
+    assert half_ulp("float64", "float64", 0.0) > 0
+
+
+def test_the_baselines_own_error_has_the_ratio_one() -> None:
+    found = worst_excess([("main", run(1e-5, 1.0, 1e-5))])
+    assert found is not None and found.ratio == pytest.approx(1) and found.share < 1
+
+
+@pytest.mark.parametrize(("times", "accepted"), [(40, True), (100, False)])
+def test_the_bar_is_a_multiple_of_the_honest_error(times: float, accepted: bool) -> None:
+    found = worst_excess([("main", run(times * 1e-5, 1.0, 1e-5))])
+    assert found is not None and (found.share <= 1) is accepted
+    assert "64 times" in str(found)
+
+
+def test_an_exact_baseline_leaves_room_for_rounding() -> None:
+    rounding = 10 * 2.0**-24
+    found = worst_excess([("main", run(rounding, 1.0, 0.0))])
+    assert found is not None and found.share < 1
+    found = worst_excess([("main", run(2.0**-9, 1.0, 0.0))])
+    assert found is not None and found.share > 1, "computed in bf16"
+    found = worst_excess([("main", run(2.0**-11, 1.0, 0.0))], tf32=True)
+    assert found is not None and found.share < 1, "the task lets TF32 pass"
+
+
+def test_one_bad_region_is_enough() -> None:
+    error = np.full(COUNT, 1e-6)
+    error[-COUNT // REGIONS :] = 3e-4
+    found = worst_excess([("main", run(error, 1.0, 1e-6))])
+    assert found is not None and found.share > 1 and found.region == REGIONS - 1
+    assert "region 64 of 64" in str(found)
+
+
+def test_a_lucky_case_of_the_baseline_does_not_set_the_bar() -> None:
+    lucky, usual = run(1e-5, 1.0, 1e-8), run(1e-5, 1.0, 1e-5)
+    alone = worst_excess([("main", lucky)])
+    together = worst_excess([("main", lucky), ("main", usual), ("main", usual)])
+    assert alone is not None and alone.share > 1
+    assert together is not None and together.share < 1
+
+
+def test_integers_have_no_precision() -> None:
+    assert worst_excess([("main", run(1.0, 1.0, 0.0, dtype="int32"))]) is None
+    assert worst_excess([]) is None
+
+
+def timed(error: float, rounds: int) -> list[dict[str, Any]]:
+    """A timed output, its sums over so many rounds."""
+    (output,) = run(error, 1.0, 0.0)["outputs"]
+    sums = {name: [rounds * value for value in output[name]] for name in ("square_error",)}
+    wanted = [rounds * value for value in output["square_expected"]]
+    return [{**output, **sums, "square_expected": wanted, "rounds": rounds}]
+
+
+@pytest.mark.parametrize("rounds", [1, 25])
+def test_exact_only_while_it_is_verified_is_not_exact(rounds: int) -> None:
+    verified = [run(1e-6, 1.0, 1e-6), run(1e-6, 1.0, 2e-6)]
+    honest = worst_excess(timed_runs("main", timed(3e-6, rounds), verified))
+    assert honest is not None and honest.share < 1
+    half = worst_excess(timed_runs("main", timed(5e-4, rounds), verified))
+    assert half is not None and half.share > 1
+
+
+def test_without_honest_errors_nothing_is_said_of_timed_ones() -> None:
+    bare = {"outputs": run(1e-6, 1.0, 1e-6)["outputs"]}
+    assert worst_excess(timed_runs("main", timed(5e-4, 3), [bare])) is None
