@@ -13,7 +13,7 @@ import pytest
 
 from codegen.playbook import catalogue, playbook
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.tasksets.taskfiles import bundled, find_task
+from experiments.runs.tasks.files import bundled, find_task
 from mcts.domain import parse_launch_plan
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, Optimizer

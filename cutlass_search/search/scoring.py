@@ -4,8 +4,8 @@ A word counts by its rarity (inverse document frequency) and by where it stands:
 that a chunk defines, in what is said of it (path, scope, comment), or in its code; long chunks
 count less. What covers more of the question counts more, and what stands in front by its path.
 Entry points of concepts that the question names, or with which it shares words, are lifted. The
-weights were set on the questions of `experiments.evidence.cutlass_retrieval` that are not held
-back.
+weights were set on the questions of `experiments.benchmarks.evidence.cutlass_retrieval` that are
+not held back.
 """
 
 from __future__ import annotations

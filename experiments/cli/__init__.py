@@ -1,4 +1,4 @@
-"""The command line: options and their words. What a command does is in `experiments.commands`.
+"""The command line: options and their words. What a command does is in `experiments.cli.commands`.
 
 Only typer is imported here; everything else waits until a command needs it.
 """
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from experiments.wiring.composing import rooftree_version
+        from experiments.runs.wiring.composing import rooftree_version
 
         typer.echo(f"rooftree {rooftree_version()}")
         raise typer.Exit

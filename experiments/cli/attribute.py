@@ -36,7 +36,7 @@ def attribute(
     json: Json = False,
 ) -> None:
     """Say what each method of the best kernel is worth: take it out, measure, read machine code."""
-    from experiments.commands.attribute import attribute as weigh
+    from experiments.cli.commands.attribute import attribute as weigh
 
     weigh(
         run,

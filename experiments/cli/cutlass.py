@@ -29,7 +29,7 @@ def cutlass_index(
     json: Json = False,
 ) -> None:
     """Build the index of the tree, where it is missing or stale, and say what it holds."""
-    from experiments.commands.cutlass import index
+    from experiments.cli.commands.cutlass import index
 
     index(root=root, rebuild=rebuild, as_json=json)
 
@@ -49,7 +49,7 @@ def cutlass_search(
     json: Json = False,
 ) -> None:
     """Find the places that answer a question, best first."""
-    from experiments.commands.cutlass import search
+    from experiments.cli.commands.cutlass import search
 
     search(query, kind=kind, path=path, root=root, as_json=json)
 
@@ -62,7 +62,7 @@ def cutlass_read(
     json: Json = False,
 ) -> None:
     """Print lines of a file."""
-    from experiments.commands.cutlass import read
+    from experiments.cli.commands.cutlass import read
 
     read(path, lines, root=root, as_json=json)
 
@@ -70,7 +70,7 @@ def cutlass_read(
 @app.command("define")
 def cutlass_define(symbol: Symbol, root: Root = None, json: Json = False) -> None:
     """Show where a symbol is defined."""
-    from experiments.commands.cutlass import define
+    from experiments.cli.commands.cutlass import define
 
     define(symbol, root=root, as_json=json)
 
@@ -78,7 +78,7 @@ def cutlass_define(symbol: Symbol, root: Root = None, json: Json = False) -> Non
 @app.command("uses")
 def cutlass_uses(symbol: Symbol, root: Root = None, json: Json = False) -> None:
     """Show where a symbol is used, examples first."""
-    from experiments.commands.cutlass import uses
+    from experiments.cli.commands.cutlass import uses
 
     uses(symbol, root=root, as_json=json)
 
@@ -92,7 +92,7 @@ def cutlass_example(
     json: Json = False,
 ) -> None:
     """Show where a concept lives, and an example."""
-    from experiments.commands.cutlass import example, list_concepts
+    from experiments.cli.commands.cutlass import example, list_concepts
 
     if concept is None:
         list_concepts(as_json=json)

@@ -131,9 +131,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel for each problem; exit code 1 if one ended in an error."""
-    from experiments.commands.kernelbench import run as start
-    from experiments.wiring.asking import read_asking
-    from experiments.wiring.request import RunRequest
+    from experiments.cli.commands.kernelbench import run as start
+    from experiments.runs.options.asking import read_asking
+    from experiments.runs.options.request import RunRequest
 
     clean = start(
         root=root,
@@ -197,6 +197,6 @@ def report(
     json: Json = False,
 ) -> None:
     """Show a suite's results, also while it runs, and write results.csv and results.json."""
-    from experiments.commands.kernelbench import report as show
+    from experiments.cli.commands.kernelbench import report as show
 
     show(folder, as_json=json)

@@ -56,7 +56,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Verify and time candidates without a search; exit code 1 if one of them fails."""
-    from experiments.commands.judge import evaluate as judge
+    from experiments.cli.commands.judge import evaluate as judge
 
     measured = judge(
         task,
@@ -113,8 +113,8 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Say what is slow in a kernel or a program, and what to do about it."""
-    from experiments.commands.inspect import inspect as look
-    from experiments.inspection.request import InspectRequest
+    from experiments.cli.commands.inspect import inspect as look
+    from experiments.inspect.request import InspectRequest
 
     look(
         InspectRequest(
@@ -148,6 +148,6 @@ def record(
     device: Device = 0,
 ) -> None:
     """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
-    from experiments.commands.record import record as measure
+    from experiments.cli.commands.record import record as measure
 
     measure(task, out=out, limit=limit, parallel=parallel, device=device, profile=profile)

@@ -26,7 +26,7 @@ def memory_tools(
     json: Json = False,
 ) -> None:
     """Show what each micro-tool's advice was worth: how often followed, and with what gain."""
-    from experiments.commands.memory import tools
+    from experiments.cli.commands.memory import tools
 
     tools(memory=memory, gpu=gpu, proposer=proposer, as_json=json)
 
@@ -43,7 +43,7 @@ def memory_show(
     json: Json = False,
 ) -> None:
     """Show what each method brought in which performance state, and what is expected of it."""
-    from experiments.commands.memory import show
+    from experiments.cli.commands.memory import show
 
     show(
         memory=memory,
@@ -63,7 +63,7 @@ def memory_export(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
 ) -> None:
     """Write what was learned as JSON lines, to be imported elsewhere."""
-    from experiments.commands.memory import export
+    from experiments.cli.commands.memory import export
 
     export(target, memory=memory, task=task, force=force)
 
@@ -74,7 +74,7 @@ def memory_import(
     memory: Memory = None,
 ) -> None:
     """Add what others exported; what is known already changes nothing."""
-    from experiments.commands.memory import import_
+    from experiments.cli.commands.memory import import_
 
     import_(sources, memory=memory)
 
@@ -92,7 +92,7 @@ def memory_forget(
     everything: Annotated[bool, typer.Option("--all", help="Everything, tools included.")] = False,
 ) -> None:
     """Delete what was learned: that to which all options given apply."""
-    from experiments.commands.memory import forget
+    from experiments.cli.commands.memory import forget
 
     forget(
         memory=memory,

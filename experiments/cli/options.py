@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from experiments.wiring.request import Measuring
+    from experiments.runs.options.request import Measuring
 
 YEAR_MIN = 366 * 24 * 60
 
@@ -96,8 +96,8 @@ def measuring_of(
     kernel: Path | None = None,
 ) -> Measuring:
     """The options of a live evaluator as one value. InputError for a bad one."""
-    from experiments.tasksets.problems import read_policy
-    from experiments.wiring.request import Measuring
+    from experiments.runs.options.request import Measuring
+    from experiments.runs.tasks.problems import read_policy
     from mcts.domain import PYTORCH_DIALECTS
     from mcts.errors import InputError
 

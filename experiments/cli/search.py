@@ -52,7 +52,7 @@ from experiments.cli.options import (
     Unsafe,
     measuring_of,
 )
-from experiments.wiring import names
+from experiments.runs.options import names
 
 
 def register(app: typer.Typer) -> None:
@@ -140,9 +140,9 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
-    from experiments.commands.run import optimize as start
-    from experiments.wiring.asking import read_asking
-    from experiments.wiring.request import RunRequest, parse_settings, split_search
+    from experiments.app.optimize import optimize as start
+    from experiments.runs.options.asking import read_asking
+    from experiments.runs.options.request import RunRequest, parse_settings, split_search
 
     display = display_of(plain=plain, quiet=quiet)
     name, constants = split_search(search or [])
@@ -220,7 +220,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Go on with a run that was interrupted; nothing is measured or paid for twice."""
-    from experiments.commands.run import resume as go_on
+    from experiments.app.optimize import resume as go_on
 
     go_on(
         run,
@@ -245,7 +245,7 @@ def worker(
     unsafe: Unsafe = False,
 ) -> None:
     """Measure what others put into a folder: for GPU machines that see no network."""
-    from experiments.commands.worker import worker as work
+    from experiments.cli.commands.worker import worker as work
 
     raise typer.Exit(
         work(

@@ -24,7 +24,7 @@ def new(
     folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
 ) -> None:
     """Make a commented task folder to start one's own kernel from."""
-    from experiments.commands.show import new as make
+    from experiments.cli.commands.show import new as make
 
     make(folder)
 
@@ -39,7 +39,7 @@ def tree(
     ] = 120,
 ) -> None:
     """Draw a run's search tree, also while it runs."""
-    from experiments.commands.show import tree as draw
+    from experiments.cli.commands.show import tree as draw
 
     draw(run, out=out, max_nodes=max_nodes)
 
@@ -51,21 +51,21 @@ def report(
     ] = None,
 ) -> None:
     """Write a run's report and best kernel, also while it runs."""
-    from experiments.commands.show import report as write
+    from experiments.cli.commands.show import report as write
 
     write(run, out=out)
 
 
 def tasks(json: Json = False) -> None:
     """List the bundled tasks and what is recorded of them."""
-    from experiments.commands.show import tasks as show
+    from experiments.cli.commands.show import tasks as show
 
     show(as_json=json)
 
 
 def doctor(json: Json = False) -> None:
     """Say what this machine has: GPU, compilers, profilers, sandbox, keys by name only."""
-    from experiments.commands.show import doctor as examine
+    from experiments.cli.commands.show import doctor as examine
 
     raise typer.Exit(0 if examine(as_json_object=json) else 1)
 
@@ -84,7 +84,7 @@ def clinic(
     json: Json = False,
 ) -> None:
     """Measure the tools: precision and recall on kernels with known bottlenecks."""
-    from experiments.commands.clinic import clinic as examine
+    from experiments.cli.commands.clinic import clinic as examine
 
     examine(
         half=half,

@@ -31,7 +31,7 @@ def export(
     ] = False,
 ) -> None:
     """Write SKILL.md and scripts with which an agent can verify, time and profile its kernels."""
-    from experiments.commands.skill import export as write
+    from experiments.cli.commands.skill import export as write
 
     for path in write(folder, force=force):
         typer.echo(str(path))

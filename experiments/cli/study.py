@@ -29,7 +29,7 @@ def study(
     ] = None,
 ) -> None:
     """Run ways of searching against each other on recordings; again to go on."""
-    from experiments.commands.study import study as run
+    from experiments.cli.commands.study import study as run
 
     run(config, out=out, jobs=jobs)
 
@@ -52,6 +52,6 @@ def compare(
     json: Json = False,
 ) -> None:
     """Say what a study found, or how runs compare: final speedups, cost, wins, anytime curves."""
-    from experiments.commands.compare import compare as show
+    from experiments.cli.commands.compare import compare as show
 
     show(folders, reference=reference, out=out, as_json=json)

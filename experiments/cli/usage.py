@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from experiments.wording.similar import did_you_mean
+from experiments.text.similar import did_you_mean
 
 USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError"
@@ -87,7 +87,7 @@ def _wrong_value(error: Any) -> str:
     label, problems = _label(error.param), getattr(error.__cause__, "errors", None)
     if problems is None:
         return f"{label}: {_plain(error)}"
-    from experiments.wiring.wrongvalues import what_is_wanted
+    from experiments.text.wrong_values import what_is_wanted
 
     problem = problems()[0]
     return f"{label} {problem['input']}: {what_is_wanted(problem)}"

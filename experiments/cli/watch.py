@@ -15,6 +15,6 @@ def register(app: typer.Typer) -> None:
 
 def watch(run: Run, plain: Plain = False) -> None:
     """Watch a search that runs elsewhere, until it ends; Ctrl-C ends the watching alone."""
-    from experiments.commands.watch import watch as look
+    from experiments.cli.commands.watch import watch as look
 
     raise typer.Exit(0 if look(run, plain=plain) else 1)

@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 
 from codegen.plan_text import plan_of
-from experiments.rundirs.journal import read_events
-from experiments.rundirs.rundir import RunFolder
-from experiments.tasksets.own_kernel import file_text, stands_alone, values_of
-from experiments.tasksets.taskfiles import TaskSource
-from experiments.wiring.config import RunConfig
-from experiments.wording import summary
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import read_events
+from experiments.runs.options.config import RunConfig
+from experiments.runs.tasks.files import TaskSource
+from experiments.runs.tasks.own_kernel import file_text, stands_alone, values_of
+from experiments.views import summary
 from mcts.domain import (
     PYTORCH_DIALECTS,
     Candidate,

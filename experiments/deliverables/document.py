@@ -16,9 +16,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from experiments.deliverables.best import Delivery
-from experiments.wiring.config import RunConfig
-from experiments.wording.spending_text import spending_json
-from experiments.wording.stage_text import stages_json
+from experiments.runs.options.config import RunConfig
+from experiments.text.spending import spending_json
+from experiments.text.stages import stages_json
 from mcts.domain import (
     Attribution,
     Candidate,

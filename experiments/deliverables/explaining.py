@@ -16,11 +16,11 @@ from experiments.deliverables.deltas import deltas, largest
 from experiments.deliverables.limits import limited_by, limits_text, profile_of
 from experiments.deliverables.markdown import code, codes, folded, line, plain, table
 from experiments.deliverables.methods import methods_text
-from experiments.wording.changes import changes
-from experiments.wording.energy_text import energy_text
-from experiments.wording.lookup_text import library_of, lookups_of, lookups_text
-from experiments.wording.spending_text import spending_text
-from experiments.wording.summary import refusals, verdict_of
+from experiments.text.changes import changes
+from experiments.text.energy import energy_text
+from experiments.text.lookups import library_of, lookups_of, lookups_text
+from experiments.text.spending import spending_text
+from experiments.views.summary import refusals, verdict_of
 from mcts.domain import Evaluation
 from mcts.journal.record import RUNNING, NodeRecord
 from mcts.loop.finalists import confirmation_words

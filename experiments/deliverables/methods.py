@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
-from experiments.rundirs.claims import standing_methods
-from experiments.wording import worth_text
+from experiments.text import worth as worth_text
+from experiments.views.claims import standing_methods
 from mcts.attribution.method_worth import without_by_tunable
 from mcts.domain import Attribution
 from mcts.domain.objective import time_noise

@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from experiments.deliverables.best import Delivery
-from experiments.tasksets.taskfiles import bundled, read_task_file
+from experiments.runs.tasks.files import bundled, read_task_file
 
 _NO_NEWLINE = "\\ No newline at end of file"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.deliverables.best import Delivery
-from experiments.tasksets.problems import PROBLEM_FILE
-from experiments.tasksets.taskfiles import TASK_FILE, read_task_file, read_text
+from experiments.runs.tasks.files import TASK_FILE, read_task_file, read_text
+from experiments.runs.tasks.problems import PROBLEM_FILE
 from mcts.domain import Policy
 from mcts.errors import InputError
 

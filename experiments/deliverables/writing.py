@@ -16,8 +16,8 @@ from experiments.deliverables.model_new import model_new
 from experiments.deliverables.naming import identifiers
 from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
-from experiments.rundirs.whole_file import write_whole
 from mcts.errors import InputError
+from mcts.files import write_whole
 
 README = "README.md"
 

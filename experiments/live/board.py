@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from experiments.live.flights import Flight, Flights
-from experiments.wording.nodewords import move_words
+from experiments.text.nodes import move_words
 from mcts.domain import Evaluation
 from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.wording.durations import clock
-from experiments.wording.stage_text import stage_words
+from experiments.text.durations import clock
+from experiments.text.stages import stage_words
 from mcts.ports import Event
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from experiments.live.board import Board
 from experiments.live.flights import Flight
-from experiments.wording.nodewords import fit
+from experiments.text.nodes import fit
 
 _STATUS = 30
 

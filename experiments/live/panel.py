@@ -11,10 +11,10 @@ from experiments.live import motion
 from experiments.live.board import Board
 from experiments.live.flights import counted, flight_words
 from experiments.live.words import sparkline
-from experiments.wording.durations import clock
-from experiments.wording.nodewords import fit
-from experiments.wording.spending_text import caps_text, spending_text
-from experiments.wording.stage_text import shares_text
+from experiments.text.durations import clock
+from experiments.text.nodes import fit
+from experiments.text.spending import caps_text, spending_text
+from experiments.text.stages import shares_text
 from mcts.loop.progress import Progress
 
 if TYPE_CHECKING:

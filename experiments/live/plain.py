@@ -11,8 +11,8 @@ from typing import TextIO
 
 from experiments.live.board import Board
 from experiments.live.flights import Flight, counted, flight_words
-from experiments.wording.nodewords import fit
-from experiments.wording.spending_text import cost_text
+from experiments.text.nodes import fit
+from experiments.text.spending import cost_text
 from mcts.loop.progress import Progress
 
 PLAIN_INTERVAL_S = 5.0

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from experiments.rundirs.journal import SCHEMA_VERSION, database_of
-from experiments.rundirs.journal_file import reading
+from experiments.runs.folders.journal import SCHEMA_VERSION, database_of
+from experiments.runs.folders.journal_file import reading
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 

@@ -21,7 +21,7 @@ from cutlass_search.index.building import build
 from cutlass_search.index.corpus import Corpus, open_corpus
 from cutlass_search.index.store import Index, open_index
 from cutlass_search.search.searching import find
-from experiments.evidence.cutlass_retrieval_questions import QUESTIONS
+from experiments.benchmarks.evidence.cutlass_retrieval_questions import QUESTIONS
 
 _TURNS = 12
 _SLOWEST = 3

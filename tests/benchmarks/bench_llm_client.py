@@ -28,7 +28,7 @@ from codegen.chat.messages import ChatClient, Message
 from codegen.chat.request import Route
 from codegen.llm import LlmProposer
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.tasksets.taskfiles import find_task
+from experiments.runs.tasks.files import find_task
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
 from microtools.advisor import RooflineAdvisor

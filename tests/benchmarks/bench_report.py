@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.reporting.page import report_html
+from experiments.views.report.page import report_html
 from mcts.journal.record import NodeRecord, Result
 from tests.support.browser import chromium, opened
 from tests.support.large_run import large_result

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.wiring import names
+from experiments.runs.options import names
 from mcts.search import AnySettings
 from tests.contracts.search_contract import SearchContract
 
@@ -37,7 +37,7 @@ class TestOurSearches(SearchContract):
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_what_is_registered_runs_without_being_installed(name: str) -> None:
     assert names.OURS[names.SEARCHES].get(name) == REGISTERED[name], (
-        f"{name} stands in pyproject.toml; add it to OURS of experiments/wiring/names.py"
+        f"{name} stands in pyproject.toml; add it to OURS of experiments/runs/options/names.py"
     )
 
 

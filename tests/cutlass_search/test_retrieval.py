@@ -10,8 +10,8 @@ import pytest
 
 from cutlass_search.index.store import Index
 from cutlass_search.search.searching import find
-from experiments.evidence.cutlass_retrieval import gives_away, recall
-from experiments.evidence.cutlass_retrieval_questions import (
+from experiments.benchmarks.evidence.cutlass_retrieval import gives_away, recall
+from experiments.benchmarks.evidence.cutlass_retrieval_questions import (
     HELD_BACK,
     QUESTIONS,
     TUNED,

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from experiments.wiring import names
+from experiments.runs.options import names
 from mcts.domain import FAILED, Status
 from mcts.domain.profile import BoundClass
 from mcts.journal.runlog import RunLog

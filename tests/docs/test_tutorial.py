@@ -12,7 +12,7 @@ import pytest
 
 from docs.tools.console import Difference, Step, steps, update
 from docs.tools.tutorial import PAGES, run_page
-from experiments.machines.machine import gpu_problem
+from experiments.runs.machines.machine import gpu_problem
 
 CHAPTERS = sorted(page for page in PAGES.glob("*.md") if list(steps(page)))
 

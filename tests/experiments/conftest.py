@@ -195,7 +195,7 @@ shape = { n = 4096 }
 @pytest.fixture
 def toy_folder(tmp_path: Path) -> Path:
     """A task folder with a recording of its whole space, made by the formula."""
-    from experiments.tasksets.taskfiles import load_task
+    from experiments.runs.tasks.files import load_task
     from profilers.recordings.recorder import record
     from profilers.recordings.t4 import write_recording
 

@@ -6,7 +6,7 @@ import csv
 from functools import lru_cache
 from pathlib import Path
 
-from experiments.tasksets.taskfiles import find_task
+from experiments.runs.tasks.files import find_task
 from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
 from profilers.recordings.recording import RecordedConfiguration, Recording

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.deliverables.best import Delivery
-from experiments.tasksets.taskfiles import TaskSource, find_task
-from experiments.wiring.config import RunConfig
-from experiments.wording.summary import RunFacts
+from experiments.runs.options.config import RunConfig
+from experiments.runs.tasks.files import TaskSource, find_task
+from experiments.views.summary import RunFacts
 from mcts.domain import Candidate, Evaluation, KernelTask, Scalar, Timing, Verification
 from mcts.journal.record import NodeRecord, Result
 

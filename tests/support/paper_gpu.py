@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.wiring import names
-from experiments.wiring.parts import EvaluatorRequest
+from experiments.runs.options import names
+from experiments.runs.wiring.parts import EvaluatorRequest
 from mcts.domain import (
     Build,
     Candidate,

@@ -27,7 +27,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from experiments.rundirs.journal import read_events
+from experiments.runs.folders.journal import read_events
 from mcts.journal.record import read_result
 from mcts.ports import Event
 from tests.support.openai_server import Answer, Cut, Fail, Hang, OpenAiServer, Raw, Say

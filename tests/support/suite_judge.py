@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.wiring.parts import EvaluatorRequest, ProposerRequest
+from experiments.runs.wiring.parts import EvaluatorRequest, ProposerRequest
 from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.wiring import names
-from experiments.wiring.parts import EvaluatorRequest, ProposerRequest
+from experiments.runs.options import names
+from experiments.runs.wiring.parts import EvaluatorRequest, ProposerRequest
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
 from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
 from mcts.ports import Proposal, ProposalRequest

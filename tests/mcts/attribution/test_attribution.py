@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from experiments.reporting.account import account_rows
+from experiments.views.report.account import account_rows
 from mcts.attribution.attributor import Attributor
 from mcts.attribution.method_worth import Variant, weigh, without_by_tunable
 from mcts.domain import (

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from experiments.tasksets.problems import problem_task
+from experiments.runs.tasks.problems import problem_task
 from mcts.domain import Candidate, HostPlan, Policy, Scalar
 from mcts.errors import InputError
 from profilers.children.nursery import Nursery

@@ -11,8 +11,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from experiments.tasksets.problems import problem_task  # noqa: E402
-from experiments.wiring.headers import include_folders  # noqa: E402
+from experiments.runs.tasks.problems import problem_task  # noqa: E402
+from experiments.runs.wiring.headers import include_folders  # noqa: E402
 from mcts.domain import Candidate, Policy, Profile  # noqa: E402
 from mcts.domain import metrics as m  # noqa: E402
 from profilers import ncu  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from experiments.tasksets.problems import problem_task  # noqa: E402
+from experiments.runs.tasks.problems import problem_task  # noqa: E402
 from mcts.domain import Candidate, Evaluation, Policy  # noqa: E402
 from mcts.errors import WorldError  # noqa: E402
 from profilers import ncu  # noqa: E402

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.tasksets.taskfiles import find_task
+from experiments.runs.tasks.files import find_task
 from mcts.domain import Guidance, KernelTask, declared_space
 from mcts.errors import NoMoves, NotRecorded
 from mcts.ports import ProposalRequest

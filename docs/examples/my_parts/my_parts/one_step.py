@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from experiments.wiring.parts import ProposerRequest
+from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest

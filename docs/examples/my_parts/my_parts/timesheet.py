@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.wiring.parts import EvaluatorRequest
+from experiments.runs.wiring.parts import EvaluatorRequest
 from mcts.domain import (
     Candidate,
     Evaluation,

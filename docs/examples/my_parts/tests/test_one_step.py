@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from my_parts.one_step import OneStepProposer
 
-from experiments.tasksets.taskfiles import find_task
+from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate, Guidance
 from mcts.ports import ProposalRequest, Proposer
 from mcts.search.trial import Move

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from my_parts.timesheet import TimesheetEvaluator
 
-from experiments.tasksets.taskfiles import find_task
+from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator

@@ -11,7 +11,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 import codegen  # noqa: E402
-from experiments.tasksets.problems import problem_task  # noqa: E402
+from experiments.runs.tasks.problems import problem_task  # noqa: E402
 from mcts.domain import Candidate, Policy, Profile  # noqa: E402
 from mcts.domain import metrics as m  # noqa: E402
 from microtools.advisor import RooflineAdvisor  # noqa: E402

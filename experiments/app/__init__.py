@@ -1,0 +1,1 @@
+"""What the program does with a run: begin it, go on with it, conclude it, attribute it."""

@@ -1,0 +1,135 @@
+"""Attribution of a run: which nodes are looked at, and what came of it, with what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.runs.options.config import RunConfig
+from experiments.runs.tasks.files import TaskSource
+from experiments.runs.wiring import composing
+from experiments.text import worth as worth_text
+from mcts.domain import Attribution
+from mcts.errors import InputError
+from mcts.journal.record import NodeRecord, Result, read_result
+from mcts.journal.spending import Spending
+from mcts.ports import Evaluator, Event, Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """What is known of the methods of the nodes that were asked about, by node.
+
+    `result` is the run as it stands now. `missing` counts methods that were not come to because a
+    cap was reached, which `stopped` names. `spent` is what this session took; `priced` is what the
+    prices of replies made before it added to the run, whose `unpriced` sank by so many.
+    """
+
+    found: tuple[tuple[int, Attribution], ...]
+    result: Result
+    missing: int
+    stopped: str | None
+    spent: Spending
+    priced: Spending
+
+
+def choose(result: Result, ids: Sequence[int]) -> tuple[NodeRecord, ...]:
+    """The nodes with these ids, or without any those on the path to the best.
+
+    InputError for a node that is not there, or of whose methods nothing can be said.
+    """
+    if not ids:
+        return result.path_to(result.best)
+    by_id = {node.id: node for node in result.nodes}
+    for id in ids:
+        node = by_id.get(id)
+        if node is None:
+            raise InputError(f"the run has no node {id}: its last is {result.nodes[-1].id}")
+        if node.parent is None:
+            raise InputError(f"node {id} is the baseline: it claims no methods")
+        if node.speedup is None:
+            raise InputError(f"node {id} was not measured ({node.kind}): {node.reason}")
+    return tuple(by_id[id] for id in dict.fromkeys(ids))
+
+
+def weigh_methods(
+    source: TaskSource,
+    config: RunConfig,
+    *,
+    evaluator: Evaluator,
+    journal: Journal,
+    run_dir: Path,
+    ids: Sequence[int] = (),
+    tunables_only: bool = False,
+    say: Callable[[str], None] = lambda _text: None,
+) -> Weighed:
+    """Take the methods of nodes out one by one, as far as the caps of the run allow.
+
+    What a run knows already is not measured again. With `tunables_only` nobody is asked to rewrite
+    code. Raises InputError where the hardware is not the run's or a model cannot be asked,
+    WorldError where the world fails: what was found by then is kept.
+    """
+    events = tuple(journal.events())
+    before = read_result(events)
+    nodes = choose(before, ids)
+    _check_hardware(events, evaluator)
+    claimed = sum(_claims(node) for node in nodes)
+    proposer = None
+    prices = config.asking.prices if config.asking else ()
+    if not tunables_only and (claimed or (prices and before.spending.unpriced)):
+        proposer = composing.build_proposer(
+            source, config, hardware=evaluator.hardware, run_dir=run_dir
+        )
+    with composing.released(proposer):
+        attributor = composing.build_attributor(
+            source,
+            config,
+            evaluator=evaluator,
+            journal=Telling(journal, say),
+            proposer=proposer,
+        )
+        weighed = attributor.nodes(before, nodes)
+    after = read_result(journal.events())
+    wanted = {node.id for node in nodes}
+    missing = claimed - len(weighed)
+    return Weighed(
+        found=tuple(worth_text.attributed(node for node in after.nodes if node.id in wanted)),
+        result=after,
+        missing=missing,
+        stopped=composing.budget_of(config).exhausted(after.spending) if missing else None,
+        spent=after.spending - before.spending - attributor.settled,
+        priced=attributor.settled,
+    )
+
+
+def _claims(node: NodeRecord) -> int:
+    measured = node.candidate is not None and node.parent is not None and node.speedup is not None
+    return len(node.candidate.methods) if measured and node.candidate else 0
+
+
+def _check_hardware(events: Sequence[Event], evaluator: Evaluator) -> None:
+    """Times of two devices say nothing of each other."""
+    started: Mapping[str, Any] = next((e.payload for e in events if e.kind == "started"), {})
+    before, now = started.get("hardware"), str(evaluator.hardware)
+    if before is not None and before != now:
+        raise InputError(f"the run was measured on {before}, not on {now}: go on with it there")
+
+
+class Telling:
+    """A journal that says each attribution as it is written."""
+
+    def __init__(self, journal: Journal, say: Callable[[str], None]) -> None:
+        self._journal, self._say = journal, say
+
+    def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
+        """Write the event, then tell."""
+        event = self._journal.append(kind, payload)
+        if kind == "attributed":
+            found = Attribution.model_validate(payload["attribution"])
+            self._say(worth_text.one_line(payload["node"], found))
+        return event
+
+    def events(self) -> Iterator[Event]:
+        return self._journal.events()

@@ -1,0 +1,207 @@
+"""`optimize` and `resume`: one search, from its start or from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from experiments.app import attributing
+from experiments.app.concluding import conclude, say
+from experiments.app.interrupting import command_line, interruptible
+from experiments.app.refusals import check_models, remedy
+from experiments.live import Display, progress_display
+from experiments.runs.folders import folder as rundir
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.options.config import RunConfig
+from experiments.runs.options.request import RunRequest
+from experiments.runs.tasks.files import TaskSource, find_task
+from experiments.runs.wiring import composing
+from experiments.views import summary
+from experiments.views.closing import closing_words
+from mcts.errors import InputError, JournalError, WorldError
+from mcts.journal.record import Result, read_result
+from mcts.loop.progress import Progress
+from mcts.ports import Evaluator
+
+
+class HopelessRun(InputError):
+    """The run came to nothing before its baseline was taken: there is nothing to go on from."""
+
+
+def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
+    """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be.
+
+    Nor is a run folder left of a run that could not take its first step. With `attribute` the
+    methods on the path to the best are weighed at the end.
+    """
+    source = find_task(
+        request.task,
+        request.measuring.policy,
+        request.measuring.dialect,
+        request.measuring.kernel,
+    )
+    config = composing.resolve(source, request)
+    if request.out is not None:
+        rundir.check_free(request.out)
+    if config.proposer == composing.LLM:
+        check_models(config.asking, model=config.model, api_base=config.api_base)
+    if config.evaluator != composing.REPLAY and display != "quiet":
+        say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
+    with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
+        asked = request.memory is not None
+        config, known = composing.remember(config, gpu=evaluator.hardware.name, asked=asked)
+        folder = rundir.create(source, config, knowledge=known, out=request.out)
+        config = folder.config
+        try:
+            with SqliteJournal(folder.journal) as journal:
+                _run(
+                    folder, source, config, evaluator, journal,
+                    attribute=attribute, as_json=request.as_json, display=display,
+                )  # fmt: skip
+        except HopelessRun:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+
+
+def resume(
+    run_dir: Path,
+    *,
+    evaluations: int | None = None,
+    minutes: float | None = None,
+    max_cost_usd: float | None = None,
+    max_tokens: int | None = None,
+    max_gpu_minutes: float | None = None,
+    prices: Sequence[str] = (),
+    as_json: bool,
+    display: Display = "auto",
+) -> None:
+    """Go on with a run; limits that are given stand in place of those it began with.
+
+    InputError for a run that has results and no journal: begun anew, it would overwrite them.
+    """
+    folder = RunFolder(run_dir)
+    config = folder.config
+    folder.check_journal()
+    with SqliteJournal(folder.journal) as journal:
+        source = folder.task(config)
+        _check_more(journal, evaluations)
+        config = composing.widened(
+            config,
+            evaluations=evaluations,
+            minutes=minutes,
+            max_cost_usd=max_cost_usd,
+            max_tokens=max_tokens,
+            max_gpu_minutes=max_gpu_minutes,
+            prices=prices,
+        )
+        with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
+            folder.write_config(config)
+            _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
+
+
+def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
+    """InputError for fewer evaluations than the run has had."""
+    if evaluations is None:
+        return
+    try:
+        had = read_result(tuple(journal.events())).evaluations
+    except JournalError:  # not even the baseline was measured
+        return
+    if evaluations < had:
+        raise InputError(
+            f"--evaluations {evaluations}: the run has had {had} already; give as many or more"
+        )
+
+
+def _run(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+    *,
+    attribute: bool = False,
+    as_json: bool,
+    display: Display,
+) -> None:
+    title = f"{source.task.name} on {evaluator.hardware}"
+    with interruptible(command_line("resume", folder.path)):
+        if display != "quiet":
+            say(
+                f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
+                f"{f' ({config.model})' if config.model else ''}"
+                f"{f', library {config.library.title}' if config.library else ''}"
+                f", hardware {evaluator.hardware}, "
+                f"run folder {folder.path}"
+            )
+        with progress_display(
+            title=title,
+            minutes=config.minutes,
+            replayed=config.evaluator == composing.REPLAY,
+            run_dir=folder.path,
+            display=display,
+        ) as show:
+            result = _search(folder, source, config, evaluator, journal, show)
+    if attribute:
+        with interruptible(command_line("attribute", folder.path)):
+            result = _attribute(folder, source, config, evaluator, journal)
+    with interruptible(command_line("report", folder.path)):
+        facts, outputs = conclude(folder, config, result, journal, gpu=evaluator.hardware.name)
+    if as_json:
+        print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
+    else:
+        print("\n".join(closing_words(facts, result, outputs, folder.path)))
+
+
+def _search(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+    show: Callable[[Progress], None],
+) -> Result:
+    again = command_line("resume", folder.path)
+    try:
+        optimizer = composing.build_optimizer(
+            source,
+            config,
+            evaluator=evaluator,
+            journal=journal,
+            run_dir=folder.path,
+            on_progress=show,
+        )
+        with composing.released(optimizer.proposer):
+            return optimizer.run()
+    except JournalError:
+        raise
+    except WorldError as error:
+        raise WorldError(f"{error}; {remedy(error, config, again=again)}") from error
+    except InputError as error:
+        if any(event.kind == "told" for event in journal.events()):
+            raise InputError(f"{error}; {remedy(error, config, again=again)}") from error
+        raise HopelessRun(str(error)) from error
+
+
+def _attribute(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+) -> Result:
+    """The run with its methods weighed; what goes wrong there must not cost it its result."""
+    try:
+        return attributing.weigh_methods(
+            source, config, evaluator=evaluator, journal=journal, run_dir=folder.path, say=say
+        ).result
+    except JournalError:
+        raise
+    except (InputError, WorldError) as error:
+        again = command_line("attribute", folder.path)
+        say(f"not all methods were weighed: {error}; go on with: {again}")
+        return read_result(journal.events())

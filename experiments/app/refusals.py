@@ -1,0 +1,57 @@
+"""What to do when a run's language model is not to be had: mend and go on, or begin anew."""
+
+from __future__ import annotations
+
+from experiments.runs.options.asking import Asking
+from experiments.runs.options.config import RunConfig
+from mcts.errors import InputError, WorldError
+
+_MENDED_OUTSIDE = ("refused the credentials", "wants to be paid first")
+_MENDED_BY_NOTHING = ("does not know this model", "refused the request")
+"""What `codegen.chat.faults` says of a service's refusals."""
+
+
+def check_models(asking: Asking | None, *, model: str | None, api_base: str | None) -> None:
+    """InputError for a model that no request could be sent for, where one is to be asked.
+
+    It takes litellm's import, seconds that the first question would take else.
+    """
+    if model is None or (asking is not None and asking.replay is not None):
+        return
+    from codegen.chat.models import similar_model, unknown_models
+
+    fallbacks = asking.fallbacks if asking is not None else ()
+    for name in unknown_models((model, *fallbacks), api_base=api_base):
+        option = "--model" if name == model else "--fallback"
+        close = similar_model(name)
+        hint = f" (did you mean {close}?)" if close else ""
+        raise InputError(
+            f"{option} {name}: litellm knows no such model or provider{hint}; write "
+            "PROVIDER/MODEL, or openai/MODEL with --api-base for a server of your own"
+        )
+
+
+def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> str:
+    """How to get on from an error of a run that has begun; `again` is the command that resumes it.
+
+    A run keeps its model and its server: what refuses them is not mended by going on.
+    """
+    text = str(error)
+    if isinstance(error, WorldError):
+        if _is_silent(text, config.api_base):
+            return f"resume with: {again} (another --api-base needs a new run)"
+        return f"resume with: {again}"
+    final = any(sign in text for sign in _MENDED_BY_NOTHING)
+    if config.model is None or not final or any(sign in text for sign in _MENDED_OUTSIDE):
+        return f"mend that, then resume with: {again}"
+    other = "another --model or --api-base" if config.api_base else "another --model"
+    return f"start a new run with {other}: this one keeps what it began with"
+
+
+def _is_silent(text: str, api_base: str | None) -> bool:
+    """Whether an error is of a server of one's own that gave no answer."""
+    if api_base is None:
+        return False
+    from codegen.chat.scrubbing import address
+
+    return f" at {address(api_base)} gave no answer" in text

@@ -1,0 +1,176 @@
+"""Fidelity of the tools and the classifier against the truth table: pure counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from experiments.benchmarks.clinic.exhibits import Patient
+from mcts.domain import BoundClass, Guidance
+
+CLASSES: tuple[BoundClass, ...] = ("compute", "memory", "latency", "launch", "mixed", "unknown")
+SHOWN = 5
+"""Findings that a prompt shows: a planted one ranked lower would not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A patient and what was said of it.
+
+    plugins: tools that others registered. The truth table does not know them, so that nothing they
+    say is judged.
+    """
+
+    patient: Patient
+    guidance: Guidance
+    plugins: frozenset[str] = frozenset()
+
+    @property
+    def fired(self) -> tuple[str, ...]:
+        """Tools that spoke, by rank."""
+        return tuple(finding.tool for finding in self.guidance.findings)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Of the tools that spoke, those which the truth table knows, by rank."""
+        return tuple(tool for tool in self.fired if tool not in self.plugins)
+
+    @property
+    def bound(self) -> BoundClass:
+        return self.guidance.roofline.bound if self.guidance.roofline else "unknown"
+
+    @property
+    def false_alarms(self) -> tuple[str, ...]:
+        return tuple(tool for tool in self.judged if tool not in self.patient.true)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        return tuple(sorted(self.patient.planted - set(self.fired)))
+
+    @property
+    def class_is_right(self) -> bool:
+        return self.bound in self.patient.bound
+
+
+@dataclass(slots=True)
+class ToolScore:
+    """One tool over all patients.
+
+    planted: ill kernels that it must name; found: those it named; shown: those in whose first
+    five findings it stood; relapsed: repaired twins of those on which it still fired; fired and
+    true: firings in all, and those the truth table agrees with.
+    """
+
+    tool: str
+    planted: int = 0
+    found: int = 0
+    shown: int = 0
+    relapsed: int = 0
+    fired: int = 0
+    true: int = 0
+
+    @property
+    def recall(self) -> float | None:
+        return self.found / self.planted if self.planted else None
+
+    @property
+    def precision(self) -> float | None:
+        return self.true / self.fired if self.fired else None
+
+
+@dataclass(slots=True)
+class PluginCount:
+    """On how many ill kernels and repaired twins a plug-in spoke; nothing says whether rightly."""
+
+    tool: str
+    ill: int = 0
+    repaired: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Fidelity over a set of patients; `plugins` stand outside of every figure."""
+
+    tools: tuple[ToolScore, ...]
+    confusion: dict[tuple[BoundClass, BoundClass], int] = field(default_factory=dict)
+    """Patients by (right class, class given); a given class among several right ones is right."""
+    patients: int = 0
+    plugins: tuple[PluginCount, ...] = ()
+
+    @property
+    def macro_recall(self) -> float | None:
+        """Mean recall over the tools that were planted."""
+        return _mean(score.recall for score in self.tools)
+
+    @property
+    def macro_precision(self) -> float | None:
+        """Mean precision over the tools that were planted and fired."""
+        return _mean(score.precision for score in self.tools if score.planted)
+
+    @property
+    def macro_precision_of_all(self) -> float | None:
+        """Mean precision over all tools that fired, planted or not."""
+        return _mean(score.precision for score in self.tools)
+
+    @property
+    def micro_precision(self) -> float | None:
+        fired = sum(score.fired for score in self.tools)
+        return sum(score.true for score in self.tools) / fired if fired else None
+
+    @property
+    def micro_recall(self) -> float | None:
+        planted = sum(score.planted for score in self.tools)
+        return sum(score.found for score in self.tools) / planted if planted else None
+
+    @property
+    def shown(self) -> float | None:
+        """Share of planted bottlenecks named among the first five findings."""
+        planted = sum(score.planted for score in self.tools)
+        return sum(score.shown for score in self.tools) / planted if planted else None
+
+    @property
+    def relapsed(self) -> int:
+        return sum(score.relapsed for score in self.tools)
+
+    @property
+    def class_accuracy(self) -> float | None:
+        right = sum(n for (true, given), n in self.confusion.items() if true == given)
+        return right / self.patients if self.patients else None
+
+
+def score(examined: Sequence[Examined]) -> Scores:
+    """Count over `examined`."""
+    tools: dict[str, ToolScore] = {}
+    confusion: dict[tuple[BoundClass, BoundClass], int] = {}
+    for one in examined:
+        patient = one.patient
+        for tool in patient.planted:
+            entry = tools.setdefault(tool, ToolScore(tool))
+            entry.planted += 1
+            entry.found += tool in one.judged
+            entry.shown += tool in one.judged[:SHOWN]
+        for tool in one.judged:
+            entry = tools.setdefault(tool, ToolScore(tool))
+            entry.fired += 1
+            entry.true += tool in patient.true
+            entry.relapsed += patient.repaired and tool in patient.exhibit.expects
+        cell = (one.bound if one.class_is_right else patient.bound[0], one.bound)
+        confusion[cell] = confusion.get(cell, 0) + 1
+    return Scores(
+        tuple(tools[name] for name in sorted(tools)), confusion, len(examined), _plugins(examined)
+    )
+
+
+def _plugins(examined: Sequence[Examined]) -> tuple[PluginCount, ...]:
+    """Every plug-in that took part, also those that never spoke, by name."""
+    counts = {name: PluginCount(name) for one in examined for name in sorted(one.plugins)}
+    for one in examined:
+        for name in one.plugins.intersection(one.fired):
+            counts[name].repaired += one.patient.repaired
+            counts[name].ill += not one.patient.repaired
+    return tuple(counts[name] for name in sorted(counts))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

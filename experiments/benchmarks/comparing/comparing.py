@@ -1,0 +1,199 @@
+"""Ways of searching against each other, by the runs there are: standings, wins and losses."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from experiments.benchmarks.comparing.nouns import Duel, Entry, RunComparison, Standing
+from experiments.benchmarks.comparing.runs import ComparedRun
+from experiments.benchmarks.studies.bootstrap import within_tasks
+from mcts.errors import InputError
+from mcts.journal.record import RUNNING
+from mcts.search.seeding import seed_from
+
+
+def compare_runs(runs: Sequence[ComparedRun], *, reference: str | None) -> RunComparison:
+    """Put runs that search alike into an arm, those of one task beside each other.
+
+    The reference is the first run's arm unless it is named. InputError for an unknown one.
+    """
+    arms, tasks = arms_of(runs), _tasks_of(runs)
+    entries = tuple(
+        Entry(arm=arm, task=task, run=run) for arm, task, run in zip(arms, tasks, runs, strict=True)
+    )
+    names = tuple(dict.fromkeys(arms))
+    chosen = reference or names[0]
+    if chosen not in names:
+        raise InputError(f"no arm is called {chosen!r}; there are: {', '.join(names)}")
+    found = RunComparison(
+        reference=chosen,
+        arms=names,
+        tasks=tuple(dict.fromkeys(tasks)),
+        entries=entries,
+        standings=(),
+        duels=(),
+        warnings=(),
+    )
+    duels = [duel for arm in names if arm != chosen and (duel := _duel(found, arm)) is not None]
+    return found.model_copy(
+        update={
+            "standings": tuple(_standings(found)),
+            "duels": tuple(duels),
+            "warnings": tuple(_warnings(found, duels)),
+        }
+    )
+
+
+def arms_of(runs: Sequence[ComparedRun]) -> list[str]:
+    """What each run's way of searching is called: its label, else the traits that differ."""
+    traits = [run.traits for run in runs if not run.label]
+    differing = [
+        name for name in (traits[0] if traits else ()) if len({one[name] for one in traits}) > 1
+    ]
+    chosen = differing or ["search", "proposer"]
+    return [run.label or _called(run.traits, chosen) for run in runs]
+
+
+def _called(traits: Mapping[str, str], chosen: Sequence[str]) -> str:
+    return ", ".join(traits[name] for name in chosen if traits[name]) or "default settings"
+
+
+def _tasks_of(runs: Sequence[ComparedRun]) -> list[str]:
+    """A name per run that is the same where task, hardware and baseline agree, and only there."""
+    arenas: dict[str, list[tuple[str, str, str]]] = {}
+    for run in runs:
+        known = arenas.setdefault(run.task, [])
+        if run.arena not in known:
+            known.append(run.arena)
+    return [_task_name(run, arenas[run.task]) for run in runs]
+
+
+def _task_name(run: ComparedRun, arenas: list[tuple[str, str, str]]) -> str:
+    if len(arenas) == 1:
+        return run.task
+    parts = [run.task]
+    if len({hardware for _, hardware, _ in arenas}) > 1:
+        parts.append(f"on {run.hardware}")
+    if len({over for _, _, over in arenas}) > 1:
+        parts.append(f"over {run.over}")
+    versions = list(dict.fromkeys(task_id for task_id, _, _ in arenas))
+    if len(versions) > 1:
+        parts.append(f"(version {versions.index(run.task_id) + 1})")
+    return " ".join(parts)
+
+
+def _standings(found: RunComparison) -> Iterator[Standing]:
+    for task in found.tasks:
+        for arm in found.arms:
+            runs = found.of(arm, task)
+            if not runs:
+                continue
+            alone = runs[0] if len(runs) == 1 else None
+            speedups = [run.speedup for run in runs]
+            yield Standing(
+                task=task,
+                arm=arm,
+                runs=len(runs),
+                speedup=math.exp(float(np.mean(np.log(speedups)))),
+                low=alone.speedup_low if alone else min(speedups),
+                high=alone.speedup_high if alone else max(speedups),
+                evaluations=float(np.mean([run.unique for run in runs])),
+                failed=float(np.mean([run.failed for run in runs])),
+                seconds=sum(run.seconds for run in runs),
+                cost_usd=_sum([run.cost_usd for run in runs]),
+                gpu_s=_sum([run.gpu_s for run in runs]),
+            )
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return math.fsum(known) if len(known) == len(amounts) else None
+
+
+def _duel(found: RunComparison, arm: str) -> Duel | None:
+    """None where the two have no task in common."""
+    common = [
+        task for task in found.tasks if found.of(found.reference, task) and found.of(arm, task)
+    ]
+    if not common:
+        return None
+    paired = {task: _pairs(found.of(found.reference, task), found.of(arm, task)) for task in common}
+    outcomes = Counter(_outcome(*pair) for pairs, _ in paired.values() for pair in pairs)
+    logs = [
+        np.array([math.log(ours.speedup / theirs.speedup) for ours, theirs in pairs])
+        for pairs, _ in paired.values()
+    ]
+    by_seed = all(same for _, same in paired.values())
+    low, high = _interval([pair for pairs, _ in paired.values() for pair in pairs], logs, by_seed)
+    return Duel(
+        arm=arm,
+        tasks=tuple(common),
+        ratio=math.exp(float(np.mean([values.mean() for values in logs]))),
+        low=low,
+        high=high,
+        wins=outcomes["win"],
+        ties=outcomes["tie"],
+        losses=outcomes["loss"],
+        by_seed=by_seed,
+    )
+
+
+_Pair = tuple[ComparedRun, ComparedRun]
+
+
+def _pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> tuple[list[_Pair], bool]:
+    """Runs with the same seed, and True; every run with every other where no seed is shared."""
+    by_seed = {run.seed: run for run in theirs}
+    same = [(run, by_seed[run.seed]) for run in ours if run.seed in by_seed]
+    if same:
+        return same, True
+    return [(run, other) for run in ours for other in theirs], False
+
+
+def _outcome(ours: ComparedRun, theirs: ComparedRun) -> str:
+    if ours.speedup_low > theirs.speedup_high:
+        return "win"
+    return "loss" if ours.speedup_high < theirs.speedup_low else "tie"
+
+
+def _interval(
+    pairs: Sequence[_Pair], logs: Sequence[np.ndarray], by_seed: bool
+) -> tuple[float | None, float | None]:
+    if len(pairs) == 1:
+        ours, theirs = pairs[0]
+        return ours.speedup_low / theirs.speedup_high, ours.speedup_high / theirs.speedup_low
+    if not by_seed or min(len(values) for values in logs) < 2:
+        return None, None
+    spread = within_tasks(logs, seed=seed_from("compare runs", len(pairs)))
+    return math.exp(spread.low), math.exp(spread.high)
+
+
+def _warnings(found: RunComparison, duels: Sequence[Duel]) -> Iterator[str]:
+    names: dict[str, set[str]] = {}
+    for entry in found.entries:
+        names.setdefault(entry.run.task, set()).add(entry.task)
+    for name, shown in names.items():
+        if len(shown) > 1:
+            yield (
+                f"the runs of {name} differ in the task itself, the hardware or the baseline: "
+                f"shown apart as {', '.join(sorted(shown))}"
+            )
+    for arm in found.arms:
+        if arm != found.reference and arm not in {duel.arm for duel in duels}:
+            yield f"{found.reference} and {arm} have no task in common: they cannot be compared"
+    going = [entry.run.path for entry in found.entries if entry.run.stopped == RUNNING]
+    if going:
+        yield f"still going, or crashed: {', '.join(going)}"
+    loose = [entry.run.path for entry in found.entries if not entry.run.confirmed]
+    if loose:
+        yield f"not confirmed by a second measurement: {', '.join(loose)}"
+    lengths = {entry.run.evaluations for entry in found.entries}
+    if len(found.arms) > 1 and len(lengths) > 1:
+        yield (
+            f"the runs had {min(lengths)} to {max(lengths)} trials: their ends are not those of "
+            "one budget"
+        )

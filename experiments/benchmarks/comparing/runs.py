@@ -1,0 +1,170 @@
+"""A run as a comparison sees it: its end, and its best so far after each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from experiments.benchmarks.studies.folder import STUDY_FILE
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.runs.options.config import RunConfig
+from experiments.text.spending import spending_json
+from experiments.views import summary
+from mcts.domain import Evaluation, Noun
+from mcts.errors import InputError
+from mcts.journal.record import Result
+from mcts.ports import Event
+
+
+class ComparedRun(Noun):
+    """One run. Speedups are those of its best, confirmed where it was, `best_so_far` the search's.
+
+    label: what the user calls it, empty where nothing was given. traits: who searched, and how.
+    task_id and hardware must agree, and `over` what the speedup is over, for two runs to be
+    compared. best_so_far: after 1, 2, 3 ... unique evaluations. Of costs null is not known.
+    """
+
+    path: str
+    label: str = ""
+    task: str
+    task_id: str
+    hardware: str
+    over: str
+    seed: int
+    traits: dict[str, str]
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    confirmed: bool
+    time_us: float
+    evaluations: int = Field(ge=0)
+    unique: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    seconds: float
+    cost_usd: float | None
+    tokens: int | None
+    gpu_s: float | None
+    replies: int
+    stopped: str
+    best_so_far: tuple[float, ...]
+
+    @property
+    def arena(self) -> tuple[str, str, str]:
+        """What two runs must share for their speedups to mean the same."""
+        return (self.task_id, self.hardware, self.over)
+
+
+def read_runs(given: Sequence[str]) -> tuple[ComparedRun, ...]:
+    """The runs at the given places, each a folder or LABEL=FOLDER.
+
+    InputError for what is no run, for a run without a result, and for one that is given twice.
+    """
+    found, seen = [], set()
+    for item in given:
+        label, path = _labelled(item)
+        if path.resolve() in seen:
+            raise InputError(f"{path} is given twice")
+        seen.add(path.resolve())
+        found.append(_read(path, label))
+    return tuple(found)
+
+
+def is_study(path: Path) -> bool:
+    """Whether a folder is a study's."""
+    return (path / STUDY_FILE).is_file()
+
+
+def _labelled(item: str) -> tuple[str, Path]:
+    label, sign, path = item.partition("=")
+    if sign and label and path and not Path(item).exists():
+        return label, Path(path)
+    return "", Path(item)
+
+
+def _read(path: Path, label: str) -> ComparedRun:
+    if is_study(path) and not (path / DATABASE).is_file():
+        raise InputError(f"{path} is a study: compare one study by itself, or run folders")
+    events = read_events(path)
+    try:
+        facts, result = summary.facts_of(events), summary.result_of(events)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    verdict = result.best.verdict
+    if verdict is None or verdict.timing is None:
+        raise InputError(f"{path}: its baseline was not measured; there is nothing to compare")
+    timing = verdict.timing
+    spent = spending_json(result.spending, replayed=facts.replayed)
+    if spent["unpriced"]:
+        spent["cost_usd"] = None  # a part of it would be taken for the whole
+    if spent["uncounted"]:
+        spent["tokens"] = None
+    return ComparedRun(
+        path=str(path),
+        label=label,
+        task=facts.task,
+        task_id=_task_id(events, facts.task),
+        hardware=facts.hardware,
+        over=timing.baseline,
+        seed=facts.seed,
+        traits=_traits(facts, RunFolder(path).config),
+        speedup=timing.speedup,
+        speedup_low=timing.speedup_low,
+        speedup_high=timing.speedup_high,
+        confirmed=result.best.confirmed is not None,
+        time_us=timing.median_us,
+        evaluations=result.evaluations,
+        unique=result.unique,
+        failed=result.failed,
+        seconds=result.seconds,
+        stopped=result.stop_reason,
+        best_so_far=_best_so_far(events, result),
+        **{name: spent[name] for name in ("cost_usd", "tokens", "gpu_s", "replies")},
+    )
+
+
+def _task_id(events: Sequence[Event], name: str) -> str:
+    """The task by its content; by its name in runs that did not keep that."""
+    started: dict[str, Any] = next(
+        (dict(event.payload) for event in events if event.kind == "started"), {}
+    )
+    return str(started.get("task_id") or name)
+
+
+def _traits(facts: summary.RunFacts, config: RunConfig) -> dict[str, str]:
+    """What may tell one way of searching from another."""
+    settings = ", ".join(f"{name} {value:g}" for name, value in config.search_settings.items())
+    return {
+        "search": config.search,
+        "proposer": facts.proposer,
+        "settings": settings,
+        "knowledge": "with memory" if config.knowledge else "without memory",
+        "parallel": f"{config.parallel} at a time",
+        "objective": config.objective,
+    }
+
+
+def _best_so_far(events: Sequence[Event], result: Result) -> tuple[float, ...]:
+    """The search's best after each distinct candidate that it had evaluated; 1 until one is better.
+
+    What attribution measured later is no part of the search.
+    """
+    searched = {node.evaluation.candidate_id for node in result.nodes if node.evaluation}
+    searched.update(*(node.branches for node in result.nodes))
+    baseline = result.baseline.evaluation
+    seen = {baseline.candidate_id} if baseline else set()
+    best, found = 1.0, []
+    for event in events:
+        if event.kind != "measured":
+            continue
+        evaluation = Evaluation.model_validate(event.payload["evaluation"])
+        if evaluation.candidate_id in seen or evaluation.candidate_id not in searched:
+            continue
+        seen.add(evaluation.candidate_id)
+        if evaluation.speedup is not None and not evaluation.held_back:
+            best = max(best, evaluation.speedup)
+        found.append(best)
+    return tuple(found)

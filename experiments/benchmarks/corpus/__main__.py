@@ -1,0 +1,192 @@
+"""Judge the corpus and say which verdicts are right.
+
+python -m experiments.benchmarks.corpus
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.benchmarks.corpus import canaries, tables
+from experiments.benchmarks.corpus.exhibits import DIALECTS, Exhibit, chosen, exhibits
+from experiments.benchmarks.corpus.hostile import run_hostile
+from experiments.benchmarks.corpus.judges import HURRIED, PATIENT, USUAL, Patience, gpu_judges
+from experiments.benchmarks.corpus.results import as_json, merged
+from experiments.benchmarks.corpus.study import Factory, Study, run
+from experiments.runs.machines.machine import gpu_problem
+from mcts.errors import InputError, RooftreeError
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
+    """0 where every verdict is right, 1 where one is not or exhibits are left out, 2 where nothing
+    could be judged, 130 where it was interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        code = _main(options, factory)
+        sys.stdout.flush()
+        return code
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        kept = f"; {options.json} has what was judged before" if options.json else ""
+        print(f"interrupted{kept}", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has seen enough. What is still buffered must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _main(options: argparse.Namespace, factory: Factory | None) -> int:
+    if options.merge:
+        return _tell(merged(options.merge, exhibits()), options)
+    every = chosen(
+        exhibits(),
+        dialect=options.dialect,
+        only=tuple(options.only),
+        kind=options.kind,
+        slow=not options.no_slow,
+    )
+    if not every:
+        raise InputError("nothing is left to judge: no exhibit is all that was asked for")
+    if options.list:
+        for one in every:
+            print(f"{one.name}  {one.task}  {one.kind}  {', '.join(one.expect)}")
+        return 0
+    if factory is None:
+        _check_machine(every, options.device)
+        factory = gpu_judges(device=options.device, patience=_patience(options), say=_say)
+    with canaries.planted():
+        if options.hostile:
+            return _hostile(every, factory, options)
+        study = run(
+            every,
+            factory,
+            on_progress=_say,
+            keep=lambda study: _write_json(options.json, as_json(study)),
+            overdue=_alarm(options.deadline),
+        )
+    return _tell(study, options)
+
+
+def _check_machine(every: Sequence[Exhibit], device: int) -> None:
+    """InputError where this machine cannot judge a dialect that is asked for."""
+    for dialect in sorted({one.dialect for one in every}):
+        if problem := gpu_problem(device, torch=dialect == "kernelbench"):
+            raise InputError(f"exhibits of dialect {dialect} cannot be judged here: {problem}")
+
+
+def _patience(options: argparse.Namespace) -> Patience:
+    if options.hostile:
+        return HURRIED
+    return USUAL if options.no_slow else PATIENT
+
+
+def _alarm(minutes: float | None) -> Callable[[], bool]:
+    """Whether so many minutes have passed since now."""
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    return lambda: time.monotonic() >= end
+
+
+def _hostile(every: tuple[Exhibit, ...], factory: Factory, options: argparse.Namespace) -> int:
+    hostile = run_hostile(
+        every,
+        factory,
+        count=options.hostile,
+        device=options.device,
+        on_progress=_say,
+        overdue=_alarm(options.deadline),
+    )
+    _write_json(options.json, hostile.to_json())
+    _write(options.markdown, tables.hostile_markdown(hostile, command=_command(options)))
+    print(tables.hostile_text(hostile))
+    return int(bool(hostile.wrong or hostile.left))
+
+
+def _tell(study: Study, options: argparse.Namespace) -> int:
+    _write_json(options.json, as_json(study))
+    _write(options.markdown, tables.as_markdown(study, command=_command(options)))
+    print(tables.as_text(study))
+    return int(bool(study.wrong or study.left))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.benchmarks.corpus",
+        description="Judge candidates that cheat, break or only look strange.",
+    )
+    parser.add_argument("--dialect", default="all", choices=[*DIALECTS, "all"])
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="exhibits by name")
+    parser.add_argument("--class", dest="kind", metavar="CLASS", help="of one class only")
+    parser.add_argument("--no-slow", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--list", action="store_true", help="say which exhibits, judge none")
+    parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome here")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables here")
+    parser.add_argument(
+        "--hostile", type=int, metavar="N", help="judge N hostile candidates in a row instead"
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="MINUTES", help="begin no other exhibit after so long"
+    )
+    parser.add_argument(
+        "--merge", nargs="+", type=Path, default=[], metavar="FILE",
+        help="judge nothing: the tables of these --json files together",
+    )  # fmt: skip
+    return parser
+
+
+def _command(options: argparse.Namespace) -> str:
+    """The command whose output this is, without where it was written to."""
+    words = ["python", "-m", "experiments.benchmarks.corpus"]
+    if options.dialect != "all":
+        words += ["--dialect", options.dialect]
+    if options.kind:
+        words += ["--class", options.kind]
+    if options.only:
+        words += ["--only", *options.only]
+    if options.no_slow:
+        words.append("--no-slow")
+    if options.hostile:
+        words += ["--hostile", str(options.hostile)]
+    if options.merge:
+        words += ["--merge", *(path.name for path in options.merge)]
+    return shlex.join(words)
+
+
+def _write_json(path: Path | None, table: dict[str, Any]) -> None:
+    _write(path, json.dumps(table, indent=1))
+
+
+def _write(path: Path | None, text: str) -> None:
+    if path is None:
+        return
+    # A run that is killed while it writes must not take what was written before with it.
+    whole = path.is_file() or not path.exists()
+    target = path.with_name(f"{path.name}.part") if whole else path
+    try:
+        target.write_text(text.rstrip() + "\n", encoding="utf-8")
+        if whole:
+            target.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,168 @@
+"""Many hostile candidates in a row: what it costs, and what they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from experiments.benchmarks.corpus.exhibits import Exhibit
+from experiments.benchmarks.corpus.expectation import Outcome
+from experiments.benchmarks.corpus.study import Factory, Say, grouped, judge, line, opened
+from mcts.domain import Candidate
+from mcts.errors import InputError, RooftreeError
+from profilers.hardware.device import find_gpu
+
+_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(slots=True)
+class HostileRun:
+    """What came of it. Memory is what the GPU has in use, in bytes; None where it cannot be asked.
+
+    `left` are the processes that descend from this one and still live once all is closed.
+    """
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    hardware: str = ""
+    seconds: float = 0.0
+    left: list[str] = field(default_factory=list)
+    memory_before: int | None = None
+    memory_after: int | None = None
+
+    @property
+    def per_hour(self) -> float:
+        return 3600 * len(self.outcomes) / self.seconds if self.seconds else 0.0
+
+    @property
+    def wrong(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.wrong]
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        return Counter(str(outcome.verdict) for outcome in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "candidates": len(self.outcomes),
+            "seconds": self.seconds,
+            "per_hour": self.per_hour,
+            "verdicts": dict(self.verdicts),
+            "wrong": {outcome.exhibit.name: outcome.wrong for outcome in self.wrong},
+            "left_processes": self.left,
+            "gpu_memory_before": self.memory_before,
+            "gpu_memory_after": self.memory_after,
+        }
+
+
+def run_hostile(
+    exhibits: Sequence[Exhibit],
+    factory: Factory,
+    *,
+    count: int,
+    device: int,
+    on_progress: Say,
+    overdue: Callable[[], bool] = lambda: False,
+) -> HostileRun:
+    """Judge `count` hostile candidates, shared out over the tasks, cycling through each one's.
+
+    Every candidate is made unique, so that nothing of it is remembered. InputError where none of
+    the exhibits is hostile; WorldError of an evaluator that a candidate has broken ends the run.
+    Once `overdue`, none is begun.
+    """
+    groups = grouped([one for one in exhibits if one.hostile])
+    if not groups:
+        raise InputError("none of the chosen exhibits is hostile")
+    _adopt_orphans()
+    found = HostileRun(memory_before=gpu_memory_in_use(device))
+    before = set(descendants())
+    shares = [count // len(groups) + (i < count % len(groups)) for i in range(len(groups))]
+    for group, share in zip(groups, shares, strict=True):
+        if share == 0:
+            continue
+        with opened(factory, group.task) as evaluator:
+            found.hardware = found.hardware or str(evaluator.hardware)
+            begin = time.monotonic()
+            for number, one in enumerate(islice(cycle(group.exhibits), share)):
+                if overdue():
+                    break
+                outcome = judge(evaluator, _Numbered.of(one, number))
+                found.outcomes.append(outcome)
+                on_progress(f"{len(found.outcomes)}/{count} {line(outcome)}")
+            found.seconds += time.monotonic() - begin
+        if overdue():
+            break
+    found.left = [text for pid, text in descendants().items() if pid not in before]
+    found.memory_after = gpu_memory_in_use(device)
+    return found
+
+
+class _Numbered(Exhibit):
+    """An exhibit whose candidate differs from its others by a comment."""
+
+    number: int = 0
+
+    @classmethod
+    def of(cls, exhibit: Exhibit, number: int) -> _Numbered:
+        fields = exhibit.model_dump(by_alias=True)
+        return cls.model_validate({**fields, "number": number})
+
+    @property
+    def candidate(self) -> Candidate:
+        mark = "//" if self.dialect == "cuda" else "#"
+        return Candidate(source=f"{self.source}\n{mark} {self.number}\n")
+
+
+def descendants(root: int | None = None) -> dict[int, str]:
+    """Live processes that descend from `root`, by default this one: pid and what they are."""
+    parents: dict[int, int] = {}
+    names: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
+            state, parent = rest.split()[:2]
+            if state not in "ZX":
+                parents[int(folder.name)] = int(parent)
+                names[int(folder.name)] = f"{folder.name} {name.partition('(')[2]}"
+    known = {os.getpid() if root is None else root}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in known} - known
+        if not more:
+            break
+        known |= more
+    known.discard(os.getpid() if root is None else root)
+    return {pid: names[pid] for pid in sorted(known)}
+
+
+def gpu_memory_in_use(device: int) -> int | None:
+    """Bytes in use on the GPU by NVML; None where it cannot be asked."""
+    try:
+        import pynvml
+
+        uuid = find_gpu(device).uuid
+    except (ImportError, RooftreeError):
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        return int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
+    except pynvml.NVMLError:
+        return None
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of every orphan among the descendants, so that none is overlooked."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,0 +1,65 @@
+"""The judges that the corpus is put before: the product's own, with less patience.
+
+An exhibit takes milliseconds where it ends at all; what hangs is told after seconds, so that a run
+over hundreds of them ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.benchmarks.corpus.study import Factory
+from mcts.domain import KernelTask, Policy
+from mcts.ports import Evaluator
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for a call, a load with its first call, and a build."""
+
+    call_s: float = 6.0
+    load_s: float = 20.0
+    build_s: float = 40.0
+
+
+PATIENT = Patience(build_s=600.0)
+"""Leaves time for nvcc, with which some candidates compile."""
+USUAL = Patience()
+HURRIED = Patience(call_s=2.0, load_s=4.0, build_s=5.0)
+"""For hundreds of candidates of which a third hangs."""
+
+
+def gpu_judges(*, device: int, patience: Patience, say: Callable[[str], None]) -> Factory:
+    """Evaluators of tasks of either dialect on a GPU."""
+
+    def judge(task: KernelTask, policy: Policy) -> Evaluator:
+        task = task.model_copy(update={"policy": policy})
+        if task.dialect == "kernelbench":
+            return _torch_judge(task, device=device, patience=patience, say=say)
+        from profilers.cuda.gpu import GpuEvaluator
+        from profilers.cuda.settings import GpuSettings
+
+        settings = GpuSettings(
+            verify_deadline_s=patience.call_s, compile_deadline_s=min(40.0, patience.build_s)
+        )
+        return GpuEvaluator(task, device=device, settings=settings, on_progress=say)
+
+    return judge
+
+
+def _torch_judge(
+    task: KernelTask, *, device: int, patience: Patience, say: Callable[[str], None]
+) -> Evaluator:
+    import codegen
+    from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator
+    from profilers.kernelbench.judge.settings import KernelBenchSettings
+
+    settings = KernelBenchSettings(
+        call_deadline_s=patience.call_s,
+        load_deadline_s=patience.load_s,
+        build_deadline_s=patience.build_s,
+        readable=tuple(map(Path, codegen.__path__)),
+    )
+    return KernelBenchEvaluator(task, device=device, settings=settings, on_progress=say)

@@ -1,0 +1,122 @@
+"""A library in a process of its own: does it run, and are its results right?
+
+``python -m experiments.benchmarks.cutlass_kernels.checking KIND LIBRARY [--b-rows-of-n]``, KIND
+product or grouped, prints one JSON object; `failure` is empty where all is well. A kernel that
+faults or hangs takes only this process with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from experiments.benchmarks.cutlass_kernels.comparing import Fenced, disagreement
+from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product
+from mcts.errors import RooftreeError
+
+_DEADLINE_S = 120
+_ODD_SHAPES = ((1000, 1096, 520), (8, 8, 8), (384, 2056, 4104))
+"""Not divisible by any tile; as small as TMA allows; and few tiles with a long sum."""
+
+
+_ODD_GROUPS = (
+    ((130, 0, 1, 257, 64), 264, 520),
+    ((0, 0, 7), 1032, 72),
+    (tuple(range(40)), 136, 200),
+)
+"""Rows of each expert, N, K: experts without rows at each end and in the middle, more of them than
+a warp has lanes, and tiles that reach into the next expert."""
+
+
+def check_elsewhere(kind: str, library: Path, *, options: tuple[str, ...] = ()) -> dict[str, Any]:
+    """`check` in another process. Its `failure` also tells of a crash or of a time that ran out."""
+    command = [
+        sys.executable, "-m", "experiments.benchmarks.cutlass_kernels.checking",
+        kind, str(library), *options,
+    ]  # fmt: skip
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        return {"failure": f"did not end within {_DEADLINE_S} s: a barrier that never completes?"}
+    try:
+        found: dict[str, Any] = json.loads(said.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        last = said.stderr.strip().splitlines()[-1:] or ["no output"]
+        return {"failure": f"ended with code {said.returncode}: {last[0][:200]}"}
+    return found
+
+
+def check_product(torch: Any, library: Path, *, b_rows_of_n: bool) -> dict[str, Any]:
+    """Runs shapes with ragged edges, in every order of tiles; the first disagreement is kept."""
+    product = Product(library, torch=torch, b_rows_of_n=b_rows_of_n)
+    found: dict[str, Any] = {"failure": "", **product.facts()}
+    torch.manual_seed(7)
+    for m, n, k in _ODD_SHAPES:
+        a = torch.randn(m, k, device="cuda").bfloat16()
+        b = torch.randn(*((k, n) if b_rows_of_n else (n, k)), device="cuda").bfloat16()
+        reference = a.double() @ (b.double() if b_rows_of_n else b.double().t())
+        for raster, swizzle in ((0, 1), (1, 4), (2, 8)):
+            c = Fenced(torch, m, n)
+            product(a, b, c.inside, raster=raster, swizzle=swizzle)
+            torch.cuda.synchronize()
+            wrong = disagreement(torch, c.inside, reference, k) or c.breach()
+            if wrong:
+                where = f"{m} x {n} x {k}, raster {raster}, swizzle {swizzle}"
+                return {**found, "failure": f"{where}: {wrong}"}
+    return found
+
+
+def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, Any]:
+    """As `check_product`, for experts with few, no and uneven rows."""
+    grouped = Grouped(library, torch=torch, w_rows_of_n=w_rows_of_n)
+    found: dict[str, Any] = {"failure": "", **grouped.facts()}
+    torch.manual_seed(7)
+    for counts, n, k in _ODD_GROUPS:
+        rows, experts = sum(counts), len(counts)
+        x = torch.randn(rows, k, device="cuda").bfloat16()
+        w = torch.randn(experts, *((k, n) if w_rows_of_n else (n, k)), device="cuda").bfloat16()
+        ends = torch.tensor(counts, device="cuda").cumsum(0).to(torch.int32)
+        reference = torch.cat(
+            [
+                part.double() @ (one if w_rows_of_n else one.t()).double()
+                for part, one in zip(x.split(list(counts)), w, strict=True)
+            ]
+        )
+        for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
+            y = Fenced(torch, rows, n)
+            grouped(x, w, y.inside, ends, raster=raster, swizzle=swizzle)
+            torch.cuda.synchronize()
+            wrong = disagreement(torch, y.inside, reference, k) or y.breach()
+            if wrong:
+                where = f"{experts} experts, {rows} rows, n={n}, k={k}, raster {raster}"
+                return {**found, "failure": f"{where}, swizzle {swizzle}: {wrong}"}
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.benchmarks.cutlass_kernels.checking"
+    )
+    parser.add_argument("kind", choices=["product", "grouped"])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--b-rows-of-n", action="store_true")
+    options = parser.parse_args()
+    import torch
+
+    try:
+        if options.kind == "product":
+            found = check_product(torch, options.library, b_rows_of_n=options.b_rows_of_n)
+        else:
+            found = check_grouped(torch, options.library, w_rows_of_n=options.b_rows_of_n)
+    except (RooftreeError, RuntimeError) as error:
+        found = {"failure": str(error).splitlines()[0][:300]}
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

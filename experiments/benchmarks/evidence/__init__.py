@@ -1,0 +1,1 @@
+"""What the documents quote, each a command: `python -m experiments.benchmarks.evidence.NAME`."""

@@ -1,0 +1,140 @@
+"""How good are the best variants?
+
+    python -m experiments.benchmarks.evidence.against_torch [TASK...]
+
+Times the best recorded variant of each bundled task with our evaluator, and beside it in the same
+run PyTorch's own operator (`torch_operators.py`) and a device-to-device copy of the same bytes.
+Tasks of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
+
+PyTorch runs in this process and is timed the way the evaluator times: CUDA events around one
+call, L2 flushed before each by reading a buffer several times its size, medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from experiments.benchmarks.evidence.torch_operators import operators
+from experiments.runs.tasks.files import TaskSource, find_task
+from experiments.runs.wiring.parts import EvaluatorRequest, gpu_evaluator
+from mcts.domain import Candidate, Evaluation, evaluate_int
+from mcts.errors import InputError, RooftreeError
+from profilers.cuda.drawing import draw
+from profilers.recordings.t4 import load_recording
+
+REPEATS = 30
+FLUSH_BYTES = 512 * 2**20
+MUCH_ARITHMETIC = 50
+"""Operations a byte from which a share of a copy says nothing."""
+SEED = 7
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise InputError("this comparison needs PyTorch with CUDA: pip install torch") from None
+    if not torch.cuda.is_available():
+        raise InputError("PyTorch sees no GPU here")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    return torch
+
+
+def as_tensor(torch: Any, stored: Any, dtype: str, *, device: str) -> Any:
+    """An input in its stored form (bfloat16 as its 16 bits) as a tensor."""
+    tensor = torch.from_numpy(stored)
+    if dtype == "bfloat16":
+        tensor = tensor.view(torch.bfloat16)
+    return tensor.to(device)
+
+
+def _median_us(torch: Any, call: Callable[[], Any]) -> float:
+    flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
+    events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
+    for _ in range(3):
+        call()
+    for begin, end in events:
+        flush.sum()
+        begin.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return statistics.median(float(begin.elapsed_time(end)) * 1e3 for begin, end in events)
+
+
+def _best(source: TaskSource, device: int) -> Evaluation:
+    """The best recorded variant, measured live."""
+    if not source.recordings:
+        raise InputError(f"task {source.task.name!r} has no recording to take its best from")
+    best = load_recording(source.recordings[-1]).summary().best
+    if best is None:
+        raise InputError(f"the recording of {source.task.name!r} holds no valid variant")
+    request = EvaluatorRequest(task=source.task, device=device)
+    with closing(gpu_evaluator(request)) as judge:
+        evaluation = judge.evaluate(
+            Candidate(source=source.task.baseline.source, tunables=dict(best))
+        )
+    if not evaluation.measured:
+        raise InputError(f"the best variant of {source.task.name} fails here: {evaluation.message}")
+    return evaluation
+
+
+def _row(torch: Any, source: TaskSource, device: int) -> str:
+    task = source.task
+    shape = task.timed_workload.shape
+    evaluation = _best(source, device)
+    timing = evaluation.timing
+    if timing is None or task.cost is None:
+        raise InputError(f"task {task.name!r} states no cost to compare with")
+    generator = np.random.default_rng(SEED)
+    inputs = [
+        as_tensor(torch, draw(buffer, shape, generator), buffer.dtype, device="cuda")
+        for buffer in task.inputs
+    ]
+    call = operators(torch)[task.name](inputs)
+    torch_us = _median_us(torch, call)
+    moved = evaluate_int(task.cost.bytes, shape)
+    source_buffer = torch.rand(moved // 8, device="cuda")
+    target = torch.empty_like(source_buffer)
+    copy_us = _median_us(torch, lambda: target.copy_(source_buffer))
+    flops = evaluate_int(task.cost.flops, shape)
+    rate = f"{moved / timing.median_us / 1e3:.0f} GB/s"
+    share = f"{copy_us / timing.median_us:.1%} of a copy ({moved / copy_us / 1e3:.0f} GB/s)"
+    if flops > MUCH_ARITHMETIC * moved:
+        rate, share = f"{flops / timing.median_us / 1e6:.1f} TFLOP/s", ""
+    return (
+        f"| {task.name} | {timing.baseline_us:.1f} | {timing.median_us:.1f} | {torch_us:.1f} "
+        f"| {torch_us / timing.median_us:.2f} | {rate} | {share} |"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m experiments.benchmarks.evidence.against_torch")
+    parser.add_argument("tasks", nargs="*", metavar="TASK")
+    parser.add_argument("--device", type=int, default=0)
+    options = parser.parse_args()
+    try:
+        torch = _torch()
+        known = operators(torch)
+        print("| task | naive, us | best, us | PyTorch, us | PyTorch / best | rate | share |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        for name in options.tasks or known:
+            if name not in known:
+                raise InputError(f"no PyTorch operator for {name!r}; known: {', '.join(known)}")
+            print(_row(torch, find_task(name), options.device), flush=True)
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Does KernelBench accept what suites exported?
+
+    python -m experiments.benchmarks.evidence.suite_by_kernelbench --root CHECKOUT SUITE...
+
+Gives every kernel of the suites' folders to KernelBench's own evaluator, each in a fresh process,
+and prints a Markdown table of our figures beside its own. Its answers are kept in
+``kernelbench.json`` of each folder; a second call asks only for those that are missing or of other
+kernels. Exit code 1 where one is not accepted.
+
+Several at a time (``--parallel``) disturb one another's times, and KernelBench's speedups with
+them; its inputs are drawn on the CPU, which is what takes long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.benchmarks.evidence.kernelbench_checkout import Accepted, Checkout
+from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
+from experiments.benchmarks.suite.outcome import Gain, Outcome
+from experiments.runs.machines.machine import gpu_problem
+from experiments.runs.tasks.files import read_text
+from mcts.errors import InputError, RooftreeError, WorldError
+
+ANSWERS = "kernelbench.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An exported kernel; `outcome` is None where the suite was stopped before it concluded."""
+
+    suite: SuiteFolder
+    chosen: Chosen
+    outcome: Outcome | None
+
+    @property
+    def source(self) -> str:
+        return read_text(self.suite.kernel(self.chosen.key))
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.source.encode()).hexdigest()
+
+
+def exports(suite: SuiteFolder) -> Iterator[Export]:
+    """The kernels of a suite, in the order of levels and numbers."""
+    for chosen in suite.plan().problems:
+        if suite.kernel(chosen.key).is_file():
+            yield Export(suite, chosen, suite.outcome(chosen.key))
+
+
+class Answers:
+    """What KernelBench said of a suite's kernels, kept in its folder from one call to the next."""
+
+    def __init__(self, suite: SuiteFolder) -> None:
+        self._path = suite.path / ANSWERS
+        self._said: dict[str, dict[str, Any]] = {}
+        if self._path.is_file():
+            try:
+                self._said = dict(json.loads(self._path.read_text(encoding="utf-8")))
+            except (ValueError, TypeError) as error:
+                raise InputError(
+                    f"{self._path} cannot be read ({error}): delete it to ask again"
+                ) from None
+
+    def of(self, export: Export) -> Accepted | None:
+        """The answer for this very kernel, where there is one."""
+        found = self._said.get(export.chosen.key, {})
+        if found.get("kernel_sha256") != export.digest:
+            return None
+        return Accepted(
+            verdict=found["verdict"], speedup=found["speedup"], seconds=found["seconds"]
+        )
+
+    def keep(self, export: Export, said: Accepted) -> None:
+        self._said[export.chosen.key] = {"kernel_sha256": export.digest, **asdict(said)}
+        text = json.dumps(self._said, indent=2, sort_keys=True) + "\n"
+        self._path.write_text(text, encoding="utf-8")
+
+
+def ask(checkout: Checkout, export: Export, *, device: int) -> Accepted:
+    """One kernel; where the evaluator itself fails, that is its verdict, with the reason."""
+    problem = checkout.problem(f"level{export.chosen.level}/{export.chosen.number}")
+    with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
+        try:
+            return checkout.judge(
+                read_text(problem), export.source, builds=Path(builds), device=device
+            )
+        except WorldError as error:
+            return Accepted(verdict=f"no verdict: {error}", speedup=None, seconds=0.0)
+
+
+def table(rows: list[tuple[Export, Accepted]]) -> str:
+    """Markdown: our speedups with their 95 % intervals, and KernelBench's words."""
+    lines = [
+        "| problem | eager, us | ours, us | over eager | over torch.compile | KernelBench says |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for export, said in rows:
+        outcome = export.outcome
+        eager = outcome.eager if outcome else None
+        compiled = outcome.compiled if outcome else None
+        times = (f"{eager.baseline_us:.4g}", f"{eager.time_us:.4g}") if eager else ("", "")
+        verdict = " ".join(said.verdict.replace("|", "/").split())[:120]
+        theirs = verdict + (f", {said.speedup:.2f}x" if said.speedup is not None else "")
+        cells = (export.chosen.name, *times, _words(eager), _words(compiled), theirs)
+        lines.append(f"| {' | '.join(cells)} |")
+    accepted = sum(said.verdict.startswith("correct") for _, said in rows)
+    lines += ["", f"Accepted: {accepted} of {len(rows)}."]
+    return "\n".join(lines)
+
+
+def _words(gain: Gain | None) -> str:
+    return "" if gain is None else f"{gain.speedup:.2f}x ({gain.low:.2f} to {gain.high:.2f})"
+
+
+def _run(options: argparse.Namespace) -> int:
+    checkout = Checkout(options.root.resolve())
+    suites = [SuiteFolder(path) for path in options.suite]
+    found = [export for suite in suites for export in exports(suite)]
+    if not found:
+        raise InputError("these suites have exported no kernels")
+    answers = {suite.path: Answers(suite) for suite in suites}
+    missing = [one for one in found if answers[one.suite.path].of(one) is None]
+    if missing:
+        checkout.check()
+        if problem := gpu_problem(options.device, torch=True):
+            raise InputError(f"KernelBench's evaluator needs a GPU: {problem}")
+    with ThreadPoolExecutor(options.parallel) as pool:
+        asked = pool.map(lambda one: ask(checkout, one, device=options.device), missing)
+        for export, said in zip(missing, asked, strict=True):
+            answers[export.suite.path].keep(export, said)
+            print(f"{export.chosen.name}: {said.verdict}", file=sys.stderr, flush=True)
+    heard = [(one, answers[one.suite.path].of(one)) for one in found]
+    rows = [(one, said) for one, said in heard if said is not None]
+    print(table(rows))
+    return 0 if all(said.verdict.startswith("correct") for _, said in rows) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.benchmarks.evidence.suite_by_kernelbench"
+    )
+    parser.add_argument("suite", nargs="+", type=Path, help="folders of rooftree kernelbench run")
+    parser.add_argument("--root", type=Path, required=True, help="a checkout of KernelBench")
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--parallel", type=int, default=1, help="how many at a time")
+    options = parser.parse_args()
+    try:
+        return _run(options)
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""From an arm of a study to the parts of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from experiments.benchmarks.studies.config import Arm, GuidanceMode, Study
+from experiments.runs.options import names
+from experiments.runs.wiring import composing
+from experiments.runs.wiring.parts import ProposerRequest
+from mcts.domain import Guidance, Hardware, KernelTask
+from mcts.errors import InputError
+from mcts.ports import Proposal, ProposalRequest, Proposer
+from mcts.search import AnySettings
+from mcts.search.puct_settings import SearchSettings
+
+
+class Blinkered:
+    """A proposer that is told less than there is: what an ablation takes away, it never sees.
+
+    What the search itself makes of the advice (the scale of its rewards) stays as it is.
+    """
+
+    def __init__(
+        self, proposer: Proposer, *, guidance: GuidanceMode, lessons: bool, history: bool
+    ) -> None:
+        self._proposer, self._guidance = proposer, guidance
+        self._lessons, self._history = lessons, history
+
+    @property
+    def name(self) -> str:
+        return self._proposer.name
+
+    @property
+    def inline(self) -> bool:
+        return self._proposer.inline
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        return self._proposer.propose(self._seen(request))
+
+    def _seen(self, request: ProposalRequest) -> ProposalRequest:
+        if not self._lessons:
+            request = replace(request, lessons=())
+        if not self._history:
+            request = replace(request, history=())
+        if self._guidance == "roofline":
+            request = replace(request, guidance=Guidance(roofline=request.guidance.roofline))
+        if self._guidance in ("counters", "none"):
+            request = replace(request, guidance=Guidance())
+        if self._guidance == "none":
+            request = replace(request, profile=None)
+        return request
+
+
+def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
+    """The constants of the arm's search, for runs of `length` unique evaluations.
+
+    InputError for a search or a setting nobody knows.
+    """
+    settings = composing.resolve_settings(arm.search, arm.settings)
+    return settings.meant_for(length) if isinstance(settings, SearchSettings) else settings
+
+
+def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
+    """The arm's proposer. InputError where it cannot work here."""
+    if arm.proposer == composing.LLM:
+        raise InputError(
+            "a study replays recordings, which hold no new code: proposer llm cannot be an arm"
+        )
+    request = ProposerRequest(task=task, tunables_only=True, hardware=hardware)
+    proposer: Proposer = names.load(names.PROPOSERS, arm.proposer)(request)
+    if arm.guidance == "tools" and arm.lessons and arm.history:
+        return proposer
+    return Blinkered(proposer, guidance=arm.guidance, lessons=arm.lessons, history=arm.history)
+
+
+def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:
+    """InputError, with the arm's name, for one that could not run."""
+    for name, arm in study.arms.items():
+        try:
+            settings_of(arm)
+            proposer_of(arm, task, hardware)
+        except InputError as error:
+            raise InputError(f"arm {name}: {error}") from None

@@ -1,0 +1,163 @@
+"""One run of a study: one arm on one task with one seed, and what is kept of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ParamSpec, TypeVar
+
+from pydantic import Field
+
+from experiments.benchmarks.studies.arms import proposer_of, settings_of
+from experiments.benchmarks.studies.config import Arm, arm_id
+from experiments.benchmarks.studies.watching import WatchedEvaluator
+from experiments.benchmarks.studies.yardstick import TaskFacts, yardstick
+from experiments.runs.memory.knowledge import knowledge_from
+from mcts.domain import Noun, tagged_hash
+from mcts.knowledge.base import Knowledge
+from mcts.loop.optimizer import Budget, Optimizer
+from mcts.loop.progress import Progress
+from mcts.ports import Event
+from microtools.advisor import RooflineAdvisor
+
+TRIALS_PER_EVALUATION = 5
+"""A run that proposes the same again and again is given up after so many trials."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What is to be run; picklable, so that it can go to another process."""
+
+    arm: str
+    task: str
+    seed: int
+    spec: Arm
+    facts: TaskFacts
+    version: str
+
+    @property
+    def key(self) -> str:
+        """Equal for runs that must give the same line, however the arm is called."""
+        return tagged_hash(
+            "cell",
+            {
+                "arm": arm_id(self.spec),
+                "task": self.facts.task_id,
+                "recording": self.facts.recording_sha256,
+                "length": self.facts.length,
+                "seed": self.seed,
+                "version": self.version,
+            },
+        )
+
+
+class Line(Noun):
+    """What is kept of a run: one line of JSON.
+
+    best: [unique evaluations, true speedup] whenever another variant became the run's best so far.
+    to_target: the first unique evaluation at or below the target time, None where there was none.
+    digest: the hash of the run's tree.
+    """
+
+    key: str
+    arm: str
+    task: str
+    seed: int
+    best: tuple[tuple[int, float], ...]
+    to_target: int | None
+    unique: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    trials: int = Field(ge=0)
+    stopped: str
+    digest: str
+    seconds: float
+
+    def speedup_at(self, evaluations: int) -> float:
+        """True speedup of the best so far after `evaluations`; 1 before anything was better."""
+        at = 1.0
+        for count, speedup in self.best:
+            if count > evaluations:
+                break
+            at = speedup
+        return at
+
+
+def run_cell(cell: Cell) -> Line:
+    """Run it, with nothing written to disk. Raises InputError and WorldError as runs do."""
+    began = time.perf_counter()
+    stick = yardstick(cell.facts.given)
+    watched = WatchedEvaluator(stick.evaluator(cell.seed), stick.recording, cell.facts)
+    optimizer = Optimizer(
+        task=stick.task,
+        proposer=proposer_of(cell.spec, stick.task, watched.hardware),
+        knowledge=_known(cell.spec.memory, stick.task.name),
+        evaluator=watched,
+        advisor=RooflineAdvisor(),
+        journal=_Memory(),
+        budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
+        search_settings=settings_of(cell.spec, length=cell.facts.length),
+        seed=cell.seed,
+        parallel=cell.spec.parallel,
+        finalists=0,
+        executor=_Here(),
+    )
+
+    def stop_when_spent(_: Progress) -> None:
+        if watched.spent:
+            optimizer.stop()
+
+    optimizer.reporter.on_progress = stop_when_spent
+    result = optimizer.run()
+    return Line(
+        key=cell.key,
+        arm=cell.arm,
+        task=cell.task,
+        seed=cell.seed,
+        best=tuple(watched.best),
+        to_target=watched.to_target,
+        unique=watched.unique,
+        failed=watched.failed,
+        trials=result.evaluations,
+        stopped="budget spent" if watched.spent else result.stop_reason,
+        digest=result.tree_digest,
+        seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+@lru_cache(maxsize=64)
+def _known(memory: str, task: str) -> Knowledge:
+    """What an arm knows before it starts: nothing that this very task taught."""
+    return knowledge_from(memory, besides=task)
+
+
+class _Memory:
+    """The journal of a run that nobody resumes: a study repeats it instead."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
+        event = Event(len(self._events) + 1, kind, payload)
+        self._events.append(event)
+        return event
+
+    def events(self) -> Iterator[Event]:
+        return iter(tuple(self._events))
+
+
+class _Here(Executor):
+    """Runs what it is given at once: a replay answers in microseconds, and order is what counts."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - what a future is for
+            future.set_exception(error)
+        return future

@@ -1,0 +1,158 @@
+"""A study as a TOML file: which arms, on which tasks, with which seeds and budget."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from experiments.benchmarks.studies.problems import problems_text
+from experiments.runs.memory.knowledge import COLD
+from experiments.runs.options.config import file_sha256
+from experiments.runs.tasks.files import bundled
+from mcts.domain import Noun, tagged_hash
+from mcts.errors import InputError
+
+BUNDLED = "bundled"
+GuidanceMode = Literal["tools", "roofline", "counters", "none"]
+"""What a proposer is told of a parent's performance. tools: all that the advisor says. roofline:
+that without the tools' findings. counters: the bare profile. none: nothing."""
+
+
+class Arm(Noun):
+    """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
+    told what methods came to earlier in the same run, `history` whether it is told what came of
+    each candidate. `memory` is what it knows of other runs:
+    nothing (`cold`), or what a memory or an export holds of other tasks than the one at hand.
+    """
+
+    search: str = "puct"
+    proposer: str = "scripted"
+    settings: dict[str, int | float] = {}
+    guidance: GuidanceMode = "tools"
+    lessons: bool = True
+    history: bool = True
+    memory: str = COLD
+    memory_sha256: str = ""
+    parallel: int = Field(default=1, ge=1, le=64)
+
+
+_ARM_KEYS = tuple(name for name in Arm.model_fields if name != "memory_sha256")
+"""What a file may say of an arm; the hash of its memory is found, not given."""
+
+
+class Study(Noun):
+    """What is compared, and by which yardstick.
+
+    tasks: names, task folders or T4 files; `bundled` stands for all bundled tasks with a recording.
+    seeds: how many, from 0; each is run with every arm and names a pair.
+    budget: unique evaluations of every run, failures included; `random` takes for each task what
+    random search needs (see `RecordedSpace.random_budget`), at most `most`.
+    at: numbers of unique evaluations at which speedups are compared; the budget comes besides.
+    reference: the arm that all others are compared with.
+    alpha: the family-wise error rate. noise: speedups whose ratio is within it are ties.
+    matters: the smallest ratio of speedups worth finding; a study that could miss it says so.
+    matters_evaluations: the same for numbers of evaluations.
+    """
+
+    name: str
+    question: str = ""
+    tasks: tuple[str, ...] = Field(min_length=1)
+    seeds: int = Field(ge=1, le=10_000)
+    budget: int | Literal["random"] = "random"
+    most: int = Field(default=200, ge=1, le=100_000)
+    at: tuple[int, ...] = (20, 40)
+    reference: str
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    noise: float = Field(default=0.01, ge=0, lt=0.5)
+    matters: float = Field(default=1.05, gt=1)
+    matters_evaluations: float = Field(default=1.25, gt=1)
+    arms: dict[str, Arm] = Field(min_length=2)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_one_of_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", name):
+            raise ValueError("letters, digits, _, - and ., which does not come first")
+        return name
+
+    @field_validator("budget")
+    @classmethod
+    def _budget_is_positive(cls, budget: int | str) -> int | str:
+        if isinstance(budget, int) and budget < 1:
+            raise ValueError("a run needs at least one evaluation")
+        return budget
+
+    @field_validator("at")
+    @classmethod
+    def _at_is_positive(cls, at: tuple[int, ...]) -> tuple[int, ...]:
+        if any(number < 1 for number in at):
+            raise ValueError("evaluations are counted from 1")
+        return tuple(sorted(set(at)))
+
+    @model_validator(mode="after")
+    def _reference_is_an_arm(self) -> Study:
+        if self.reference not in self.arms:
+            raise ValueError(f"reference {self.reference!r} is none of the arms")
+        return self
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The arms that the reference is compared with."""
+        return tuple(name for name in self.arms if name != self.reference)
+
+
+def read_study(path: Path) -> Study:
+    """Read a study's configuration. InputError names the field that is wrong.
+
+    Paths of tasks are taken from the configuration's folder where they exist there.
+    """
+    try:
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    table.setdefault("name", path.stem)
+    try:
+        study = Study.model_validate(table)
+    except ValidationError as error:
+        wrong = problems_text(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
+        raise InputError(f"{path}: {wrong}") from None
+    arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
+    return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})
+
+
+def _remembering(arm: Arm, folder: Path) -> Arm:
+    """The arm with its memory's path from the study's folder, and what the file holds now."""
+    if arm.memory == COLD:
+        return arm
+    path = (folder / arm.memory).resolve()
+    return arm.model_copy(update={"memory": str(path), "memory_sha256": file_sha256(path)})
+
+
+def _given_tasks(tasks: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for task in tasks:
+        if task == BUNDLED:
+            found.update(dict.fromkeys(_recorded()))
+        elif task not in bundled() and (folder / task).exists():
+            found[str((folder / task).resolve())] = None
+        else:
+            found[task] = None
+    return tuple(found)
+
+
+def _recorded() -> list[str]:
+    """The bundled tasks that have a recording."""
+    return [name for name, folder in bundled().items() if any((folder / "recordings").glob("*"))]
+
+
+def arm_id(arm: Arm) -> str:
+    """Equal for arms that do the same, whatever they are called."""
+    return tagged_hash("arm", arm.model_dump(mode="json", exclude={"memory"}))

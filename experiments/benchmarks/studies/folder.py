@@ -1,0 +1,160 @@
+"""A study's folder: what was asked, the tasks' facts, and a line per run.
+
+`study.json` holds the first two, whole or not at all; `results.jsonl` is appended to, line by line,
+and a line that a kill cut off is dropped. A run is known by what determines it, so that a study
+with more arms, tasks or seeds goes on from what is there.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from experiments.benchmarks.studies.cell import Line
+from experiments.benchmarks.studies.config import Study
+from experiments.benchmarks.studies.yardstick import TaskFacts
+from mcts.domain import Noun, first_problem
+from mcts.errors import InputError, WorldError
+
+FORMAT = 1
+STUDY_FILE = "study.json"
+RESULTS_FILE = "results.jsonl"
+_LOCK = "study.lock"
+
+
+class Plan(Noun):
+    """A study with the facts of its tasks, in their order; `keys` are its runs'."""
+
+    format: int = FORMAT
+    rooftree: str
+    study: Study
+    tasks: tuple[TaskFacts, ...]
+    keys: tuple[str, ...] = ()
+
+
+class StudyFolder:
+    """Reads and writes a study's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder and keep other processes from writing to it.
+
+        InputError where one does, or where the folder holds something else.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is a file: name another folder with -o")
+        fresh = not self.path.exists() or not any(self.path.iterdir())
+        if not fresh and not (self.path / STUDY_FILE).exists() and not self._only_lock():
+            raise InputError(f"{self.path} holds something else: name another folder with -o")
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(handle)
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            raise InputError(f"{self.path} is in use by another rooftree process") from None
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def _only_lock(self) -> bool:
+        """A study that was killed before it wrote anything."""
+        return all(entry.name.startswith((_LOCK, STUDY_FILE)) for entry in self.path.iterdir())
+
+    def write_plan(self, plan: Plan) -> None:
+        self._write(STUDY_FILE, plan.model_dump_json(indent=1) + "\n")
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the folder, whole or not at all."""
+        self._write(name, text)
+        return self.path / name
+
+    def _write(self, name: str, text: str) -> None:
+        partial = self.path / f"{name}.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(self.path / name)
+
+    def plan(self) -> Plan:
+        """What the study is. InputError where the folder holds none that can be read."""
+        path = self.path / STUDY_FILE
+        try:
+            text = path.read_text(encoding="utf-8")
+            found = json.loads(text)
+        except FileNotFoundError:
+            there = f"has no {STUDY_FILE}" if self.path.is_dir() else "does not exist"
+            raise InputError(f"{self.path} is not a study's folder: it {there}") from None
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InputError(f"{path} is damaged ({error}): run the study again") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from None
+        version = found.get("format") if isinstance(found, dict) else None
+        if isinstance(version, int) and version > FORMAT:
+            raise InputError(f"{path} was written by a newer Rooftree: update Rooftree")
+        try:
+            return Plan.model_validate_json(text)
+        except ValidationError as error:
+            raise InputError(f"{path}: {first_problem(error)}") from None
+
+    def lines(self) -> Iterator[Line]:
+        """The runs there are. InputError for a line that is no result; a torn last one is left."""
+        path = self.path / RESULTS_FILE
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from None
+        for number, text in enumerate(content.split(b"\n")[:-1], start=1):
+            try:
+                yield Line.model_validate_json(text)
+            except ValidationError as error:
+                raise InputError(
+                    f"{path}, line {number}: {first_problem(error)}; take the line out, its run "
+                    "is then repeated"
+                ) from None
+
+    @contextmanager
+    def appending(self) -> Iterator[ResultFile]:
+        """The results, open at their end; what a kill cut off is taken away first."""
+        path = self.path / RESULTS_FILE
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            with os.fdopen(os.dup(handle), "rb") as stream:
+                whole = stream.read().rfind(b"\n") + 1
+            os.ftruncate(handle, whole)
+            os.lseek(handle, whole, os.SEEK_SET)
+            yield ResultFile(handle, path)
+        finally:
+            os.close(handle)
+
+
+class ResultFile:
+    """Appends lines; each is with the kernel once `append` returns, and so survives a kill."""
+
+    def __init__(self, handle: int, path: Path) -> None:
+        self._handle, self._path = handle, path
+
+    def append(self, lines: Iterable[Line]) -> None:
+        """WorldError where the disk refuses."""
+        text = "".join(line.model_dump_json() + "\n" for line in lines)
+        data = memoryview(text.encode())
+        try:
+            while data:
+                data = data[os.write(self._handle, data) :]
+        except OSError as error:
+            raise WorldError(
+                f"cannot write {self._path}: {error.strerror}; make room, then run the study again"
+            ) from None

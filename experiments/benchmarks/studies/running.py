@@ -1,0 +1,137 @@
+"""All runs of a study, over the cores; what is there already is not run again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from experiments.benchmarks.studies.arms import check_arms
+from experiments.benchmarks.studies.cell import Cell, Line, run_cell
+from experiments.benchmarks.studies.config import Study
+from experiments.benchmarks.studies.folder import Plan, StudyFolder
+from experiments.benchmarks.studies.yardstick import TaskFacts, yardstick
+from mcts.errors import InputError, WorldError
+
+Show = Callable[[int, int], None]
+"""Takes how many runs are done and how many there are."""
+
+
+def plan_of(study: Study, *, version: str) -> Plan:
+    """The facts of the study's tasks. InputError for a task or an arm that cannot be run."""
+    sticks = [yardstick(given) for given in study.tasks]
+    names = [stick.task.name for stick in sticks]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"two tasks are called {doubled[0]!r}")
+    check_arms(study, sticks[0].task, sticks[0].recording.hardware)
+    facts = tuple(stick.facts(study) for stick in sticks)
+    plan = Plan(rooftree=version, study=study, tasks=facts)
+    keys = tuple(cell.key for cell in cells_of(plan))
+    return plan.model_copy(update={"keys": keys})
+
+
+def cells_of(plan: Plan) -> list[Cell]:
+    """Every run, seed by seed, so that a study that is stopped early is still balanced."""
+    study = plan.study
+    return [
+        Cell(arm=name, task=facts.name, seed=seed, spec=arm, facts=facts, version=plan.rooftree)
+        for seed in range(study.seeds)
+        for facts in plan.tasks
+        for name, arm in study.arms.items()
+    ]
+
+
+def run_study(plan: Plan, folder: StudyFolder, *, jobs: int, show: Show) -> int:
+    """Run what is missing in `jobs` processes; returns how many runs that were.
+
+    Raises InputError and WorldError as runs do; whatever ends it, what was run is kept.
+    """
+    cells = cells_of(plan)
+    known = {line.key for line in folder.lines()}
+    missing = [cell for cell in cells if cell.key not in known]
+    done = len(cells) - len(missing)
+    show(done, len(cells))
+    if not missing:
+        return 0
+    with folder.appending() as results:
+        for line in _lines(missing, jobs=jobs):
+            results.append([line])
+            done += 1
+            show(done, len(cells))
+    return len(missing)
+
+
+def _lines(cells: Sequence[Cell], *, jobs: int) -> Iterator[Line]:
+    """The runs' results as they come."""
+    if jobs == 1:
+        yield from map(run_cell, cells)
+        return
+    with _pool(min(jobs, len(cells))) as pool:
+        queue, flying = iter(cells), set[Future[Line]]()
+        while True:
+            for cell in queue:
+                flying.add(pool.submit(run_cell, cell))
+                if len(flying) >= 2 * jobs:
+                    break
+            if not flying:
+                return
+            landed, flying = wait(flying, return_when=FIRST_COMPLETED)
+            for future in landed:
+                yield _result(future)
+
+
+def _result(future: Future[Line]) -> Line:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise WorldError(
+            "a process of the study died, for lack of memory perhaps; run the study again to go "
+            "on, with fewer --jobs"
+        ) from None
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one."""
+    context = multiprocessing.get_context("forkserver")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_settle_in)
+    try:
+        yield pool
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+        raise
+    else:
+        pool.shutdown()
+
+
+def _settle_in() -> None:
+    """Ctrl-C is the parent's to hear; a worker whose parent is killed ends too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def summary_of(facts: TaskFacts) -> str:
+    """One line about a task of a study."""
+    best, target = facts.baseline_us / facts.optimum_us, facts.baseline_us / facts.target_us
+    return (
+        f"{facts.name}: {facts.valid} valid and {facts.failed} failing configurations, best "
+        f"{best:.2f}x, target {target:.2f}x, budget {facts.budget}, runs of {facts.length}"
+    )

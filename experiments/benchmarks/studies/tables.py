@@ -1,0 +1,119 @@
+"""A comparison as rows: for the terminal, for CSV, for the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from experiments.benchmarks.studies.comparing import BUDGET, TARGET, Comparison, Contest, Standing
+from experiments.text.fitting import Column, Fitted, fitted
+
+_CONTESTS = (
+    Column("against", "name"),
+    Column("ratio"),
+    Column("95 % interval"),
+    Column("p", spare=3),
+    Column("p (Holm)"),
+    Column("effect", spare=4),
+    Column("win/tie/loss", spare=1),
+    Column("p over tasks", spare=5),
+    Column("would see", spare=2),
+)
+_STANDINGS = (
+    Column("task", "name"),
+    Column("arm", "name"),
+    Column("speedups", "words"),
+    Column("reached target", spare=2),
+    Column("evaluations to target", spare=1),
+    Column("failed", spare=3),
+)
+COLUMNS = ("by", *(column.title for column in _CONTESTS))
+STANDING_COLUMNS = tuple(column.title for column in _STANDINGS)
+
+
+def measure_words(measure: str) -> str:
+    """What a measure compares, in words."""
+    if measure == TARGET:
+        return "unique evaluations to target"
+    return "speedup at the budget" if measure == BUDGET else f"speedup at {measure} evaluations"
+
+
+def contest_row(contest: Contest) -> tuple[str, ...]:
+    """The cells under `COLUMNS`."""
+    return (
+        measure_words(contest.measure),
+        contest.arm,
+        f"{contest.ratio:.3f}",
+        f"{contest.low:.3f} to {contest.high:.3f}",
+        _p(contest.p),
+        _p(contest.p_holm),
+        f"{contest.effect:+.2f}",
+        f"{contest.wins}/{contest.ties}/{contest.losses}",
+        _p(contest.p_tasks),
+        f"{contest.detectable:g}x" if contest.detectable else "nothing",
+    )
+
+
+def standing_row(found: Comparison, standing: Standing) -> tuple[str, ...]:
+    """The cells under `STANDING_COLUMNS`."""
+    median = standing.median_to_target
+    length = next(facts.length for facts in found.tasks if facts.name == standing.task)
+    speedups = ", ".join(
+        f"{value:.2f}x at {'budget' if measure == BUDGET else measure}"
+        for measure, value in standing.speedups.items()
+    )
+    return (
+        standing.task,
+        standing.arm,
+        speedups,
+        f"{standing.reached:.0%} of {standing.runs}",
+        f"{median:g}" if median is not None else f"over {length}",
+        f"{standing.failed:.1f}",
+    )
+
+
+def _p(value: float) -> str:
+    if value >= 0.001:
+        return f"{value:.3f}"
+    return f"{value:.0e}" if value >= 1e-20 else "<1e-20"
+
+
+def contest_tables(found: Comparison, *, width: int) -> list[Fitted]:
+    """One per measure, for a terminal; what is clear after Holm stands out."""
+    measures = dict.fromkeys(contest.measure for contest in found.contests)
+    return [_contest_table(found, measure, width) for measure in measures]
+
+
+def _contest_table(found: Comparison, measure: str, width: int) -> Fitted:
+    from rich.text import Text
+
+    rows = []
+    for contest in found.contests:
+        if contest.measure == measure:
+            style = "bold" if contest.p_holm < found.alpha else ""
+            rows.append([Text(cell, style=style) for cell in contest_row(contest)[1:]])
+    title = f"{measure_words(measure)}: {found.reference} against each arm"
+    return fitted(_CONTESTS, rows, width=width, title=title)
+
+
+def standing_table(found: Comparison, *, width: int) -> Fitted:
+    """Each arm on each task, for a terminal."""
+    return fitted(
+        _STANDINGS,
+        [standing_row(found, standing) for standing in found.standings],
+        width=width,
+        title="task by task (geometric means and medians over seeds)",
+    )
+
+
+def as_csv(found: Comparison) -> str:
+    """One line per contest, all numbers in full."""
+    out = io.StringIO()
+    names = ["study", "reference", *Contest.model_fields]
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for contest in found.contests:
+        writer.writerow(
+            {"study": found.study, "reference": found.reference, **contest.model_dump()}
+        )
+    return out.getvalue()

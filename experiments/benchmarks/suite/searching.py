@@ -1,0 +1,67 @@
+"""The search for one problem of a suite: started, resumed, or found finished."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.app import optimize as run
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.runs.options.config import CONFIG_FILE
+from experiments.runs.options.request import RunRequest
+
+_UNFINISHED = ("interrupted", "error:")
+MAY_CHANGE = ("api_base", "device", "wait_minutes", "asking")
+"""Options of a run that its next session takes from the command line again."""
+
+
+def search(problem: Path, run_dir: Path, request: RunRequest) -> None:
+    """Bring the search in `run_dir` to its end, from wherever it is.
+
+    What `rooftree optimize` and `resume` do, without their closing words. A folder that was left
+    before its configuration was written is made anew. Raises what they raise.
+    """
+    if begun(run_dir):
+        _take_options(RunFolder(run_dir), request)
+    if finished(run_dir):
+        return
+    with redirect_stdout(io.StringIO()):
+        if begun(run_dir):
+            run.resume(run_dir, evaluations=None, minutes=None, as_json=False)
+        else:
+            shutil.rmtree(run_dir, ignore_errors=True)
+            run_dir.parent.mkdir(parents=True, exist_ok=True)
+            run.optimize(replace(request, task=str(problem), out=run_dir, as_json=False))
+
+
+def _take_options(folder: RunFolder, request: RunRequest) -> None:
+    config = folder.config
+    update = {name: getattr(request, name) for name in MAY_CHANGE}
+    if config.asking is None:
+        del update["asking"]
+    else:  # how look-ups are asked for was decided when the search began
+        decided = {"lookup_protocol": config.asking.lookup_protocol}
+        update["asking"] = request.asking.model_copy(update=decided)
+    folder.write_config(config.model_copy(update=update))
+
+
+def begun(run_dir: Path) -> bool:
+    """Whether there is a run that can be resumed or is finished."""
+    return (run_dir / CONFIG_FILE).is_file()
+
+
+def finished(run_dir: Path) -> bool:
+    """Whether the run ended of itself: its budget was spent, or nothing was left to try."""
+    if not begun(run_dir) or not (run_dir / DATABASE).is_file():
+        return False
+    reason: str | None = None
+    for event in read_events(run_dir):
+        if event.kind == "stopped":
+            reason = str(event.payload.get("reason", ""))
+        elif event.kind == "resumed":
+            reason = None
+    return reason is not None and not reason.startswith(_UNFINISHED)

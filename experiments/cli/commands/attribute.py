@@ -1,0 +1,168 @@
+"""`attribute`: what each method of a run's variants is worth, measured without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.app import attributing
+from experiments.app.attributing import Weighed
+from experiments.app.concluding import conclude, say
+from experiments.app.interrupting import command_line, interruptible
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import SqliteJournal, database_of
+from experiments.runs.options.config import RunConfig
+from experiments.runs.wiring import composing
+from experiments.text import worth as worth_text
+from experiments.text.fitting import Column, Kind, fitted, show
+from experiments.text.spending import money_text, spending_json, spending_text
+from experiments.text.tables import width
+from experiments.views import summary
+from mcts.errors import InputError, JournalError, WorldError
+
+_STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
+_AS: dict[str, tuple[Kind, int]] = {
+    "method": ("name", 0),
+    "worth": ("words", 0),
+    "taken out by": ("words", 1),
+    "in machine code": ("words", 2),
+    "note": ("words", 3),
+}
+"""How the columns that are no figures are laid out, and which make room first."""
+_COLUMNS = tuple(Column(title, *_AS.get(title, ("figure", 0))) for title in worth_text.TITLES)
+_NOTE = worth_text.TITLES[-1]
+_WORTH = worth_text.TITLES.index("worth")
+
+
+def attribute(
+    run_dir: Path,
+    *,
+    ids: Sequence[int] = (),
+    device: int | None = None,
+    tunables_only: bool = False,
+    max_cost_usd: float | None = None,
+    max_tokens: int | None = None,
+    max_gpu_minutes: float | None = None,
+    prices: Sequence[str] = (),
+    as_json: bool,
+) -> None:
+    """Weigh the methods of nodes; limits that are given stand in place of the run's own."""
+    database_of(run_dir)  # a folder without a run must not get a journal
+    folder = RunFolder(run_dir)
+    with SqliteJournal(folder.journal) as journal:
+        config = composing.widened(
+            folder.config,
+            max_cost_usd=max_cost_usd,
+            max_tokens=max_tokens,
+            max_gpu_minutes=max_gpu_minutes,
+            prices=prices,
+        )
+        attributing.choose(summary.result_of(journal.events()), ids)
+        folder.write_config(config)
+        weighed = _weigh(folder, _on_device(config, device), journal, ids, tunables_only)
+        gpu = summary.facts_of(journal.events())
+    _print(run_dir, gpu, weighed, as_json=as_json)
+
+
+def _on_device(config: RunConfig, device: int | None) -> RunConfig:
+    if device is None:
+        return config
+    if config.evaluator != composing.GPU:
+        raise InputError(f"--device is for evaluator gpu: this run's is {config.evaluator}")
+    return config.model_copy(update={"device": device})
+
+
+def _weigh(
+    folder: RunFolder,
+    config: RunConfig,
+    journal: SqliteJournal,
+    ids: Sequence[int],
+    tunables_only: bool,
+) -> Weighed:
+    again = command_line("attribute", folder.path)
+    source = folder.task(config)
+    with (
+        interruptible(again),
+        closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
+    ):
+        say(f"taking methods out of {folder.path}, evaluator {evaluator.name}")
+        try:
+            weighed = attributing.weigh_methods(
+                source,
+                config,
+                evaluator=evaluator,
+                journal=journal,
+                run_dir=folder.path,
+                ids=ids,
+                tunables_only=tunables_only,
+                say=say,
+            )
+        except JournalError:
+            raise
+        except WorldError as error:
+            raise WorldError(f"{error}; go on with: {again}") from error
+        conclude(folder, config, weighed.result, journal, gpu=evaluator.hardware.name)
+    return weighed
+
+
+def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_document(run_dir, facts, weighed), ensure_ascii=False))
+        return
+    if weighed.found:
+        _print_table(weighed)
+    elif not weighed.missing:
+        print("none of these variants claims a method: there is nothing to take out")
+    spent = spending_text(weighed.spent, replayed=facts.replayed or weighed.spent.gpu_s == 0)
+    print(f"spent         {spent or 'nothing'}")
+    if earlier := -weighed.priced.unpriced:
+        many = f"{earlier} earlier repl{'y' if earlier == 1 else 'ies'}"
+        print(f"priced        {many} at {money_text(weighed.priced.cost)}")
+    if weighed.missing:
+        many = f"{weighed.missing} method{'' if weighed.missing == 1 else 's'}"
+        print(f"not weighed   {many}: {weighed.stopped}; raise the cap to go on")
+    print(f"report        {run_dir / 'report.html'}")
+
+
+def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[str, Any]:
+    """Gains are shares; `spent` is what this call took, `priced` what replies before it are known
+    to cost by now, `run` what the run has taken in all.
+    """
+    return {
+        "task": facts.task,
+        "hardware": facts.hardware,
+        "evaluator": facts.evaluator,
+        "proposer": facts.proposer,
+        "run_dir": str(run_dir),
+        "attributions": [worth_text.attribution_json(*found) for found in weighed.found],
+        "not_weighed": weighed.missing,
+        "stopped": weighed.stopped,
+        "spent": spending_json(weighed.spent, replayed=facts.replayed),
+        "priced": {
+            "replies": -weighed.priced.unpriced,
+            "cost_usd": weighed.priced.cost_usd,
+        },
+        "run": spending_json(weighed.result.spending, replayed=facts.replayed),
+    }
+
+
+def _print_table(weighed: Weighed) -> None:
+    """Notes stand below where the table is too narrow for them: they say why, so none is lost."""
+    from rich.text import Text
+
+    rows = [worth_text.cells(*found) for found in weighed.found]
+    filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
+    cells = []
+    for row, (_, found) in zip(rows, weighed.found, strict=True):
+        style = _STYLES.get(found.worth, "")
+        cells.append([Text(row[at], style=style if at == _WORTH else "") for at in filled])
+    table = fitted([_COLUMNS[at] for at in filled], cells, width=width())
+    show(replace(table, left_out=tuple(title for title in table.left_out if title != _NOTE)))
+    if _NOTE in table.left_out:
+        for row in rows:
+            if row[-1]:
+                print(f"node {row[0]}, {row[1]}: {row[-1]}")

@@ -1,0 +1,228 @@
+"""`clinic`: how often tools and classifier are right, on kernels known to be ill."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.benchmarks.clinic import study
+from experiments.benchmarks.clinic.exhibits import HALVES, exhibits, patients
+from experiments.benchmarks.clinic.scores import CLASSES, Examined, Scores, ToolScore, score
+from experiments.text.fitting import Column, least_width, print_fitted
+from experiments.text.tables import print_table, width
+from mcts.errors import InputError
+
+_SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
+
+
+def clinic(
+    *,
+    half: str,
+    recording: Path | None,
+    live: bool,
+    record: Path | None,
+    device: int,
+    cases: bool,
+    as_json: bool,
+) -> None:
+    """Print precision and recall per tool, the classifier's accuracy and its confusions."""
+    if half not in _SETS:
+        raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
+    chosen = patients(tuple(one for one in exhibits() if one.half in _SETS[half]))
+    if live or record is not None:
+        inspected = study.measured(chosen, device=device, on_progress=_say)
+        where = str(inspected[0][1].profile.hardware)
+        if record is not None:
+            study.record(inspected, record)
+            _say(f"recorded {len(inspected)} profiles in {record}")
+    else:
+        tape = recording or study.default_recording()
+        inspected = study.replayed(chosen, tape)
+        where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
+    examined = study.examine(inspected)
+    scores = score(examined)
+    for problem in _problems(examined):
+        _say(problem)
+    if as_json:
+        print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
+        return
+    print(f"{len(examined) // 2} exhibits, ill and repaired, half: {half}; {where}")
+    _print_tools(scores)
+    _print_summary(scores)
+    _print_confusion(scores)
+    _print_plugins(scores)
+    if cases:
+        _print_cases(examined)
+
+
+_TOOLS = (
+    Column("tool", "name"),
+    Column("planted"),
+    Column("found", spare=2),
+    Column("recall"),
+    Column("in first 5", spare=3),
+    Column("on twin", spare=4),
+    Column("fired", spare=1),
+    Column("precision"),
+)
+
+
+def _print_tools(scores: Scores) -> None:
+    print_fitted(_TOOLS, [_tool_row(one) for one in scores.tools])
+
+
+def _tool_row(one: ToolScore) -> tuple[str, ...]:
+    planted = one.planted > 0
+    return (
+        one.tool,
+        str(one.planted) if planted else "",
+        str(one.found) if planted else "",
+        _share(one.recall),
+        str(one.shown) if planted else "",
+        str(one.relapsed) if planted else "",
+        str(one.fired),
+        _share(one.precision),
+    )
+
+
+_PLUGINS = (Column("plug-in", "name"), Column("on ill kernels"), Column("on repaired twins"))
+
+
+def _print_plugins(scores: Scores) -> None:
+    """What others' tools did, without a verdict."""
+    if not scores.plugins:
+        return
+    print()
+    print_fitted(_PLUGINS, [(one.tool, str(one.ill), str(one.repaired)) for one in scores.plugins])
+    print(
+        "plug-ins are in none of the figures: the truth table does not name them; "
+        "--cases lists where they spoke"
+    )
+
+
+def _print_summary(scores: Scores) -> None:
+    print()
+    planted = sum(one.planted > 0 for one in scores.tools)
+    print(
+        f"over the {planted} planted tools: macro recall {_share(scores.macro_recall)}, "
+        f"macro precision {_share(scores.macro_precision)}"
+    )
+    print(
+        f"over all {len(scores.tools)} tools: macro precision "
+        f"{_share(scores.macro_precision_of_all)}, micro precision "
+        f"{_share(scores.micro_precision)}, micro recall {_share(scores.micro_recall)}"
+    )
+    print(f"planted bottlenecks among the first five findings: {_share(scores.shown)}")
+    print(f"planted tools that fired on the repaired twin: {scores.relapsed}")
+    print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.patients}")
+
+
+def _print_confusion(scores: Scores) -> None:
+    from rich.table import Table
+
+    present = [name for name in CLASSES if any(name in cell for cell in scores.confusion)]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("right class \\ given")
+    for name in present:
+        table.add_column(name, justify="right")
+    for right in present:
+        cells = (scores.confusion.get((right, given), 0) for given in present)
+        table.add_row(right, *(str(count) if count else "" for count in cells))
+    print()
+    print_table(table)
+
+
+def _problems(examined: Sequence[Examined]) -> Iterable[str]:
+    """What the advisor notes of tools that could not be used, or failed, each once."""
+    notes = (note for one in examined for note in one.guidance.notes)
+    return dict.fromkeys(note for note in notes if note.startswith("micro-tool "))
+
+
+_CASES = tuple(
+    Column(title, "words") for title in ("case", "class", "missed", "false alarms", "findings")
+)
+
+
+def _print_cases(examined: Sequence[Examined]) -> None:
+    """A line for each case; on a terminal too narrow for that, a few lines for each."""
+    rows = [_case_row(one) for one in examined]
+    print()
+    if least_width(_CASES, rows) <= width():
+        print_fitted(_CASES, rows)
+        return
+    for case, bound, *said in rows:
+        print(f"{case}: {bound}")
+        for column, tools in zip(_CASES[2:], said, strict=True):
+            if tools:
+                print(textwrap.fill(tools, width(), **_hanging(column.title)))
+
+
+def _hanging(title: str) -> dict[str, Any]:
+    """How a list stands behind its title."""
+    start = f"  {title:<14}"
+    return {
+        "initial_indent": start,
+        "subsequent_indent": " " * len(start),
+        "break_long_words": False,
+    }
+
+
+def _case_row(one: Examined) -> tuple[str, ...]:
+    right = "" if one.class_is_right else f" (should be {' or '.join(one.patient.bound)})"
+    return (
+        one.patient.name,
+        one.bound + right,
+        ", ".join(one.missed),
+        ", ".join(one.false_alarms),
+        ", ".join(one.fired),
+    )
+
+
+def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]) -> dict[str, Any]:
+    return {
+        "half": half,
+        "hardware": where,
+        "patients": scores.patients,
+        "macro_recall": scores.macro_recall,
+        "macro_precision": scores.macro_precision,
+        "macro_precision_of_all": scores.macro_precision_of_all,
+        "micro_recall": scores.micro_recall,
+        "micro_precision": scores.micro_precision,
+        "in_first_five": scores.shown,
+        "fired_on_twin": scores.relapsed,
+        "class_accuracy": scores.class_accuracy,
+        "tools": [
+            {**asdict(one), "recall": one.recall, "precision": one.precision}
+            for one in scores.tools
+        ],
+        "plugins": [asdict(one) for one in scores.plugins],
+        "confusion": [
+            {"right": right, "given": given, "count": count}
+            for (right, given), count in sorted(scores.confusion.items())
+        ],
+        "cases": [
+            {
+                "case": one.patient.exhibit.name,
+                "repaired": one.patient.repaired,
+                "class": one.bound,
+                "right_classes": one.patient.bound,
+                "fired": one.fired,
+                "missed": one.missed,
+                "false_alarms": one.false_alarms,
+            }
+            for one in examined
+        ],
+    }
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

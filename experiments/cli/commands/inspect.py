@@ -1,0 +1,39 @@
+"""`inspect`: what is slow in a kernel or a program, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from experiments.inspect.request import InspectRequest
+from experiments.inspect.results import Inspection
+
+
+def inspect(request: InspectRequest) -> None:
+    """Look at a file and say what was found; draw it where a picture was asked for."""
+    from experiments.inspect.looking import look
+
+    request.check()
+    inspection = look(request, on_progress=_say)
+    if request.as_json:
+        from experiments.inspect.document import as_json
+
+        print(json.dumps(as_json(inspection), ensure_ascii=False))
+    else:
+        from experiments.inspect.words import show
+
+        show(inspection, limit=request.limit)
+    if request.out is not None:
+        _draw(inspection, request)
+
+
+def _draw(inspection: Inspection, request: InspectRequest) -> None:
+    from experiments.inspect.picture import svg
+
+    assert request.out is not None
+    request.out.write_text(svg(inspection), encoding="utf-8")
+    _say(f"picture: {request.out}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

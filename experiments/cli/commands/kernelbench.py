@@ -1,0 +1,214 @@
+"""`kernelbench run` and `report`: a search for each of many problems, and the field's metrics."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from experiments.benchmarks.suite import tables
+from experiments.benchmarks.suite.finding import ProblemFile, chosen, problems_of
+from experiments.benchmarks.suite.folder import Plan, SuiteFolder, go_on_words
+from experiments.benchmarks.suite.metrics import cost_of, summarize
+from experiments.benchmarks.suite.outcome import Outcome
+from experiments.benchmarks.suite.repricing import reprice
+from experiments.benchmarks.suite.running import SuiteRunner
+from experiments.benchmarks.suite.searching import MAY_CHANGE
+from experiments.runs.options.libraries import read_library
+from experiments.runs.options.request import RunRequest
+from experiments.runs.wiring.composing import REPLAY
+from experiments.text.tables import print_table, width
+from mcts.errors import InputError, RooftreeError
+
+_NOT_SETTINGS = frozenset({"task", "out", "as_json", "measuring", *MAY_CHANGE})
+_ASKING_SETTINGS = (
+    "fallbacks", "reply_tokens", "temperature", "feedback", "branches", "prompt_tokens",
+    "reply_repairs", "lookups", "lookup_tokens", "lookup_protocol",
+)  # fmt: skip
+_WIDE = 110
+"""Columns of a terminal from which on there is room for what each problem took."""
+
+
+def run(
+    *,
+    root: Path,
+    level: int,
+    problems: str,
+    request: RunRequest,
+    compare: bool,
+    out: Path,
+    max_total_cost_usd: float | None = None,
+    as_json: bool = False,
+) -> bool:
+    """Search each of the problems with the options of `request`; whether none ended in an error.
+
+    A second call goes on where the first stopped. No further problem is begun once all of the
+    suite have cost `max_total_cost_usd`. InputError where no problem could be searched.
+    """
+    wanted = chosen(problems_of(root, level), problems)
+    _check(request)
+    folder = SuiteFolder(out)
+    runner = SuiteRunner(folder, request, compare=compare, say=_say)
+    runner.check(wanted)
+    with folder.claimed():
+        plan = folder.begin(_settings(request, compare=compare), wanted)
+        reprice(folder, plan, request.asking.prices, say=_say)
+        _search(runner, folder, plan, wanted, max_total_cost_usd)
+        return _show(folder, plan, as_json=as_json)
+
+
+def _check(request: RunRequest) -> None:
+    """InputError for what `optimize` does and a suite cannot."""
+    if request.evaluator == REPLAY:
+        raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
+    if request.measuring.dialect == "host":
+        raise InputError(
+            "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "
+            "launcher is not; search one problem so: rooftree optimize FILE --dialect host"
+        )
+    if request.measuring.includes:
+        raise InputError(
+            "--include is for .cu candidates with a launcher, and those of a suite are PyTorch "
+            "files; --library lets the model read CUTLASS"
+        )
+
+
+def report(path: Path, *, as_json: bool) -> None:
+    """Write and show what is known of a suite, also while it runs."""
+    folder = SuiteFolder(path)
+    _show(folder, folder.plan(), as_json=as_json)
+
+
+def _search(
+    runner: SuiteRunner,
+    folder: SuiteFolder,
+    plan: Plan,
+    wanted: list[ProblemFile],
+    max_total_cost_usd: float | None,
+) -> None:
+    """Whatever ends it, what is known by then is written."""
+
+    def enough() -> str | None:
+        return cap_reached(_outcomes(folder, plan), max_total_cost_usd)
+
+    try:
+        with _interruptible():
+            runner.run(wanted, enough=enough)
+    except KeyboardInterrupt:
+        _write(folder, plan, _outcomes(folder, plan))
+        raise KeyboardInterrupt(
+            f"interrupted, nothing is lost; {go_on_words(folder.path)}"
+        ) from None
+    except RooftreeError as error:
+        _write(folder, plan, _outcomes(folder, plan))
+        raise type(error)(f"{error}; {go_on_words(folder.path)}") from error
+
+
+def cap_reached(outcomes: Sequence[Outcome], max_total_cost_usd: float | None) -> str | None:
+    """Why no further problem is begun; None while there is money left.
+
+    InputError where the cost is not known, so that the cap cannot be kept.
+    """
+    if max_total_cost_usd is None:
+        return None
+    if any(outcome.spent.unpriced for outcome in outcomes):
+        raise InputError(
+            "--max-total-cost cannot be kept: the cost of a reply is not known; give the model's "
+            "price with --price MODEL=IN,OUT"
+        )
+    cost = cost_of(outcomes) or 0.0
+    if cost < max_total_cost_usd:
+        return None
+    return f"{tables.money(cost)} spent, the cap is {tables.money(max_total_cost_usd)}"
+
+
+def _show(folder: SuiteFolder, plan: Plan, *, as_json: bool) -> bool:
+    outcomes = _outcomes(folder, plan)
+    _write(folder, plan, outcomes)
+    if as_json:
+        print(tables.document_text(plan, outcomes), end="")
+    else:
+        _print(folder, plan, outcomes)
+    return not any(outcome.status == "error" for outcome in outcomes)
+
+
+def _outcomes(folder: SuiteFolder, plan: Plan) -> list[Outcome]:
+    found = (folder.outcome(item.key) for item in plan.problems)
+    return [outcome for outcome in found if outcome is not None]
+
+
+def _write(folder: SuiteFolder, plan: Plan, outcomes: list[Outcome]) -> None:
+    folder.write_results(
+        table=tables.csv_text(outcomes), document=tables.document_text(plan, outcomes)
+    )
+
+
+def _print(folder: SuiteFolder, plan: Plan, outcomes: list[Outcome]) -> None:
+    if outcomes:
+        print_table(tables.problem_table(outcomes, wide=width() >= _WIDE))
+        for name, reason in tables.reasons(outcomes):
+            print(_wrapped(f"{name}: {reason}"))
+        print()
+    summary = summarize(outcomes)
+    if summary.counted:
+        print_table(tables.metrics_table(summary))
+    for line in tables.remarks(plan, outcomes, summary):
+        print(_wrapped(line))
+    for gpu in dict.fromkeys(outcome.hardware for outcome in outcomes if outcome.hardware):
+        print(f"hardware: {gpu}")
+    print(f"results: {folder.path / 'results.csv'}, {folder.path / 'results.json'}")
+    if any(outcome.kernel for outcome in outcomes):
+        print(f"kernels: {folder.path / 'kernels'}")
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        text, width=max(width(), 20), subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+def _settings(request: RunRequest, *, compare: bool) -> dict[str, Any]:
+    """What must not change from one call to the next; where it runs may."""
+    named = {
+        field.name: getattr(request, field.name)
+        for field in fields(request)
+        if field.name not in _NOT_SETTINGS
+    }
+    measuring = request.measuring
+    if request.library is not None:
+        found = read_library(request.library)
+        named["library"] = f"{found.title}, sha256 {found.sha256}"
+    return tables.plain(
+        {
+            **named,
+            **{name: getattr(request.asking, name) for name in _ASKING_SETTINGS},
+            "policy": measuring.policy,
+            "ungated": measuring.ungated,
+            "unsafe": measuring.unsafe,
+            "compare_with_compile": compare,
+        }
+    )
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends as Ctrl-C does."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

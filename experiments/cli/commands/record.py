@@ -1,0 +1,77 @@
+"""`record`: a task's whole tunable space, measured for replay."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.runs.folders.partial_recording import PartialRecording
+from experiments.runs.tasks.files import find_task
+from experiments.runs.wiring import composing
+from mcts.domain import PYTORCH_DIALECTS
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from profilers.recordings.recorder import Progress
+
+INTERVAL_S = 2.0
+
+
+def record(
+    task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
+) -> None:
+    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording goes on."""
+    from profilers.recordings.recorder import record as measure
+    from profilers.recordings.t4 import write_recording
+
+    source = find_task(task)
+    if source.task.dialect in PYTORCH_DIALECTS:
+        raise InputError("recordings are of tunables; a PyTorch candidate has none")
+    target = out or Path(f"{source.task.name}.json.gz")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
+    judge = composing.choose_evaluator(source, composing.GPU, device=device, on_progress=_say)
+    with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
+        taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
+        _say(f"recording task {source.task.name} on {judge.hardware}{taken}")
+        recording = measure(
+            source.task,
+            judge,
+            limit=limit,
+            parallel=parallel,
+            profile=profile,
+            on_progress=ProgressLines(),
+            on_result=spool.keep,
+            done=spool.done,
+        )
+        write_recording(target, recording)
+        spool.discard()
+    found = recording.summary()
+    gain = f", best {found.best_speedup:.2f}x" if found.best_speedup else ""
+    failed = sum(found.failed.values())
+    print(f"{target}: {found.valid} valid and {failed} failed variants{gain}, {judge.hardware}")
+
+
+class ProgressLines:
+    """A line every few seconds, and one at the end of each stage."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said_at = -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        now = self._clock()
+        if now - self._said_at < INTERVAL_S and progress.done < progress.total:
+            return
+        self._said_at = now
+        failed = f", {progress.failed} failed" if progress.failed else ""
+        _say(f"{progress.stage} {progress.done}/{progress.total}{failed}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

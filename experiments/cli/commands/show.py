@@ -1,0 +1,204 @@
+"""`new`, `tree`, `report`, `tasks` and `doctor`: what there is to start from and to see."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.app.doctor import Check, as_json, examine
+from experiments.app.interrupting import command_line
+from experiments.runs.folders.journal import read_events
+from experiments.runs.machines.ceilings import DeviceCeilings, device_ceilings
+from experiments.runs.machines.machine import gpu_names, gpu_problem
+from experiments.runs.tasks.files import TaskSource, bundled, find_task
+from experiments.runs.tasks.scaffold import KERNEL_FILE, new_task
+from experiments.text.tables import print_table, width
+from experiments.views import summary
+from experiments.views.closing import closing_words
+from experiments.views.tree.drawing import tree_source
+from experiments.views.tree.given_up import given_up
+from experiments.views.tree.render import check_format, render
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from profilers.recordings.recording import Recording
+
+_WITH_SUMMARY = 100
+"""Columns of a terminal from which on a task's summary fits beside its figures."""
+_MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
+
+
+def new(folder: Path) -> None:
+    """Make a task folder, and say what can be done with it on this machine."""
+    for path in new_task(folder):
+        print(path)
+    search = command_line("optimize", folder)
+    if gpu_problem() is None:
+        print(f"next: {search}")
+        return
+    print(f"next: {command_line('inspect', folder / KERNEL_FILE)}")
+    print(f"then, on a GPU: {search} (rooftree doctor says what is missing here)")
+
+
+def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
+    """Draw a run's tree, also while it runs."""
+    target = out or run_dir / "tree.svg"
+    check_format(target)
+    events = read_events(run_dir)
+    facts, result = summary.facts_of(events), summary.result_of(events)
+    title = f"{facts.task} on {facts.hardware}"
+    picture = tree_source(result, title=title, max_nodes=max_nodes, pruned=given_up(events))
+    render(picture.source, target)
+    best = result.best.verdict
+    gain = f", best {best.speedup:.2f}x" if best is not None and best.speedup is not None else ""
+    print(f"{target}: {len(result.nodes)} nodes{gain}")
+
+
+def report(run_dir: Path, *, out: Path | None = None) -> None:
+    """Write a run's report and best kernel, also while it runs; with `out` the report alone."""
+    if out is not None and out.suffix.lower() != ".html":
+        raise InputError(f"cannot write {out.name}: the report is a web page, name it FILE.html")
+    events = read_events(run_dir)
+    facts, result = summary.facts_of(events), summary.result_of(events)
+    if out is not None:
+        summary.write_page(out, run_dir, facts, result)
+        print(out)
+        return
+    try:
+        outputs = summary.write_outputs(run_dir, facts, result)
+    except OSError as error:
+        again = command_line("report", run_dir)
+        raise InputError(
+            f"{error.filename or run_dir} cannot be written: {error.strerror or error}; "
+            f"elsewhere it can: {again} -o report.html"
+        ) from error
+    print("\n".join(closing_words(facts, result, outputs, run_dir)))
+
+
+def tasks(*, as_json: bool) -> None:
+    """List the bundled tasks with what their recordings hold."""
+    rows = [_task_row(find_task(name)) for name in bundled()]
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    _print_tasks(rows)
+
+
+def _task_row(source: TaskSource) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": source.task.name,
+        "dialect": source.task.dialect,
+        "recorded_on": None,
+        "valid_variants": None,
+        "failed_variants": None,
+        "best_speedup": None,
+        "summary": source.task.summary,
+    }
+    if source.recordings:
+        row |= _recorded(source.recordings[-1])
+    return row
+
+
+def _recorded(path: Path) -> dict[str, Any]:
+    from profilers.recordings.t4 import load_recording
+
+    recording: Recording = load_recording(path)
+    found = recording.summary()
+    return {
+        "recorded_on": f"{recording.hardware.name}, {recording.recorded_on}",
+        "valid_variants": found.valid,
+        "failed_variants": sum(found.failed.values()),
+        "best_speedup": found.best_speedup,
+    }
+
+
+def _print_tasks(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    wide = width() >= _WITH_SUMMARY
+    table = Table(box=None, pad_edge=False)
+    for title in ("task", "dialect", "recorded on"):
+        table.add_column(title, no_wrap=title == "task")
+    for title in ("valid", "failed", "best"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("what it is")
+    for row in rows:
+        best = row["best_speedup"]
+        table.add_row(
+            row["name"],
+            row["dialect"],
+            row["recorded_on"] or "not recorded",
+            _shown(row["valid_variants"]),
+            _shown(row["failed_variants"]),
+            f"{best:.2f}x" if best else "",
+            *([row["summary"]] if wide else []),
+        )
+    print_table(table)
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
+
+
+def doctor(*, as_json_object: bool) -> bool:
+    """Print every check, and what the GPUs reach; whether no check is a problem."""
+    checks = examine()
+    ceilings = device_ceilings(gpu_names(), on_progress=_say)
+    checks += [
+        Check(f"GPU {found.device} ceilings", "note", f"not measured: {found.problem}")
+        for found in ceilings
+        if found.problem
+    ]
+    if as_json_object:
+        print(json.dumps(as_json(checks, ceilings), ensure_ascii=False))
+    else:
+        _print_checks(checks)
+        for found in ceilings:
+            if not found.problem:
+                print()
+                _print_ceilings(found)
+    return all(check.level != "problem" for check in checks)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print_checks(checks: list[Check]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for check in checks:
+        mark = Text(check.level, style=_MARKS[check.level])
+        table.add_row(mark, Text(check.name), Text(check.detail, overflow="fold"))
+    print_table(table)
+
+
+def _print_ceilings(found: DeviceCeilings) -> None:
+    from rich.table import Table
+
+    when = "measured just now" if found.measured_now else "measured earlier"
+    print(f"What GPU {found.device}, {found.name}, reaches ({when}), beside its datasheet")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for title in ("measured", "datasheet", "ratio"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(
+            row.name,
+            _with_unit(row.measured, row.unit) or "no probe",
+            _with_unit(row.datasheet, row.unit),
+            f"{row.ratio:.0%}" if row.ratio is not None else "",
+        )
+    print_table(table)
+    print(f"datasheet: {found.source or 'none is known here for a GPU of this name'}")
+
+
+def _with_unit(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -1,1 +1,0 @@
-"""What the documents quote, each a command: `python -m experiments.evidence.NAME`."""

@@ -1,0 +1,185 @@
+"""Device code: its plan, the values of its tunables, and its profile live, replayed or static."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.runs.tasks.checks import naming
+from experiments.runs.tasks.files import TASK_FILE, find_task, read_text
+from experiments.runs.tasks.own_kernel import own_source
+from experiments.text.plain import clean
+from mcts.domain import (
+    PLAN_COMMENT,
+    KernelProfile,
+    KernelSheet,
+    KernelTask,
+    Profile,
+    Scalar,
+    Tunable,
+    Work,
+    parse_kernel_sheet,
+)
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from profilers.profiles.inspecting import Inspected
+
+_WOULD_ADD = "with one, counters, a timeline and a roofline can be measured on a GPU"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """Device code ready to be looked at.
+
+    `sheet` is None without a launch plan. `task` is the one it belongs to, where there is one.
+    `plan` is the plan's text where it is not in the source. `lacks` says what keeps the kernel from
+    being run, None where nothing does.
+    """
+
+    path: Path
+    source: str
+    values: dict[str, Scalar]
+    sheet: KernelSheet | None = None
+    task: KernelTask | None = None
+    lacks: str | None = None
+    plan: str | None = None
+
+    @property
+    def recorded_as(self) -> str:
+        """The text a recording goes by: the source, with the plan where that lies elsewhere.
+
+        For the task's own kernel with other defaults that is the task's own source.
+        """
+        if self.plan is not None:
+            return f"/* rooftree\n{self.plan}\n*/\n{self.source}"
+        return self.source if self.task is None else own_source(self.task, self.source)
+
+    @property
+    def work(self) -> Work | None:
+        """The least work of a call, where one kernel does all of it."""
+        if self.sheet is None or not self.sheet.buffer or len(self.sheet.kernels) != 1:
+            return None
+        return self.sheet.work(dict(self.values))
+
+
+def read_kernel(
+    path: Path, source: str, *, plan: Path | None, task: str | None, values: Sequence[str]
+) -> Kernel:
+    """Read the plan, complete it from the task, and choose the tunables' values.
+
+    The task is `task`, else that of a `task.toml` beside the file where the plan declares no
+    buffers itself. Raises InputError, naming the file, for what is wrong.
+    """
+    if plan is None and PLAN_COMMENT.search(source) is None:
+        if task is not None:
+            raise InputError(f"{path} has no launch plan, so --task cannot say how it is run")
+        lacks = f"no launch plan (a /* rooftree ... */ comment, or --plan): {_WOULD_ADD}"
+        return Kernel(path=path, source=source, values=macros(values), lacks=lacks)
+    own_plan = read_text(plan) if plan else None
+    with naming(plan or path):
+        sheet = parse_kernel_sheet(source, plan=own_plan)
+    owner = _task_of(path, sheet, task)
+    with naming(plan or path):
+        if owner is not None:
+            sheet = KernelSheet.for_task(sheet, owner)
+        if sheet.buffer:
+            sheet.check()
+        chosen = choose(sheet, values)
+        kernel = Kernel(
+            path=path, source=source, values=chosen, sheet=sheet, task=owner, plan=own_plan
+        )
+        _ = kernel.work  # a cost that names what nobody declares is told before anything runs
+    if sheet.buffer:
+        return kernel
+    return replace(kernel, lacks=f"no buffers in the plan ([[buffer]], or --task): {_WOULD_ADD}")
+
+
+def _task_of(path: Path, sheet: KernelSheet, named: str | None) -> KernelTask | None:
+    if named is None and (sheet.buffer or not (path.parent / TASK_FILE).is_file()):
+        return None
+    task = find_task(named or str(path.parent)).task
+    if task.dialect == "space":
+        raise InputError(f"--task {named}: a recorded space says nothing about buffers")
+    return task
+
+
+def choose(sheet: KernelSheet, pairs: Sequence[str]) -> dict[str, Scalar]:
+    """The plan's defaults with the given ``NAME=VALUE``. InputError for one that is not allowed."""
+    space = sheet.space
+    chosen = space.default()
+    for name, text in _pairs(pairs):
+        declared = space.tunables.get(name, Tunable(values=(text,), default=text)).values
+        chosen[name] = next((value for value in declared if str(value) == text), text)
+    space.check(chosen)
+    if sheet.shape and not space.allows(chosen, sheet.shape):
+        listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        raise InputError(f"the plan's `where` excludes {listed}")
+    return chosen
+
+
+def macros(pairs: Sequence[str]) -> dict[str, Scalar]:
+    """The given ``NAME=VALUE`` as macros for a compiler, whole numbers as such."""
+    chosen: dict[str, Scalar] = {}
+    for name, text in _pairs(pairs):
+        if not (name.isidentifier() and name.isascii()):
+            raise InputError(f"--set {name}={text}: {name!r} cannot be the name of a macro")
+        chosen[name] = int(text) if text.isdecimal() and str(int(text)) == text else text
+    return chosen
+
+
+def _pairs(pairs: Sequence[str]) -> list[tuple[str, str]]:
+    split = []
+    for pair in pairs:
+        name, found, text = pair.partition("=")
+        if not found or not name:
+            raise InputError(f"--set {pair!r}: write NAME=VALUE")
+        split.append((name, text))
+    return split
+
+
+def measure(kernel: Kernel, *, device: int, on_progress: Callable[[str], None]) -> Inspected:
+    """Compile, run and profile on this machine's GPU."""
+    from profilers.profiles.inspecting import Inspector
+
+    if kernel.sheet is None or kernel.lacks:
+        raise InputError(f"{kernel.path}: {kernel.lacks}")
+    with (
+        naming(kernel.path),
+        Inspector(device=device, on_progress=on_progress) as inspector,
+    ):
+        return inspector.profile(kernel.source, kernel.sheet, kernel.values)
+
+
+def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
+    """What the machine code alone tells of the kernels the plan launches, else of every kernel.
+
+    `unmeasured` says why nothing was measured. Raises InputError for code without kernels.
+    """
+    from profilers.profiles.inspecting import static_profile
+
+    with naming(kernel.path):
+        profile = static_profile(kernel.source, kernel.values, arch=arch)
+        kernels = _launched(profile.kernels, kernel)
+    missing = dict.fromkeys(profile.missing, unmeasured)
+    return profile.model_copy(update={"kernels": kernels, "missing": missing})
+
+
+def _launched(found: tuple[KernelProfile, ...], kernel: Kernel) -> tuple[KernelProfile, ...]:
+    """The kernels that the plan launches, in its order; without a plan all, in the source's."""
+    from profilers.kernel_names import bare_name
+
+    if not found:
+        raise InputError("it defines no __global__ kernel (a template counts where it is used)")
+    if kernel.sheet is None:
+        plain = [item.model_copy(update={"name": bare_name(item.name)}) for item in found]
+        return tuple(sorted(plain, key=lambda item: kernel.source.find(item.name)))
+    known = {item.name: item for item in found}
+    absent = [name for name in kernel.sheet.kernels if name not in known]
+    if absent:
+        defined = ", ".join(clean(name) for name in known)
+        hint = '; write extern "C" before it' if any("_Z" in name for name in known) else ""
+        raise InputError(f"the plan launches {absent[0]!r}, the code defines {defined}{hint}")
+    return tuple(known[name] for name in kernel.sheet.kernels)

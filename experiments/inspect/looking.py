@@ -1,0 +1,180 @@
+"""From a file to an inspection: live where a GPU is, else replayed, else the machine code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from experiments.inspect import kernels, machine_code, programs, recordings, reports
+from experiments.inspect.building import built
+from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
+from experiments.inspect.results import Inspection, Origin, by_kernel, whole
+from experiments.inspect.targets import Target, identify
+from experiments.runs.machines.machine import gpu_problem
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcts.domain import KernelTask, Scalar
+    from profilers.profiles.inspecting import Inspected
+
+Progress = Callable[[str], None]
+
+
+def look(request: InspectRequest, *, on_progress: Progress) -> Inspection:
+    """Inspect what the request names. InputError for what cannot be looked at."""
+    target = identify(request.file, planned=request.plan is not None)
+    _check_options(request, target)
+    match target.kind:
+        case "kernel":
+            return _kernel(request, target, on_progress)
+        case "program":
+            return _program(request, target, on_progress)
+        case "executable" | "cubin":
+            return _binary(request, target, on_progress)
+    parts = reports.read(target, task=request.task)
+    return Inspection(file=target.path, origin="report", parts=parts)
+
+
+_SPOKEN = {
+    "kernel": "device code",
+    "program": "a program",
+    "executable": "an executable",
+    "cubin": "a cubin",
+    "counters": "a report",
+    "timeline": "a report",
+}
+
+
+def _check_options(request: InspectRequest, target: Target) -> None:
+    """Refuse options that would do nothing for this kind of file."""
+    for given, fits, name in (
+        (request.args, target.kind in ("program", "executable"), "arguments"),
+        (request.plan, target.kind == "kernel", "--plan"),
+        (request.values, target.kind in ("kernel", "program"), "--set"),
+        (request.task, target.kind in ("kernel", "counters"), "--task"),
+        (request.replay, target.source is not None, "--replay"),
+        (request.save, target.source is not None, "--save"),
+    ):
+        if given and not fits:
+            raise InputError(f"{request.file} is {_SPOKEN[target.kind]}: {name} would do nothing")
+
+
+def _kernel(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    assert target.source is not None
+    kernel = kernels.read_kernel(
+        target.path, target.source, plan=request.plan, task=request.task, values=request.values
+    )
+    problem = kernel.lacks or gpu_problem(request.device)
+    key = _Key(kernel.recorded_as, kernel.values, kernel.task)
+
+    if request.replay is None and problem is None:
+        if request.arch is not None:
+            raise InputError(f"--arch {request.arch}: what is run here is compiled for this GPU")
+        seen = kernels.measure(kernel, device=request.device, on_progress=say)
+        _save(request, key, seen)
+        return _measured(target, seen, "live")
+    _check_unmeasured(request, problem)
+    if (recorded := _recorded(request, target, key)) is not None:
+        return _measured(target, recorded, "replayed")
+    arch = _arch(request)
+    say(f"compiling {target.path} for {arch}")
+    profile = kernels.read_static(kernel, arch=arch, unmeasured=_why(problem))
+    parts = by_kernel(profile, work=kernel.work)
+    return Inspection(file=target.path, origin="static", parts=parts, source=target.source)
+
+
+def _program(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    assert target.source is not None
+    values = kernels.macros(request.values)
+    key = _Key(target.source, programs.key_values(values, request.args))
+
+    problem = gpu_problem(request.device)
+    if request.replay is not None or problem is not None:
+        _check_unmeasured(request, problem)
+        if (recorded := _recorded(request, target, key)) is not None:
+            return _measured(target, recorded, "replayed")
+    arch = _arch(request)
+    say(f"building {target.path} for {arch}")
+    with built(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
+        if problem is not None:
+            profile = machine_code.read_static(
+                executable, cubin=False, arch=arch, unmeasured=_why(problem)
+            )
+            return Inspection(
+                file=target.path, origin="static", parts=by_kernel(profile), source=target.source
+            )
+        seen = _run(request, executable, say)
+    _save(request, key, seen)
+    return _measured(target, seen, "live")
+
+
+def _binary(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    problem = gpu_problem(request.device)
+    if target.kind == "cubin":
+        problem = "a cubin is no program"
+    if problem is not None:
+        profile = machine_code.read_static(
+            target.path, cubin=target.kind == "cubin", arch=request.arch, unmeasured=_why(problem)
+        )
+        return Inspection(file=target.path, origin="static", parts=by_kernel(profile))
+    seen = _run(request, target.path, say)
+    return _measured(target, seen, "live")
+
+
+def _measured(target: Target, seen: Inspected, origin: Origin) -> Inspection:
+    """What ran together is one part, be it a plan's call or a program's run."""
+    parts = whole(seen.profile, work=seen.work, time_us=seen.time_us)
+    return Inspection(
+        file=target.path, origin=origin, parts=parts, source=target.source,
+        recorded_on=seen.recorded_on,
+    )  # fmt: skip
+
+
+def _run(request: InspectRequest, executable: Path, say: Progress) -> Inspected:
+    return programs.measure(
+        executable, request.args, device=request.device, timeout_s=request.timeout_s,
+        on_progress=say,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a recording is asked for."""
+
+    source: str
+    values: dict[str, Scalar]
+    task: KernelTask | None = None
+
+
+def _recorded(request: InspectRequest, target: Target, key: _Key) -> Inspected | None:
+    """The recording asked for, which must hold it; else one that lies beside the file."""
+    if request.replay is not None:
+        return recordings.replay(request.replay, key.source, key.values, task=key.task)
+    return recordings.beside(target.path, key.source, key.values, task=key.task)
+
+
+def _save(request: InspectRequest, key: _Key, seen: Inspected) -> None:
+    if request.save is not None:
+        recordings.save(request.save, key.source, key.values, seen)
+
+
+def _check_unmeasured(request: InspectRequest, problem: str | None) -> None:
+    """Nothing will be measured: refuse what asks for a measurement."""
+    if request.save is not None:
+        raise InputError(f"--save keeps what is measured, and nothing can be: {problem}")
+    if request.device and request.replay is None:
+        raise InputError(f"--device {request.device}: {problem}")
+
+
+def _arch(request: InspectRequest) -> str:
+    """What to compile for: what was asked for, else this machine's GPU, else the default."""
+    if request.arch is not None or gpu_problem(request.device) is not None:
+        return request.arch or DEFAULT_ARCH
+    return programs.device_arch(request.device)
+
+
+def _why(problem: str | None) -> str:
+    return f"nothing was run: {problem}"

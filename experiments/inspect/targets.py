@@ -1,0 +1,110 @@
+"""What kind of thing the user wants to look at: told from its name and its first bytes."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from experiments.runs.tasks.files import RECORDING_SUFFIXES, TASK_FILE, read_text
+from mcts.domain import PLAN_COMMENT
+from mcts.errors import InputError
+
+Kind = Literal["kernel", "program", "executable", "cubin", "counters", "timeline"]
+"""`kernel`: device code, run by a launch plan. `program`: source with a `main`. `counters` and
+`timeline`: reports that Nsight Compute and Nsight Systems made."""
+
+_COUNTERS = (".csv", ".ncu-rep")
+_TIMELINES = (".sqlite", ".nsys-rep", ".qdrep", ".qdstrm")
+_SOURCES = (".cu", ".cuh")
+_MOST_SOURCE_BYTES = 16 * 2**20
+_ELF = b"\x7fELF"
+_EM_CUDA = 190
+_NO_CODE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\[^\']*|[^\'\\\n])\'',
+    re.DOTALL,
+)
+_MAIN = re.compile(r"\b(?:int|auto|void)\s+main\s*\(")
+_WANTED = (
+    "give a .cu file, an executable, or a report of Nsight Compute (.csv, .ncu-rep) or Nsight "
+    "Systems (.nsys-rep, .sqlite)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file and what it is; `source` is its text where it has one."""
+
+    path: Path
+    kind: Kind
+    source: str | None = None
+
+
+def identify(path: Path, *, planned: bool = False) -> Target:
+    """Tell what `path` is. `planned`: a launch plan is given beside it, so it holds device code.
+
+    A file with both a plan and a `main` is device code: its author wrote the plan for us.
+    Raises InputError, with what to give instead, for what cannot be looked at.
+    """
+    if path.is_dir():
+        inside = path / "kernel.cu"
+        hint = f"; its kernel is {inside}" if (path / TASK_FILE).is_file() else f": {_WANTED}"
+        raise InputError(f"{path} is a folder{hint}")
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if not path.is_file():
+        raise InputError(f"{path} is no regular file: {_WANTED}")
+    head = _head(path)
+    if not head:
+        raise InputError(f"{path} is empty")
+    if head.startswith(_ELF):
+        return Target(path, _elf_kind(head))
+    if path.name.endswith(RECORDING_SUFFIXES):
+        raise InputError(
+            f"{path} looks like a recording: name the kernel, and give this with --replay {path}"
+        )
+    match path.suffix.lower():
+        case suffix if suffix in _COUNTERS:
+            return Target(path, "counters")
+        case suffix if suffix in _TIMELINES:
+            return Target(path, "timeline")
+        case suffix if suffix in _SOURCES:
+            return _source(path, planned=planned)
+        case ".py":
+            raise InputError(
+                f"{path} is Python: profile what it launches with ncu or nsys, and inspect the "
+                "report"
+            )
+    raise InputError(f"cannot tell what {path} is: {_WANTED}")
+
+
+def has_main(source: str) -> bool:
+    """Whether `source` defines a `main`, comments and strings left out."""
+    return _MAIN.search(_NO_CODE.sub(" ", source)) is not None
+
+
+def _source(path: Path, *, planned: bool) -> Target:
+    if path.stat().st_size > _MOST_SOURCE_BYTES:
+        raise InputError(f"{path} is larger than {_MOST_SOURCE_BYTES >> 20} MiB: no source file")
+    source = read_text(path)
+    if not source.strip():
+        raise InputError(f"{path} is empty")
+    is_kernel = planned or PLAN_COMMENT.search(source) or not has_main(source)
+    return Target(path, "kernel" if is_kernel else "program", source)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(64)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _elf_kind(head: bytes) -> Kind:
+    """A cubin is an ELF file for CUDA's own machine number."""
+    if len(head) >= 20 and struct.unpack_from("<H", head, 18)[0] == _EM_CUDA:
+        return "cubin"
+    return "executable"

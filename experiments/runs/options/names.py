@@ -1,0 +1,77 @@
+"""Parts by name, through entry-point groups: ours and those of other distributions alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.text.similar import did_you_mean
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PROPOSERS = "rooftree.proposers"
+EVALUATORS = "rooftree.evaluators"
+SEARCHES = "rooftree.searches"
+
+
+OURS: Mapping[str, Mapping[str, str]] = {
+    PROPOSERS: {
+        "scripted": "experiments.runs.wiring.parts:scripted_proposer",
+        "llm": "experiments.runs.wiring.parts:llm_proposer",
+        "tpe": "experiments.benchmarks.studies.tpe:tpe_proposer",
+        "uniform": "experiments.benchmarks.studies.uniform:uniform_proposer",
+    },
+    EVALUATORS: {
+        "replay": "experiments.runs.wiring.parts:replay_evaluator",
+        "gpu": "experiments.runs.wiring.parts:gpu_evaluator",
+        "spool": "experiments.runs.wiring.parts:spool_evaluator",
+    },
+    SEARCHES: {
+        "puct": "mcts.search.puct_settings:SearchSettings",
+        "greedy": "mcts.search:GreedySettings",
+        "best_of_n": "mcts.search:BestOfNSettings",
+        "beam": "mcts.search:BeamSettings",
+        "evolution": "mcts.search:EvolutionSettings",
+        "annealing": "mcts.search:AnnealingSettings",
+    },
+}
+"""What `pyproject.toml` registers too; here so that the sources run without being installed."""
+
+
+_SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
+
+
+def split(name: str) -> tuple[str, str]:
+    """A part's name and its argument: ``spool:DIR`` is `spool` with `DIR`."""
+    base, _, argument = name.partition(":")
+    return base, argument
+
+
+def available(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; of two with one name, ours wins."""
+    from importlib.metadata import EntryPoint, entry_points
+
+    ours = {name: EntryPoint(name, value, group) for name, value in OURS.get(group, {}).items()}
+    return {point.name: point for point in entry_points(group=group)} | ours
+
+
+def load(group: str, name: str) -> Callable[..., Any]:
+    """Import the factory behind a name. InputError names the known ones, or the failed import."""
+    known = available(group)
+    if name not in known:
+        hint = did_you_mean(name, known, behind=" ")
+        what = _SINGULAR.get(group, group)
+        listed = ", ".join(sorted(known))
+        raise InputError(f"unknown {what} {name!r}: {hint}known: {listed}")
+    try:
+        factory: Callable[..., Any] = known[name].load()
+    except (ImportError, AttributeError) as error:
+        source = _distribution(known[name])
+        raise InputError(f"{group} {name!r} of {source} cannot be loaded: {error}") from None
+    return factory
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "Rooftree"

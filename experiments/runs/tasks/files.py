@@ -1,0 +1,230 @@
+"""Tasks on disk: a folder with `task.toml`, a KernelBench problem file, or a T4 recording."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from experiments.runs.tasks.checks import check_baseline, check_reference, check_sizes, naming
+from experiments.runs.tasks.problems import is_problem, kernel_space, problem_task
+from experiments.text.similar import did_you_mean
+from mcts.domain import (
+    Buffer,
+    Candidate,
+    Cost,
+    Dialect,
+    KernelTask,
+    LaunchPlan,
+    Noun,
+    Policy,
+    Regressions,
+    Tolerance,
+    Workload,
+    first_problem,
+    parse_launch_plan,
+)
+from mcts.errors import InputError
+
+TASK_FILE = "task.toml"
+RECORDING_SUFFIXES = (".json", ".json.gz")
+_SUFFIXES = (".py", ".json", ".gz")
+_PLAIN_NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
+_TASKS = Path(__file__).parents[2] / "data" / "tasks"
+
+
+class TaskFile(Noun):
+    """`task.toml` as written: file names for the sources, single tables for buffers and loads."""
+
+    name: str = Field(pattern=_PLAIN_NAME)
+    dialect: Literal["cuda"] = "cuda"
+    summary: str = ""
+    kernel: str = Field(default="kernel.cu", pattern=_PLAIN_NAME)
+    reference: str = Field(default="reference.py", pattern=_PLAIN_NAME)
+    buffer: tuple[Buffer, ...] = Field(min_length=1)
+    workload: tuple[Workload, ...] = Field(min_length=1)
+    cost: Cost | None = None
+    tolerance: Tolerance = Tolerance()
+    regressions: Regressions = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSource:
+    """A task and where it came from: `folder` for source, `recordings` to replay, newest name last.
+
+    A task that is nothing but a T4 file has no folder; a KernelBench problem is a single file, or
+    two with the `kernel` to begin with.
+    """
+
+    task: KernelTask
+    given: str
+    folder: Path | None = None
+    problem: Path | None = None
+    kernel: Path | None = None
+    recordings: tuple[Path, ...] = ()
+
+
+def load_task(folder: Path) -> KernelTask:
+    """Read a task folder. InputError names the file and the field that is wrong."""
+    file = read_task_file(folder)
+    source = read_text(folder / file.kernel)
+    reference = read_text(folder / file.reference)
+    check_reference(reference, folder / file.reference)
+    plan = _read_plan(source, folder / file.kernel, file)
+    try:
+        task = KernelTask(
+            name=file.name,
+            dialect="cuda",
+            summary=file.summary,
+            baseline=Candidate(source=source, tunables=plan.space.default()),
+            reference=reference,
+            buffers=file.buffer,
+            workloads=file.workload,
+            cost=file.cost,
+            tolerance=file.tolerance,
+            regressions=file.regressions,
+            space=plan.space,
+        )
+    except ValidationError as error:
+        raise InputError(f"{folder / TASK_FILE}: {first_problem(error)}") from None
+    check_sizes(task, folder / TASK_FILE)
+    check_baseline(task, plan, folder / file.kernel)
+    return task
+
+
+def read_task_file(folder: Path) -> TaskFile:
+    """Read and check `task.toml` alone."""
+    path = folder / TASK_FILE
+    try:
+        table: dict[str, Any] = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}") from None
+    try:
+        return TaskFile.model_validate(table)
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+
+
+def bundled() -> dict[str, Path]:
+    """The folders of the tasks that come with Rooftree, by name."""
+    folders = sorted(_TASKS.iterdir()) if _TASKS.is_dir() else []
+    return {folder.name: folder for folder in folders if (folder / TASK_FILE).is_file()}
+
+
+def find_task(
+    given: str,
+    policy: Policy | None = None,
+    dialect: Dialect | None = None,
+    kernel: Path | None = None,
+) -> TaskSource:
+    """Resolve a bundled task's name, a task folder, a KernelBench problem file or a T4 file.
+
+    `policy`, `dialect` and `kernel` are for problem files only. Raises InputError, with the closest
+    known names, when it is none of them.
+    """
+    if policy is not None and policy != Policy() and not is_problem(Path(given)):
+        raise InputError("--policy is for KernelBench problem files (.py)")
+    if dialect is not None and not is_problem(Path(given)):
+        raise InputError("--dialect is for KernelBench problem files (.py)")
+    if kernel is not None and not is_problem(Path(given)):
+        raise InputError("--kernel is for KernelBench problem files (.py)")
+    if not given:
+        raise InputError(_unknown(given))
+    path = Path(given)
+    if given in bundled():
+        if (path / TASK_FILE).is_file():
+            raise InputError(
+                f"{given} is a bundled task and a task folder here: ./{given} is the folder; give "
+                "it another name to have both"
+            )
+        return _folder_source(bundled()[given], given)
+    if path.is_dir():
+        if not (path / TASK_FILE).is_file():
+            raise InputError(f"{path} is not a task folder: it has no {TASK_FILE}")
+        return _folder_source(path, given)
+    if path.is_file():
+        if is_problem(path):
+            return problem_source(path, given, policy or Policy(), dialect=dialect, kernel=kernel)
+        if not path.name.endswith(RECORDING_SUFFIXES):
+            raise InputError(
+                f"{path} is neither a task folder, a KernelBench problem (.py) nor a recording "
+                "(.json, .json.gz)"
+            )
+        return recording_source(path, given)
+    raise InputError(_unknown(given))
+
+
+def problem_source(
+    path: Path,
+    given: str,
+    policy: Policy,
+    name: str | None = None,
+    *,
+    dialect: Dialect | None = None,
+    kernel: Path | None = None,
+) -> TaskSource:
+    """A KernelBench problem file as a task, under another name where one is given.
+
+    `kernel` is a host candidate to begin with, in place of the problem's model.
+    """
+    source = None
+    if kernel is not None:
+        source = read_text(kernel)
+        with naming(kernel):
+            kernel_space(source)
+    task = problem_task(read_text(path), path, policy, dialect or "kernelbench", kernel=source)
+    if name is not None:
+        task = task.model_copy(update={"name": name})
+    return TaskSource(task=task, given=given, problem=path, kernel=kernel)
+
+
+def recording_source(path: Path, given: str) -> TaskSource:
+    """A T4 file as a task of its own: the recorded space is what is searched."""
+    from profilers.recordings.replay import task_from_recording
+    from profilers.recordings.t4 import load_recording
+
+    task = task_from_recording(load_recording(path))
+    return TaskSource(task=task, given=given, recordings=(path,))
+
+
+def _folder_source(folder: Path, given: str) -> TaskSource:
+    recordings = sorted(
+        path for path in (folder / "recordings").glob("*") if path.name.endswith(RECORDING_SUFFIXES)
+    )
+    return TaskSource(
+        task=load_task(folder), given=given, folder=folder, recordings=tuple(recordings)
+    )
+
+
+def _unknown(given: str) -> str:
+    if "/" in given or given.endswith(_SUFFIXES):
+        return f"{given} does not exist"
+    names = list(bundled())
+    hint = did_you_mean(given, names, most=2, behind=" ")
+    return (
+        f"unknown task {given!r}: {hint}bundled tasks are {', '.join(names)}; "
+        "or give a task folder, a KernelBench problem file or a T4 recording"
+    )
+
+
+def read_text(path: Path) -> str:
+    """A source file's text. InputError when it cannot be read or is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: byte {error.start}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _read_plan(source: str, path: Path, file: TaskFile) -> LaunchPlan:
+    shape = frozenset(file.workload[0].shape)
+    with naming(path):
+        plan = parse_launch_plan(source)
+        plan.check_names(buffers=frozenset(item.name for item in file.buffer), shape=shape)
+    return plan

@@ -1,0 +1,32 @@
+"""`rooftree new`: a commented task folder that works at once, to be edited into one's own."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from experiments.runs.tasks.files import bundled
+from mcts.errors import InputError
+
+KERNEL_FILE = "kernel.cu"
+TEMPLATE_FILES = ("task.toml", KERNEL_FILE, "reference.py")
+
+
+def new_task(folder: Path) -> list[Path]:
+    """Write the template into `folder`, which must be new or empty; returns the files."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a new folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty: name a new folder")
+    if str(folder) in bundled():
+        raise InputError(f"{folder} is the name of a bundled task: name the folder otherwise")
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.absolute().name).strip("_-") or "my_kernel"
+    templates = files("experiments") / "data" / "templates"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for file in TEMPLATE_FILES:
+        text = (templates / file).read_text(encoding="utf-8").replace("@NAME@", name)
+        (folder / file).write_text(text, encoding="utf-8")
+        written.append(folder / file)
+    return written

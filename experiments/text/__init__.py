@@ -1,0 +1,1 @@
+"""Words, figures and tables for people; knows nothing else of the program."""

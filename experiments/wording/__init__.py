@@ -1,1 +1,0 @@
-"""What a person reads in a terminal, in words."""

@@ -1,0 +1,267 @@
+"""The options of the llm proposer on the command line, through to the server and the run folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.folders.journal import read_events
+from experiments.runs.options.config import read_config
+from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
+
+ROOT = Path(__file__).parents[3]
+SECRET = "sk-planted-secret-1234567890"
+needs_litellm = pytest.mark.skipif(
+    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
+)
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_TOKEN")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def optimize(folder: Path, out: Path, *words: object) -> Result:
+    return rooftree("optimize", folder, "--evaluator", "replay", "--out", out, *words)
+
+
+def asking(server: OpenAiServer, *words: object) -> tuple[object, ...]:
+    return ("--model", "openai/test", "--api-base", server.url, "--evaluations", 4, *words)
+
+
+def auto(**counted: int) -> Step:
+    """Answers from the prompt, with the given counts of tokens."""
+    model = AutoModel()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        return Say(str(model(body)), **counted)
+
+    return answer
+
+
+def usages(run: Path) -> list[dict[str, Any]]:
+    events = read_events(run)
+    told = [event.payload for event in events if event.kind in ("proposed", "rejected")]
+    return [payload["usage"] for payload in told if payload["usage"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--fallback", "gpt-4o"), "--fallback"),
+        (("--price", "m=1,2"), "--price"),
+        (("--llm-timeout", 5), "--llm-timeout"),
+        (("--llm-retries", 5), "--llm-retries"),
+        (("--reply-tokens", 5), "--reply-tokens"),
+        (("--temperature", 0), "--temperature"),
+        (("--llm-cache", "off"), "--llm-cache"),
+        (("--llm-record", "tape"), "--llm-record"),
+        (("--llm-replay", "tape"), "--llm-replay"),
+        (("--max-cost", 1), "--max-cost"),
+        (("--max-tokens", 1), "--max-tokens"),
+        (("--max-gpu-minutes", 1), "--max-gpu-minutes"),
+        (("--model", "m", "--price", "n=1,2"), "--price n: not a model that is asked (m)"),
+        (("--model", "m", "--price", "m=free"), "write MODEL=IN,OUT"),
+        (("--model", "m", "--llm-replay", "t", "--llm-record", "u"), "--llm-record does nothing"),
+        (("--model", "m", "--llm-replay", "t", "--llm-timeout", 9), "--llm-timeout does nothing"),
+        (("--model", "m", "--llm-replay", "t", "--max-cost", 9), "--max-cost does nothing"),
+        (("--model", "m", "--llm-replay", "absent"), "cannot be read"),
+        (("--model", "m", "--temperature", 3), "--temperature"),
+        (("--model", "m", "--api-base", "http://me:word@host/v1"), "without login"),
+        (("--model", "m", "--api-base", "http://host/v1?key=word"), "without login"),
+    ],
+    ids=str,
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    toy_folder: Path, tmp_path: Path, words: tuple[object, ...], named: str
+) -> None:
+    done = optimize(toy_folder, tmp_path / "run", *words)
+    assert done.exit_code == 2
+    assert named in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_minutes_has_two_names(toy_folder: Path, tmp_path: Path) -> None:
+    for name in ("--minutes", "--max-minutes"):
+        done = optimize(toy_folder, tmp_path / name, "--evaluations", 2, name, 3)
+        assert done.exit_code == 0, done.output
+        assert read_config(tmp_path / name / "config.toml").minutes == 3
+
+
+@needs_litellm
+def test_what_was_asked_for_reaches_the_server_and_the_configuration(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    words = ("--temperature", 0.25, "--reply-tokens", 321, "--llm-retries", 1, "--max-cost", 9)
+    words += ("--fallback", "openai/spare", "--price", "openai/spare=1,2", "--max-tokens", 10**6)
+    with OpenAiServer([auto()]) as server:
+        done = optimize(toy_folder, run, *asking(server, *words, "--price", "test=1,2"))
+        assert done.exit_code == 0, done.output
+        body = server.requests[0].body
+    assert (body["temperature"], body["max_tokens"]) == (0.25, 321)
+    config = read_config(run / "config.toml")
+    assert (config.max_cost_usd, config.max_tokens) == (9, 10**6)
+    assert config.asking is not None
+    assert config.asking.fallbacks == ("openai/spare",)
+    assert config.asking.prices == ("openai/spare=1,2", "test=1,2")
+    assert (config.asking.retries, config.asking.cache) == (1, "llm_cache.sqlite")
+
+
+@needs_litellm
+def test_the_cost_of_a_run_adds_up_to_the_cent(toy_folder: Path, tmp_path: Path) -> None:
+    with OpenAiServer([auto(prompt_tokens=1003, completion_tokens=77)]) as server:
+        done = optimize(toy_folder, tmp_path / "run", *asking(server, "--price", "test=0.7,2.1"))
+        assert done.exit_code == 0, done.output
+        calls = len(server.requests)
+    found = usages(tmp_path / "run")
+    assert sum(each["replies"] for each in found) == calls
+    assert sum(round(each["cost_usd"] * 1e9) for each in found) == calls * 863_800
+
+
+@needs_litellm
+def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    with OpenAiServer([auto()]) as server:
+        done = optimize(toy_folder, tmp_path / "run", *asking(server, "--max-cost", 1))
+        assert server.requests == []
+    assert done.exit_code == 2
+    assert "--price openai/test=IN,OUT" in done.stderr
+
+
+@needs_litellm
+def test_a_run_played_from_another_ones_cache_or_tape_asks_nobody(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    cache, tape = tmp_path / "cache.sqlite", tmp_path / "tape.jsonl"
+    keep = ("--llm-cache", cache, "--price", "test=1,2")
+    with OpenAiServer([auto()]) as server:
+        first = optimize(
+            toy_folder, tmp_path / "a", *asking(server, *keep, "--llm-record", tape, "--json")
+        )
+        assert first.exit_code == 0, first.output
+        asked = len(server.requests)
+        again = optimize(toy_folder, tmp_path / "b", *asking(server, *keep, "--json"))
+        played = optimize(
+            toy_folder, tmp_path / "c", *asking(server, "--llm-replay", tape, "--json")
+        )
+        assert asked > 0 and len(server.requests) == asked
+    digests = {json.loads(done.stdout)["tree_digest"] for done in (first, again, played)}
+    assert len(digests) == 1
+    paid = sum(each["cost_usd"] for each in usages(tmp_path / "a"))
+    for run in ("b", "c"):
+        assert all(each["cached"] and each["cost_usd"] == 0 for each in usages(tmp_path / run))
+        kept = sum(each["original_cost_usd"] for each in usages(tmp_path / run))
+        assert kept == pytest.approx(paid)
+
+
+@needs_litellm
+def test_a_run_killed_with_calls_in_flight_asks_nothing_twice(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    words = ("--price", "test=1,2", "--parallel", 1, "--json")
+    with OpenAiServer([auto()]) as server:
+        whole = optimize(toy_folder, tmp_path / "whole", *asking(server, *words))
+        assert whole.exit_code == 0, whole.output
+        questions = [seen.body["messages"] for seen in server.requests]
+    run, arrived, model = tmp_path / "killed", threading.Event(), auto()
+    child: list[subprocess.Popen[str]] = []
+
+    def third_kills(body: dict[str, Any]) -> Answer:
+        if len(server.requests) == 3 and not arrived.is_set():
+            arrived.set()
+            child[0].kill()
+            return 503
+        return model(body) if callable(model) else 500
+
+    with OpenAiServer([third_kills]) as server:
+        child.append(_start(toy_folder, run, *asking(server, *words)))
+        child[0].wait(60)
+        assert arrived.is_set()
+        done = rooftree("resume", run, "--json")
+        assert done.exit_code == 0, done.output
+        asked = [seen.body["messages"] for seen in server.requests]
+    assert asked[:3] == questions[:3] and asked[3:] == questions[2:], "only what was in flight"
+    assert json.loads(done.stdout)["tree_digest"] == json.loads(whole.stdout)["tree_digest"]
+    costs = [[each["cost_usd"] for each in usages(path)] for path in (run, tmp_path / "whole")]
+    assert costs[0] == costs[1]
+
+
+def _start(folder: Path, out: Path, *words: object) -> subprocess.Popen[str]:
+    command = ["optimize", folder, "--evaluator", "replay", "--out", out, *words]
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", *map(str, command)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+@needs_litellm
+def test_answers_are_kept_in_the_run_folder_without_any_secret(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with OpenAiServer([auto()]) as server:
+        done = optimize(toy_folder, run, *asking(server, "--llm-record", run.with_name("tape")))
+        assert done.exit_code == 0, done.output
+    with sqlite3.connect(run / "llm_cache.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM answer").fetchone()[0] >= 2
+    for file in [*filter(Path.is_file, run.rglob("*")), run.with_name("tape")]:
+        assert SECRET.encode() not in file.read_bytes(), file
+
+
+@needs_litellm
+def test_no_cache_where_none_is_wanted(toy_folder: Path, tmp_path: Path) -> None:
+    with OpenAiServer([auto()]) as server:
+        done = optimize(toy_folder, tmp_path / "run", *asking(server, "--llm-cache", "off"))
+        assert done.exit_code == 0, done.output
+    assert not (tmp_path / "run" / "llm_cache.sqlite").exists()
+
+
+@needs_litellm
+def test_a_run_that_spent_its_cap_goes_on_with_a_wider_one(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    with OpenAiServer([auto(prompt_tokens=1000, completion_tokens=100)]) as server:
+        words = asking(server, "--price", "test=1000,0", "--max-cost", 2)
+        done = optimize(toy_folder, run, *words, "--json")
+        assert done.exit_code == 0, done.output
+        assert len(server.requests) == 2
+        done = rooftree("resume", run, "--max-cost", 3, "--price", "test=500,0", "--json")
+        assert done.exit_code == 0, done.output
+        assert len(server.requests) == 4
+    config = read_config(run / "config.toml")
+    assert config.max_cost_usd == 3
+    assert config.asking is not None and config.asking.prices == ("test=500,0",)
+
+
+def test_a_cap_that_does_nothing_is_refused_when_resuming_too(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
+    for option in ("--max-cost", "--max-tokens", "--max-gpu-minutes", "--price"):
+        done = rooftree("resume", tmp_path / "run", option, "m=1,2" if option == "--price" else 5)
+        assert done.exit_code == 2 and option in done.stderr

@@ -1,0 +1,487 @@
+"""What the methods of a run are worth, through the command line and by replay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments.app import attributing
+from experiments.app import optimize as run_command
+from experiments.benchmarks.comparing.runs import read_runs
+from experiments.cli import app
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import SqliteJournal, read_events
+from experiments.runs.memory.calibration import FollowUp, follow_ups
+from experiments.runs.memory.crediting import credited
+from experiments.runs.options.asking import Asking
+from experiments.runs.options.config import CONFIG_FILE, RunConfig
+from experiments.runs.options.request import RunRequest
+from experiments.runs.tasks.files import TaskSource
+from experiments.runs.wiring import composing
+from experiments.views.summary import result_of
+from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware, KernelTask
+from mcts.errors import InputError, WorldError
+from mcts.journal.record import NodeRecord
+from mcts.journal.record import Result as Run
+from mcts.journal.spending import Spending
+from mcts.loop.optimizer import Budget, Optimizer
+from mcts.ports import Event, Proposal, ProposalRequest
+from tests.experiments.conftest import (
+    ListJournal,
+    ModelEvaluator,
+    OneStepProposer,
+    SilentAdvisor,
+    make_task,
+)
+from tests.support.openai_server import AutoModel, OpenAiServer
+from tests.support.report_page import ReportPage
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def run_dir(toy_folder: Path, tmp_path: Path) -> Path:
+    out = tmp_path / "run"
+    words = ("--evaluator", "replay", "--evaluations", 25, "--seed", 3, "--out", out)
+    done = rooftree("optimize", toy_folder, *words)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def attributed(run_dir: Path, *words: object) -> dict[str, Any]:
+    done = rooftree("attribute", run_dir, "--json", *words)
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def events_of(run_dir: Path, kind: str) -> int:
+    return sum(event.kind == kind for event in read_events(run_dir))
+
+
+def test_every_method_on_the_best_path_is_weighed_by_tunable(run_dir: Path) -> None:
+    before = result_of(read_events(run_dir))
+    found = attributed(run_dir)
+    rows = found["attributions"]
+    path = before.path_to(before.best)[1:]
+    claimed = [(n.id, m) for n in path for m in (n.candidate.methods if n.candidate else ())]
+    assert [(row["node"], row["method"]) for row in rows] == claimed and claimed
+    assert {row["by"] for row in rows} == {"tunable"} and found["not_weighed"] == 0
+    best = max(rows, key=lambda row: row["gain"])
+    assert best["worth"] == "effective"
+    assert best["gain_low"] <= best["gain"] <= best["gain_high"]
+    assert found["spent"]["cost_usd"] == 0.0 and found["spent"]["gpu_s"] is None
+    after = result_of(read_events(run_dir))
+    assert after.tree_digest == before.tree_digest and after.best.id == before.best.id
+
+
+def test_a_second_call_measures_nothing_and_says_the_same(run_dir: Path) -> None:
+    first = attributed(run_dir)
+    measured, written = events_of(run_dir, "measured"), len(read_events(run_dir))
+    assert attributed(run_dir)["attributions"] == first["attributions"]
+    assert events_of(run_dir, "measured") == measured
+    assert len(read_events(run_dir)) == written
+
+
+def test_a_table_for_people_and_a_line_for_each_as_it_comes(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    done = rooftree("attribute", run_dir)
+    assert done.exit_code == 0, done.output
+    title = "node method worth gain in machine code taken out by"
+    assert " ".join(done.stdout.splitlines()[0].split()).startswith(title)
+    assert "effective" in done.stdout and "spent         nothing" in done.stdout
+    assert "node " in done.stderr and "effective, +" in done.stderr
+    assert ReportPage((run_dir / "report.html").read_text()).data["ablations"]
+    closing = rooftree("report", run_dir).stdout
+    assert "methods       " in closing and " effective" in closing
+
+
+def test_only_the_nodes_that_were_asked_for(run_dir: Path) -> None:
+    result = result_of(read_events(run_dir))
+    path = {node.id for node in result.path_to(result.best)}
+    other = next(n for n in result.nodes[1:] if n.speedup and n.id not in path)
+    rows = attributed(run_dir, "--node", other.id, "--node", other.id)["attributions"]
+    assert {row["node"] for row in rows} == {other.id}
+    assert len(rows) == len(other.candidate.methods if other.candidate else ())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--node", 0), "is the baseline"),
+        (("--node", 999), "has no node 999"),
+        (("--device", 1), "--device is for evaluator gpu"),
+        (("--max-cost", 1), "--max-cost is for the llm proposer"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    run_dir: Path, words: tuple[object, ...], said: str
+) -> None:
+    done = rooftree("attribute", run_dir, *words)
+    assert done.exit_code == 2 and said in done.stderr
+    assert events_of(run_dir, "attributed") == 0
+
+
+def test_a_node_that_failed_has_no_methods_to_weigh(run_dir: Path) -> None:
+    result = result_of(read_events(run_dir))
+    failed = next((n.id for n in result.nodes if n.kind == "failed"), None)
+    if failed is None:
+        pytest.skip("no trial of this run failed")
+    done = rooftree("attribute", run_dir, "--node", failed)
+    assert done.exit_code == 2 and f"node {failed} was not measured" in done.stderr
+
+
+def test_a_folder_without_a_run_is_left_as_it_is(tmp_path: Path) -> None:
+    assert rooftree("attribute", tmp_path).exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_optimize_can_do_it_at_the_end(toy_folder: Path, tmp_path: Path, capsys: Any) -> None:
+    request = RunRequest(
+        task=str(toy_folder), evaluator="replay", evaluations=20, out=tmp_path / "r", as_json=True
+    )
+    run_command.optimize(request, attribute=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["attributions"] and found["attributions"][0]["worth"] in ("effective", "unknown")
+    assert attributed(tmp_path / "r")["attributions"] == found["attributions"]
+
+
+def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
+    toy_folder: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise WorldError("the GPU has fallen off the bus")
+
+    monkeypatch.setattr(attributing, "weigh_methods", broken)
+    out = tmp_path / "r"
+    request = RunRequest(
+        task=str(toy_folder), evaluator="replay", evaluations=8, out=out, as_json=True
+    )
+    run_command.optimize(request, attribute=True)
+    said = capsys.readouterr()
+    assert json.loads(said.out)["attributions"] == []
+    assert f"fallen off the bus; go on with: rooftree attribute {out}" in said.err
+
+
+def test_other_hardware_is_refused(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Hardware(name="another device")
+    monkeypatch.setattr("profilers.recordings.replay.ReplayEvaluator.hardware", other)
+    done = rooftree("attribute", run_dir)
+    assert done.exit_code == 2 and "not on another device" in done.stderr
+
+
+def test_a_replay_lets_no_model_write_code(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are all that a model may choose there, and those are set back without it."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    run = tmp_path / "run"
+    with OpenAiServer([AutoModel()]) as server:
+        words = ("--model", "openai/auto", "--api-base", server.url, "--price", "auto=1,2")
+        done = rooftree("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
+        assert done.exit_code == 0, done.output
+        asked = len(server.requests)
+        assert "spent         0." in done.stdout and " tokens" in done.stdout
+        found = attributed(run, "--max-cost", 5)
+        assert len(server.requests) == asked
+    assert found["spent"]["replies"] == 0 and found["run"]["replies"] == asked
+    assert found["run"]["cost_usd"] > 0
+    assert "max_cost_usd = 5" in (run / CONFIG_FILE).read_text(), "as resume keeps new limits"
+
+
+class Tricky(OneStepProposer):
+    """Claims a method that no tunable exercises."""
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        proposal = super().propose(request)
+        claims = {"methods": ("memory.trick",)}
+        return replace(proposal, candidate=proposal.candidate.model_copy(update=claims))
+
+
+def tricky_run() -> tuple[KernelTask, ListJournal]:
+    """A task, and the journal of a run whose nodes claim a method that no tunable takes out."""
+    task, journal = make_task(), ListJournal()
+    Optimizer(
+        task=task,
+        proposer=Tricky(),
+        evaluator=ModelEvaluator(task),
+        advisor=SilentAdvisor(),
+        journal=journal,
+        budget=Budget(evaluations=12),
+    ).run()
+    return task, journal
+
+
+def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: Path) -> None:
+    task, journal = tricky_run()
+    said: list[str] = []
+    with OpenAiServer([AutoModel()]) as server:
+        config = RunConfig(
+            rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
+            model="openai/auto", api_base=server.url, asking=Asking(prices=("auto=1,2",)),
+            evaluations=12, run_id="here",
+        )  # fmt: skip
+
+        def weigh(**more: Any) -> attributing.Weighed:
+            return attributing.weigh_methods(
+                TaskSource(task=task, given="toy"),
+                config,
+                evaluator=ModelEvaluator(task),
+                journal=journal,
+                run_dir=tmp_path,
+                say=said.append,
+                **more,
+            )
+
+        first = weigh()
+        asked = len(server.requests)
+        assert asked >= len(first.found) == len(said) > 0
+        assert weigh().found == first.found and len(server.requests) == asked
+    rewritten = [found for _, found in first.found if found.without is not None]
+    assert rewritten and all(found.tunables == () for found in rewritten)
+    assert first.spent.replies == len(first.found) and first.spent.cost > 0
+    assert first.result.spending.cost == first.spent.cost
+    assert all(one.startswith("node ") and "memory.trick" in one for one in said)
+
+
+PRICE = "auto=1.5,7"
+"""US dollars per million tokens of prompts and of replies."""
+
+
+def worth_of(usages: list[dict[str, Any]]) -> Decimal:
+    """What replies cost at `PRICE`, by another hand."""
+    millionths = sum(
+        Decimal("1.5") * usage["prompt_tokens"] + 7 * usage["completion_tokens"] for usage in usages
+    )
+    return Decimal(millionths) / 10**6
+
+
+def usages_of(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
+    return [e.payload["usage"] for e in events if e.kind == kind and e.payload.get("usage")]
+
+
+def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) -> None:
+    task, journal = tricky_run()
+    with OpenAiServer([AutoModel()]) as server:
+
+        def weigh(*prices: str) -> attributing.Weighed:
+            config = RunConfig(
+                rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
+                model="openai/auto", api_base=server.url, asking=Asking(prices=prices),
+                evaluations=12, run_id="here",
+            )  # fmt: skip
+            return attributing.weigh_methods(
+                TaskSource(task=task, given="toy"),
+                config,
+                evaluator=ModelEvaluator(task),
+                journal=journal,
+                run_dir=tmp_path,
+            )
+
+        first = weigh()
+        asked = len(server.requests)
+        assert first.spent.unpriced == first.spent.replies == asked > 0
+        assert first.result.spending.cost == 0
+        later = weigh(PRICE)
+        assert len(server.requests) == asked and later.found == first.found
+    expected = worth_of(usages_of(journal.events(), "removed"))
+    assert later.spent == Spending(), "nothing is spent by pricing"
+    assert later.priced == Spending(cost=expected, unpriced=-asked) and expected > 0
+    assert first.priced == Spending()
+    assert later.result.spending.cost == expected and later.result.spending.unpriced == 0
+
+
+@pytest.fixture
+def asked_unpriced(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A run of a model without a price, with two removals as a live one would have them."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    run = tmp_path / "asked"
+    with OpenAiServer([AutoModel()]) as server:
+        words = ("--model", "openai/auto", "--api-base", server.url)
+        done = rooftree("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
+        assert done.exit_code == 0, done.output
+        asked = len(server.requests)
+        with SqliteJournal(RunFolder(run).journal) as journal:
+            usage = usages_of(journal.events(), "proposed")[-1]
+            for key in ("1:memory.trick", "1:memory.trick try 2"):
+                said = {"key": key, "candidate": None, "reason": "cut off", "usage": usage}
+                journal.append("removed", {**said, "failed": True, "seconds": 0.1})
+        yield run
+        assert len(server.requests) == asked, "a price asks nobody anything"
+
+
+def costs_of(run: Path) -> list[Decimal | None]:
+    """The cost of a run by each who says it, None where they do not know."""
+    (compared,) = read_runs([str(run)])
+    assert rooftree("report", run).exit_code == 0
+    page = ReportPage((run / "report.html").read_text())
+    shown = page.data["account"][-1]["cost_usd"]
+    told = [result_of(read_events(run)).spending.cost_usd, compared.cost_usd, shown]
+    return [None if one is None else Decimal(str(one)) for one in told]
+
+
+def test_a_resumed_run_prices_its_removals_and_everybody_says_the_same(
+    asked_unpriced: Path,
+) -> None:
+    run = asked_unpriced
+    kinds = ("proposed", "rejected", "abandoned", "no_moves", "removed")
+    usages = [usage for kind in kinds for usage in usages_of(read_events(run), kind)]
+    replies, expected = sum(usage["replies"] for usage in usages), worth_of(usages)
+    assert costs_of(run) == [0, None, 0] and replies > 6
+    assert "unknown cost" in rooftree("report", run).stdout
+    for _ in range(2):
+        done = rooftree("resume", run, "--price", PRICE, "--max-cost", 5, "--json")
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        assert (Decimal(str(said["cost_usd"])), said["unpriced"]) == (expected, 0)
+        assert costs_of(run) == [expected] * 3
+        assert events_of(run, "removal_priced") == 2
+    assert "unknown" not in rooftree("report", run).stdout
+    more = rooftree("resume", run, "--max-cost", expected, "--evaluations", 9, "--json")
+    assert more.exit_code == 0, more.output
+    assert json.loads(more.stdout)["stop_reason"] == "money spent"
+    assert costs_of(run) == [expected] * 3
+
+
+def test_attribution_says_what_earlier_replies_are_known_to_cost_by_now(
+    asked_unpriced: Path, tmp_path: Path
+) -> None:
+    run, copy = asked_unpriced, tmp_path / "copy"
+    shutil.copytree(run, copy)
+    before = result_of(read_events(run)).spending
+    found = attributed(run, "--price", PRICE)
+    assert found["spent"]["replies"] == found["spent"]["unpriced"] == 0
+    assert found["spent"]["cost_usd"] == 0.0
+    cost = found["run"]["cost_usd"]
+    assert found["priced"] == {"replies": before.unpriced, "cost_usd": cost} and cost > 0
+    assert attributed(run, "--price", PRICE)["priced"] == {"replies": 0, "cost_usd": 0.0}
+    words = " ".join(rooftree("attribute", copy, "--price", PRICE).stdout.split())
+    assert "spent nothing" in words
+    assert f"priced {before.unpriced} earlier replies at {cost:.4f} USD" in words
+
+
+def test_a_price_whose_writing_was_cut_off_is_written_again(
+    asked_unpriced: Path, tmp_path: Path
+) -> None:
+    """What a power cut leaves of the last append: a part of its frame in the write-ahead log."""
+    run, copy = asked_unpriced, tmp_path / "cut"
+    with SqliteJournal(RunFolder(run).journal) as journal:
+        log = RunFolder(run).journal.with_name("run.sqlite-wal")
+        journal.append("removal_priced", {"key": "1:memory.trick", "cost_usd": 0.5})
+        whole = log.stat().st_size
+        journal.append("removal_priced", {"key": "1:memory.trick try 2", "cost_usd": 0.5})
+        shutil.copytree(run, copy)
+    with (copy / log.name).open("r+b") as file:
+        file.truncate((whole + file.seek(0, 2)) // 2)
+    assert events_of(copy, "removal_priced") == 1
+    shutil.rmtree(run)
+    copy.rename(run)
+    before = result_of(read_events(run)).spending
+    done = rooftree("resume", run, "--price", PRICE)
+    assert done.exit_code == 0, done.output
+    last = [e.payload for e in read_events(run) if e.kind == "removal_priced"]
+    assert [one["key"] for one in last] == ["1:memory.trick", "1:memory.trick try 2"]
+    usages = usages_of(read_events(run), "removed")
+    assert Decimal(str(last[1]["cost_usd"])) == worth_of(usages[1:])
+    after = result_of(read_events(run)).spending
+    assert before.unpriced and not after.unpriced
+
+
+def test_a_spent_cap_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = result_of(read_events(run_dir))
+    claimed = sum(len(n.candidate.methods) for n in result.path_to(result.best) if n.candidate)
+
+    class Spent(composing.Budget):
+        def exhausted(self, _spending: object) -> str | None:
+            return "money spent"
+
+    monkeypatch.setattr(composing, "budget_of", lambda _config: Spent(evaluations=1))
+    done = rooftree("attribute", run_dir)
+    assert done.exit_code == 0, done.output
+    baseline = result.baseline.candidate
+    claimed -= len(baseline.methods if baseline else ())
+    assert f"not weighed   {claimed} methods: money spent; raise the cap" in done.stdout
+    assert attributed(run_dir)["stopped"] == "money spent"
+
+
+# What it teaches the tools' memory.
+
+
+def taught(result: Run, *attributions: Attribution, methods: tuple[str, ...]) -> list[FollowUp]:
+    """The follow-ups of a run of two nodes, whose child claims `methods` that its tools advised."""
+    measured = [n for n in result.nodes if n.kind == "measured"]
+    root, child = result.baseline, next(n for n in measured if n.parent == 0)
+    findings = tuple(
+        Finding(
+            tool=f"tool_{method.partition('.')[2]}",
+            axis="memory",
+            strength=0.5,
+            evidence=(Evidence(metric="m", value=1, threshold=0),),
+            advice="do it",
+            methods=(method,),
+        )
+        for method in methods
+    )
+    assert child.candidate is not None
+    nodes: tuple[NodeRecord, ...] = (
+        replace(root, guidance=Guidance(findings=findings)),
+        replace(
+            child,
+            candidate=child.candidate.model_copy(update={"methods": methods}),
+            attributions=attributions,
+        ),
+    )
+    return list(credited(replace(result, nodes=nodes)))
+
+
+def weighed(method: str, gain: float, realised: bool | None = None) -> Attribution:
+    worth = "effective" if gain > 0 else "ineffective"
+    return Attribution(
+        candidate_id="c",
+        method=method,
+        worth="implementation_failed" if realised is False else worth,  # type: ignore[arg-type]
+        gain=gain,
+        gain_low=gain - 0.01,
+        gain_high=gain + 0.01,
+        realised=realised,
+    )
+
+
+def test_advice_is_credited_with_its_own_methods_gain(result: Run) -> None:
+    methods = ("memory.a", "memory.b", "memory.c")
+    alike = taught(result, methods=methods)
+    assert len({found.gain for found in alike}) == 1, "without attribution all share the gain"
+    own = taught(result, weighed("memory.a", 0.5), weighed("memory.b", 0.0), methods=methods)
+    assert [found.gain for found in own] == [1.5, 1.0, alike[0].gain]
+    assert [found.outcome for found in own][:2] == ["improved", "neutral"]
+
+
+def test_advice_that_the_machine_code_never_shows_was_not_followed(result: Run) -> None:
+    failed = weighed("memory.a", 0.5, realised=False)
+    found = taught(result, failed, methods=("memory.a", "memory.b"))
+    assert [one.tool for one in found] == ["tool_b"]
+
+
+def test_without_attribution_nothing_changes(result: Run) -> None:
+    assert list(credited(result)) == list(follow_ups(result))
+
+
+def test_the_baseline_is_chosen_by_nobody(result: Run) -> None:
+    assert attributing.choose(result, ()) == result.path_to(result.best)
+    with pytest.raises(InputError, match="baseline"):
+        attributing.choose(result, [0])
+    assert make_task().name == "toy"

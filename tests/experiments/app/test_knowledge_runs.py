@@ -1,0 +1,115 @@
+"""Runs and studies that begin with what others learned, and teach in turn."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.benchmarks.studies.cell import run_cell
+from experiments.benchmarks.studies.config import read_study
+from experiments.benchmarks.studies.running import cells_of, plan_of
+from experiments.cli import app
+from experiments.runs.memory.knowledge import KnowledgeStore, knowledge_from
+from mcts.errors import InputError
+
+
+def optimize(task: str, *options: str | Path, **kwargs: int) -> tuple[int, str, str]:
+    count = kwargs.get("evaluations", 15)
+    given = ["optimize", task, "--evaluations", str(count), "--json", *map(str, options)]
+    found = CliRunner().invoke(app, given)
+    return found.exit_code, found.stdout, found.stderr
+
+
+def rationales(run_dir: Path) -> list[str]:
+    with sqlite3.connect(run_dir / "run.sqlite") as connection:
+        rows = connection.execute("SELECT payload FROM event WHERE kind = 'proposed' ORDER BY seq")
+        return [json.loads(text)["candidate"]["rationale"] for (text,) in rows]
+
+
+@pytest.fixture
+def taught(tmp_path: Path) -> Path:
+    """What one search of a task has taught."""
+    memory = tmp_path / "taught.sqlite"
+    code, _, err = optimize("transpose", "--memory", memory, "--out", tmp_path / "first")
+    assert code == 0, err
+    return memory
+
+
+def test_a_run_teaches_what_came_of_each_method(taught: Path, tmp_path: Path) -> None:
+    with KnowledgeStore(taught, readonly=True) as store:
+        found = store.contributions()
+    assert found and {one.task for one in found} == {"transpose"}
+    assert all(one.state.bound != "unknown" and one.state.stall for one in found)
+    assert any(one.predicted is not None for one in found)
+    # Saying it again, as a resumed run does, adds nothing.
+    again = CliRunner().invoke(app, ["resume", str(tmp_path / "first"), "--json"])
+    assert again.exit_code == 0, again.output
+    with KnowledgeStore(taught, readonly=True) as store:
+        assert store.contributions() == found
+
+
+def test_what_is_known_changes_what_is_proposed_and_repeats_with_the_seed(
+    taught: Path, tmp_path: Path
+) -> None:
+    export = tmp_path / "taught.jsonl"
+    CliRunner().invoke(app, ["memory", "export", str(export), "--memory", str(taught)])
+    found = {}
+    for name in ("warm", "again"):
+        memory = tmp_path / f"{name}.sqlite"
+        CliRunner().invoke(app, ["memory", "import", str(export), "--memory", str(memory)])
+        code, _, err = optimize("row_softmax", "--memory", memory, "--out", tmp_path / name)
+        assert code == 0, err
+        found[name] = rationales(tmp_path / name)
+    optimize("row_softmax", "--memory", "off", "--out", tmp_path / "cold")
+    assert found["warm"] == found["again"] != rationales(tmp_path / "cold")
+
+
+def test_a_resumed_run_goes_on_from_what_it_knew(taught: Path, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    copies = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
+    for copy in copies:
+        copy.write_bytes(taught.read_bytes())
+    optimize("row_softmax", "--memory", copies[0], "--out", whole, evaluations=12)
+    optimize("row_softmax", "--memory", copies[1], "--out", parts, evaluations=5)
+    resumed = CliRunner().invoke(app, ["resume", str(parts), "--evaluations", "12", "--json"])
+    assert resumed.exit_code == 0, resumed.output
+    assert rationales(parts) == rationales(whole)
+    (parts / "knowledge.json").unlink()
+    broken = CliRunner().invoke(app, ["resume", str(parts), "--evaluations", "14", "--json"])
+    assert broken.exit_code == 2 and "knowledge.json" in broken.stderr
+
+
+def test_a_run_goes_on_without_a_damaged_memory_if_told_to(taught: Path, tmp_path: Path) -> None:
+    data = taught.read_bytes()
+    taught.write_bytes(data[: len(data) // 2])
+    before = taught.read_bytes()
+    code, out, err = optimize("row_softmax", "--memory", taught, "--out", tmp_path / "run")
+    assert code == 2 and "damaged" in err and "--memory off" in err and not out
+    assert not (tmp_path / "run").exists()
+    code, _, err = optimize("row_softmax", "--memory", "off", "--out", tmp_path / "run")
+    assert code == 0, err
+    assert taught.read_bytes() == before
+
+
+def test_a_study_leaves_out_what_the_task_itself_taught(taught: Path, tmp_path: Path) -> None:
+    config = tmp_path / "study.toml"
+    config.write_text(
+        'tasks = ["transpose", "row_softmax"]\nseeds = 1\nbudget = 6\nat = []\n'
+        'reference = "warm"\n[arms.warm]\nmemory = "taught.sqlite"\n[arms.cold]\n'
+    )
+    study = read_study(config)
+    plan = plan_of(study, version="test")
+    lines = {(cell.arm, cell.task): run_cell(cell) for cell in cells_of(plan)}
+    own, other = [
+        lines["warm", task].digest == lines["cold", task].digest
+        for task in ("transpose", "row_softmax")
+    ]
+    assert own and not other
+    assert not knowledge_from(str(taught), besides="transpose")
+    config.write_text(config.read_text().replace("taught.sqlite", "gone.sqlite"))
+    with pytest.raises(InputError, match=r"gone\.sqlite"):
+        read_study(config)

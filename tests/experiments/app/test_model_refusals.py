@@ -1,0 +1,150 @@
+"""A model or a server that is not to be had: said at once where that is known, and with the way on
+that leads somewhere.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments.cli import app
+from mcts.errors import InputError
+from tests.support.openai_server import Fail, OpenAiServer
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
+)
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def optimize(folder: Path, out: Path, *words: object) -> Result:
+    return rooftree("optimize", folder, "--evaluator", "replay", "--out", out, *words)
+
+
+def refused_at_once(done: Result, out: Path, *parts: str) -> None:
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("error: ")
+    for part in parts:
+        assert part in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:9/v1", "notaurl", "", "ftp://host/v1", "http://", "http:///v1", "http://:80/v1",
+     "http://host:port/v1", "http://host:99999/v1", "http://[::1/v1", "http://ho st/v1",
+     "me:word@host/v1"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_at_once(
+    toy_folder: Path, tmp_path: Path, address: str
+) -> None:
+    out = tmp_path / "run"
+    done = optimize(toy_folder, out, "--model", "openai/x", "--api-base", address)
+    refused_at_once(done, out, "--api-base: write it as http://HOST:PORT/v1")
+    assert "word" not in done.stderr, "a login must not be repeated"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://localhost:9/v1", "https://host", "http://[::1]:80/v1", "HTTP://10.0.0.1:1"]
+)
+def test_an_address_is_taken(address: str) -> None:
+    from experiments.runs.options.asking import check_address
+
+    check_address(address)
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("--model", "nosuchmodelatall"), ("--model nosuchmodelatall: litellm knows no such",)),
+        (("--model", "gpt4o"), ("did you mean gpt-4o?",)),
+        (("--model", "anthropc/some-model"), ("did you mean anthropic/some-model?",)),
+        (("--model", "nix/y"), ("write PROVIDER/MODEL",)),
+        (("--model", "openai/x", "--fallback", "nix/y"), ("--fallback nix/y",)),
+        (("--model", "plain", "--api-base", "http://127.0.0.1:9/v1"), ("openai/MODEL",)),
+    ],
+)
+def test_a_model_of_no_provider_is_refused_before_anything_is_measured(
+    toy_folder: Path, tmp_path: Path, words: tuple[str, ...], parts: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def measure(*_: object, **__: object) -> None:
+        raise AssertionError("an evaluator was built")
+
+    monkeypatch.setattr("experiments.runs.wiring.composing.build_evaluator", measure)
+    refused_at_once(optimize(toy_folder, tmp_path / "run", *words), tmp_path / "run", *parts)
+
+
+def test_models_that_may_be_there_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from codegen.chat.models import unknown_models
+
+    models = ("openai/never-heard-of", "openrouter/some/model", "github_copilot/x", "gpt-4o")
+    assert unknown_models((*models, "nosuchmodelatall")) == ["nosuchmodelatall"]
+
+
+def test_without_a_model_litellm_is_not_looked_for(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def imported() -> None:
+        raise InputError("litellm was imported")
+
+    monkeypatch.setattr("codegen.chat.client.load_litellm", imported)
+    done = optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_tape_may_be_of_any_model(toy_folder: Path, tmp_path: Path) -> None:
+    tape = tmp_path / "tape"
+    tape.write_text("")
+    done = optimize(toy_folder, tmp_path / "run", "--model", "nix", "--llm-replay", tape)
+    assert "litellm knows no such" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [
+        (Fail(404, message="no such model"), "start a new run with another --model or --api-base"),
+        (Fail(400, message="bad request"), "start a new run with another --model or --api-base"),
+        (Fail(401, message="bad key"), "mend that, then resume with: rooftree resume"),
+        (Fail(402, message="no money"), "mend that, then resume with: rooftree resume"),
+    ],
+    ids=lambda value: str(getattr(value, "status", "")),
+)
+def test_a_refusal_says_what_can_be_done_about_it(
+    toy_folder: Path, tmp_path: Path, answer: Fail, way: str
+) -> None:
+    with OpenAiServer([answer]) as server:
+        words = ("--model", "openai/x", "--api-base", server.url, "--llm-retries", 0)
+        done = optimize(toy_folder, tmp_path / "run", *words)
+        assert done.exit_code == 2, done.output
+        error = done.stderr.splitlines()[-1]
+        assert way in error
+        assert ("resume" in error) == ("resume" in way)
+        again = rooftree("resume", tmp_path / "run").stderr.splitlines()[-1]
+    assert way in again
+
+
+def test_a_fallback_that_lacks_a_key_can_still_be_resumed(toy_folder: Path, tmp_path: Path) -> None:
+    with OpenAiServer([Fail(404, message="no"), Fail(401, message="bad key")]) as server:
+        words = ("--model", "openai/x", "--fallback", "openai/y", "--api-base", server.url)
+        done = optimize(toy_folder, tmp_path / "run", *words, "--llm-retries", 0)
+    assert "then resume with: rooftree resume" in done.stderr
+
+
+def test_a_server_that_is_silent_may_come_back_or_be_the_wrong_one(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        words = ("--api-base", f"http://127.0.0.1:{free.getsockname()[1]}/v1", "--llm-retries", 0)
+        run = tmp_path / "run"
+        done = optimize(toy_folder, run, "--model", "openai/x", *words)
+    assert done.exit_code == 2, done.output
+    assert f"resume with: rooftree resume {run} (another --api-base needs a new run)" in done.stderr

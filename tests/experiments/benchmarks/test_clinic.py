@@ -1,0 +1,280 @@
+"""The clinic: its truth table holds together, its scores count right, its recording is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.benchmarks.clinic import study
+from experiments.benchmarks.clinic.exhibits import (
+    HALVES,
+    KERNELS,
+    Exhibit,
+    Patient,
+    exhibits,
+    patients,
+)
+from experiments.benchmarks.clinic.scores import Examined, score
+from experiments.cli import app
+from experiments.inspect.document import as_json
+from experiments.inspect.looking import look
+from experiments.inspect.request import InspectRequest
+from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
+from mcts.errors import InputError
+from microtools import registry
+from microtools.tool import ANY, Case, Tool
+
+ALL = exhibits()
+TOOLS = {tool.name for tool in registry.BUILTIN}
+nvrtc = pytest.mark.skipif(
+    importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]"
+)
+
+
+def exhibit(**changes: object) -> Exhibit:
+    fields: dict[str, object] = {
+        "file": "x.cu", "half": "tuning", "ailment": "strided", "expects": ["coalescing"],
+        "also": ["global_latency"], "also_repaired": ["dram_saturated"], "class": ["memory"],
+        "class_repaired": ["memory", "mixed"], "why": "because",
+    }  # fmt: skip
+    return Exhibit.model_validate({**fields, **changes})
+
+
+def examined(
+    *tools: str, repaired: bool = False, bound: BoundClass = "memory", **changes: object
+) -> Examined:
+    findings = tuple(
+        Finding(tool=tool, axis="memory", strength=0.5, evidence=(), advice="") for tool in tools
+    )
+    roofline = Roofline(
+        bound=bound, confidence=1.0, gap=AxisGap(compute=0, memory=0, latency=0), near_peak=False,
+        method_budget={},
+    )  # fmt: skip
+    patient = Patient(exhibit(**changes), repaired)
+    return Examined(patient, Guidance(roofline=roofline, findings=findings))
+
+
+def test_every_kernel_has_its_truth_and_every_truth_its_kernel() -> None:
+    assert {one.file for one in ALL} == {path.name for path in KERNELS.glob("*.cu")}
+    assert len({one.file for one in ALL}) == len(ALL)
+
+
+def test_every_tool_named_exists_and_what_is_planted_is_planted_in_both_halves() -> None:
+    for one in ALL:
+        assert set(one.expects) | set(one.also) | set(one.also_repaired) <= TOOLS, one.file
+    tuning, held_out = (
+        {tool for one in ALL if one.half == half for tool in one.expects} for half in HALVES
+    )
+    assert tuning == held_out and len(held_out) >= 24
+
+
+def test_no_held_out_exhibit_is_one_of_the_others_again() -> None:
+    code = {one.file: re.sub(r"/\*.*?\*/|//[^\n]*|\s+", " ", one.source, flags=re.S) for one in ALL}
+    known = [code[one.file] for one in ALL if one.half == "tuning"]
+    for one in ALL:
+        if one.half == "held_out":
+            assert code[one.file] not in known, one.file
+
+
+def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
+    with pytest.raises(ValueError, match="planted"):
+        exhibit(also_repaired=["coalescing"])
+
+
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+def test_a_sheet_can_be_run_as_it_is(one: Exhibit) -> None:
+    assert "REPAIRED" in one.source
+    if not one.is_program:
+        one.sheet.check()
+        for repaired in (False, True):
+            values = one.tunables(repaired=repaired)
+            one.sheet.space.check(values)
+            work = one.sheet.work(dict(values))
+            assert work is not None and work.bytes > 0
+
+
+def test_scores_count_what_the_table_says() -> None:
+    scores = score(
+        [
+            examined("coalescing", "global_latency", "tail_wave"),
+            examined("dram_saturated", repaired=True, bound="mixed"),
+            examined(bound="latency"),
+            examined("coalescing", repaired=True, bound="compute"),
+        ]
+    )
+    by_name = {one.tool: one for one in scores.tools}
+    coalescing = by_name["coalescing"]
+    assert (coalescing.planted, coalescing.found, coalescing.fired) == (2, 1, 2)
+    assert (coalescing.true, coalescing.relapsed) == (1, 1)
+    assert by_name["tail_wave"].precision == 0.0 and by_name["global_latency"].precision == 1.0
+    assert scores.macro_recall == 0.5
+    assert scores.macro_precision == 0.5
+    assert scores.macro_precision_of_all == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+    assert scores.class_accuracy == 0.5
+    assert scores.confusion == {
+        ("memory", "memory"): 1, ("mixed", "mixed"): 1, ("memory", "latency"): 1,
+        ("memory", "compute"): 1,
+    }  # fmt: skip
+
+
+def test_a_planted_finding_below_the_fifth_is_found_but_not_shown() -> None:
+    others = ("a", "b", "c", "d", "e")
+    scores = score([examined(*others, "coalescing")])
+    assert (scores.macro_recall, scores.shown) == (1.0, 0.0)
+
+
+def test_what_a_plugin_says_moves_no_figure() -> None:
+    said = [("coalescing", "tail_wave"), ("dram_saturated",), ("global_latency", "coalescing")]
+    alone = score([examined(*tools, repaired=at == 1) for at, tools in enumerate(said)])
+    beside = score(
+        [
+            replace(
+                examined("mine", "mine_too", "a", "b", *tools, repaired=at == 1),
+                plugins=frozenset({"mine", "mine_too", "a", "b", "silent"}),
+            )
+            for at, tools in enumerate(said)
+        ]
+    )
+    assert replace(beside, plugins=()) == alone
+    counts = {one.tool: (one.ill, one.repaired) for one in beside.plugins}
+    assert counts["mine"] == (2, 1) and counts["silent"] == (0, 0)
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A tool of somebody else's, which speaks wherever there are counters."""
+
+    def judge(case: Case) -> Finding | None:
+        return Finding(tool="mine", axis="memory", strength=0.9, evidence=(), advice="x")
+
+    tool = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, tool), ()))
+    yield tool.name
+
+
+def test_the_command_lists_plugins_apart(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["clinic", *words], env={"COLUMNS": "400"})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    beside, table = json.loads(run("--json")), run("--cases")
+    with monkeypatch.context() as context:
+        context.setattr(registry, "available", lambda: (registry.BUILTIN, ()))
+        alone, bare = json.loads(run("--json")), run()
+    (counted,) = beside.pop("plugins")
+    assert counted["tool"] == plugin and counted["ill"] > 10 and counted["repaired"] > 10
+    assert alone.pop("plugins") == [] and "plug-in" not in bare
+    said = [case.pop("fired") for case in beside["cases"]]
+    assert [[tool for tool in tools if tool != plugin] for tools in said] == [
+        case.pop("fired") for case in alone["cases"]
+    ]
+    assert beside == alone
+    assert re.search(rf"^{plugin} +{counted['ill']} +{counted['repaired']}$", table, re.MULTILINE)
+    assert "plug-ins are in none of the figures" in table
+
+
+def test_a_plugin_that_fails_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(case: Case) -> Finding | None:
+        raise RuntimeError("out of ideas")
+
+    broken = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
+    note = "micro-tool 'other' (other:TOOL) cannot be used: no module"
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, broken), (note,)))
+    done = CliRunner().invoke(app, ["clinic", "--json"])
+    assert done.exit_code == 0
+    assert done.stderr.count("micro-tool mine failed: RuntimeError: out of ideas") == 1
+    assert done.stderr.count(note) == 1
+    assert json.loads(done.stdout)["plugins"] == [{"tool": "mine", "ill": 0, "repaired": 0}]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(sorted(TOOLS)), unique=True, max_size=6), st.booleans())
+    )
+)
+def test_shares_stay_shares(said: list[tuple[list[str], bool]]) -> None:
+    scores = score([examined(*tools, repaired=repaired) for tools, repaired in said])
+    shares = [scores.macro_recall, scores.macro_precision, scores.micro_precision, scores.shown]
+    assert all(share is None or 0 <= share <= 1 for share in shares)
+    assert sum(scores.confusion.values()) == len(said)
+    assert sum(one.fired for one in scores.tools) == sum(len(tools) for tools, _ in said)
+
+
+def test_the_recording_holds_every_twin() -> None:
+    found = study.replayed(patients(ALL), study.default_recording())
+    assert len(found) == 2 * len(ALL)
+    for patient, seen in found:
+        if not patient.exhibit.is_program:
+            assert seen.time_us is not None and seen.time_us > 0, patient.name
+        assert seen.profile.kernels, patient.name
+
+
+def test_a_kernel_that_changed_since_is_refused(tmp_path: Path) -> None:
+    changed = exhibit(file=ALL[0].file)
+    changed.__dict__["source"] = ALL[0].source + "\n// changed"
+    with pytest.raises(InputError, match="as it is now"):
+        study.replayed([Patient(changed, False)], study.default_recording())
+
+
+def test_the_command_prints_table_and_json() -> None:
+    wide = {"COLUMNS": "400"}
+    shown = CliRunner().invoke(app, ["clinic", "--half", "all", "--cases"], env=wide)
+    assert shown.exit_code == 0, shown.output
+    assert "macro recall" in shown.stdout and ALL[0].name in shown.stdout
+    found = json.loads(CliRunner().invoke(app, ["clinic", "--json"]).stdout)
+    held_out = [one for one in ALL if one.half == "held_out"]
+    assert found["patients"] == 2 * len(held_out) == len(found["cases"])
+    assert CliRunner().invoke(app, ["clinic", "--half", "other"]).exit_code == 2
+
+
+def test_what_is_inspected_is_what_the_clinic_counts() -> None:
+    """`rooftree inspect` on each kernel replays the very profile, and says the very same."""
+    for one in study.examine(study.replayed(patients(ALL), study.default_recording())):
+        exhibit = one.patient.exhibit
+        values = ("REPAIRED=1",) if one.patient.repaired else ()
+        request = InspectRequest(file=exhibit.path, values=values)
+        found = as_json(look(request, on_progress=lambda _text: None))
+        assert found["class"] == one.bound, exhibit.file
+        assert [finding["tool"] for finding in found["findings"]] == list(one.fired), exhibit.file
+        assert found["replayed"], exhibit.file
+
+
+def test_the_tools_read_right_on_the_exhibits_they_were_not_tuned_on() -> None:
+    """The aims of the study, held so that a change of a threshold cannot lose them unseen."""
+    held_out = patients(tuple(one for one in ALL if one.half == "held_out"))
+    scores = score(study.examine(study.replayed(held_out, study.default_recording())))
+    assert scores.macro_recall is not None and scores.macro_recall >= 0.9
+    assert scores.macro_precision is not None and scores.macro_precision >= 0.8
+    assert scores.class_accuracy is not None and scores.class_accuracy >= 0.9
+
+
+@nvrtc
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    "one", [one for one in ALL if not one.is_program], ids=lambda one: one.name
+)
+def test_both_twins_compile_and_differ(one: Exhibit) -> None:
+    from profilers.compiling.lowering import lower_plan
+    from profilers.profiles.inspecting import static_profile
+
+    codes, calls = [], []
+    for repaired in (False, True):
+        values = one.tunables(repaired=repaired)
+        profile = static_profile(one.source, values)
+        codes.append({item.name: item.sass.code_hash for item in profile.kernels if item.sass})
+        buffers = frozenset(item.name for item in one.sheet.buffer)
+        calls.append(
+            lower_plan(one.sheet, values, shape=one.sheet.shape, buffers=buffers, place="plan")
+        )
+    assert codes[0] and codes[1]
+    assert codes[0] != codes[1] or calls[0] != calls[1]

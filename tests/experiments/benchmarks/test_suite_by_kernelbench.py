@@ -1,0 +1,95 @@
+"""KernelBench's evaluator asked about a suite's exports: once for each kernel, and in a table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.benchmarks.evidence import suite_by_kernelbench
+from experiments.benchmarks.evidence.kernelbench_checkout import Accepted, Checkout
+from experiments.benchmarks.suite.finding import ProblemFile
+from experiments.benchmarks.suite.folder import SuiteFolder
+from experiments.benchmarks.suite.outcome import Gain, Outcome
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> SuiteFolder:
+    """Two problems with a kernel each; the second was not concluded."""
+    folder = SuiteFolder(tmp_path / "suite")
+    files = [tmp_path / name for name in ("26_GELU_.py", "40_LayerNorm.py")]
+    numbered = zip((26, 40), files, strict=True)
+    folder.begin({}, [ProblemFile(level=1, number=number, path=file) for number, file in numbered])
+    gain = Gain(over="eager PyTorch", time_us=50, baseline_us=100, speedup=2, low=1.9, high=2.1)
+    folder.keep(Outcome(level=1, number=26, name="1/26_GELU_", status="correct", eager=gain))
+    for key in ("level1_26", "level1_40"):
+        folder.write_kernel(key, f"# {key}\n")
+    return folder
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which problems KernelBench was asked about; it takes the first alone."""
+    names: list[str] = []
+
+    def ask(_checkout: Checkout, export: suite_by_kernelbench.Export, *, device: int) -> Accepted:
+        names.append(export.chosen.name)
+        good = export.chosen.number == 26
+        return Accepted(
+            verdict="correct" if good else "incorrect",
+            speedup=1.97 if good else None,
+            seconds=4.5,
+        )
+
+    monkeypatch.setattr(suite_by_kernelbench, "ask", ask)
+    monkeypatch.setattr(suite_by_kernelbench, "gpu_problem", lambda device, torch: None)
+    monkeypatch.setattr(Checkout, "check", lambda self: None)
+    return names
+
+
+def run(suite: SuiteFolder, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sys, "argv", ["suite", str(suite.path), "--root", "nowhere"])
+    return suite_by_kernelbench.main()
+
+
+def test_the_table_has_both_verdicts_and_an_unaccepted_kernel_is_exit_code_1(
+    suite: SuiteFolder,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(suite, monkeypatch) == 1
+    printed = capsys.readouterr().out
+    assert "| 1/26_GELU_ | 100 | 50 | 2.00x (1.90 to 2.10) |  | correct, 1.97x |" in printed
+    assert "| 1/40_LayerNorm |  |  |  |  | incorrect |" in printed
+    assert "Accepted: 1 of 2." in printed
+
+
+def test_only_what_is_missing_or_another_kernel_is_asked_again(
+    suite: SuiteFolder, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(suite, monkeypatch)
+    run(suite, monkeypatch)
+    assert asked == ["1/26_GELU_", "1/40_LayerNorm"]
+    suite.write_kernel("level1_40", "# another\n")
+    run(suite, monkeypatch)
+    assert asked[2:] == ["1/40_LayerNorm"]
+
+
+def test_damaged_answers_are_exit_code_2(
+    suite: SuiteFolder,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (suite.path / suite_by_kernelbench.ANSWERS).write_text("{")
+    assert run(suite, monkeypatch) == 2
+    assert "delete it to ask again" in capsys.readouterr().err
+    assert asked == []
+
+
+def test_a_folder_that_is_no_suite_is_exit_code_2(
+    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(SuiteFolder(tmp_path / "none"), monkeypatch) == 2

@@ -1,0 +1,228 @@
+"""Configuration, tasks on disk, the scaffold, the display, doctor and the seams."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.live import Panel, PlainLines, clock, sparkline
+from experiments.runs.options import names
+from experiments.runs.options.config import RunConfig, read_config, to_toml, write_config
+from experiments.runs.tasks.files import bundled, find_task, load_task
+from experiments.runs.tasks.scaffold import new_task
+from experiments.text.similar import did_you_mean
+from mcts.errors import InputError
+from mcts.loop.progress import Progress
+
+ROOT = Path(__file__).resolve().parents[3]
+scalars = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+)
+tables = st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), scalars, max_size=4)
+
+
+@given(tables, tables)
+def test_toml_written_is_toml_read(top: dict[str, object], inner: dict[str, object]) -> None:
+    table = {**top, "inner_table": inner} if inner else top
+    assert tomllib.loads(to_toml(table)) == table
+
+
+def test_a_configuration_survives_its_file(tmp_path: Path) -> None:
+    config = RunConfig(
+        rooftree="0.1.0",
+        task='a "quoted" task',
+        task_name="toy",
+        evaluator="replay",
+        proposer="scripted",
+        evaluations=60,
+        search_settings={"exploration": 0.4},
+    )
+    write_config(tmp_path / "config.toml", config)
+    assert read_config(tmp_path / "config.toml") == config
+
+
+def test_a_configuration_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("format = 99\n")
+    with pytest.raises(InputError, match="newer Rooftree"):
+        read_config(tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize("name", sorted(bundled()))
+def test_bundled_tasks_can_be_read(name: str) -> None:
+    task = load_task(bundled()[name])
+    assert task.name == name
+    assert task.cost is not None
+    assert task.allows(task.space, task.baseline.tunables)
+
+
+def test_a_new_task_can_be_read_and_carries_the_name_of_its_folder(tmp_path: Path) -> None:
+    new_task(tmp_path / "my kernel")
+    task = load_task(tmp_path / "my kernel")
+    assert task.name == "my_kernel"
+    assert task.space.size >= 100
+    with pytest.raises(InputError, match="not empty"):
+        new_task(tmp_path / "my kernel")
+
+
+def test_the_template_reference_is_what_the_template_says(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    new_task(tmp_path / "mine")
+    scope: dict[str, object] = {}
+    exec((tmp_path / "mine" / "reference.py").read_text(), scope)
+    x, one, zero = np.linspace(-3, 3, 7)[None, :], np.ones(7), np.zeros(7)
+    y = scope["reference"](x, one, zero)  # type: ignore[operator]
+    assert y.shape == x.shape
+    assert y[0, 3] == 0
+    assert abs(y[0, 6] - 2.9964) < 1e-3
+
+
+def progress(evaluations: int, speedup: float | None, *, replaying: bool = False) -> Progress:
+    return Progress(
+        evaluations=evaluations,
+        budget=20,
+        unique=evaluations,
+        failed=0,
+        in_flight=1,
+        nodes=evaluations + 1,
+        baseline_us=100.0,
+        best_us=100.0 / speedup if speedup else None,
+        best_speedup=speedup,
+        elapsed_s=float(evaluations),
+        last=f"node {evaluations} [bold]",
+        replaying=replaying,
+    )
+
+
+def test_plain_lines_come_with_improvements_or_now_and_then() -> None:
+    out, now = io.StringIO(), [0.0]
+    show = PlainLines(out, clock=lambda: now[0])
+    show(progress(1, 1.5, replaying=True))
+    show(progress(2, 1.5))
+    show(progress(3, 1.5))
+    show(progress(4, 2.0))
+    now[0] = 6.0
+    show(progress(5, 2.0))
+    lines = out.getvalue().splitlines()
+    assert [line.split("/")[0].strip("+ ") for line in lines] == ["2", "4", "5"]
+    assert lines[1].startswith("+")
+
+
+def test_the_panel_shows_best_failures_and_time_left() -> None:
+    from rich.console import Console
+
+    panel = Panel(title="toy on Paper GPU", minutes=None, clock=lambda: 0.0)
+    for count in range(1, 11):
+        panel.take(progress(count, 1.0 + count / 10))
+    out = io.StringIO()
+    Console(file=out, width=100).print(panel.render(width=100))
+    text = out.getvalue()
+    for part in ("2.00x", "10 of 20", "0 failed", "about 10 s left", "node 10 [bold]"):
+        assert part in text
+
+
+def test_the_panel_fits_a_narrow_terminal() -> None:
+    from rich.console import Console
+
+    panel = Panel(title="toy on Paper GPU", minutes=None, clock=lambda: 0.0)
+    for count in range(1, 60):
+        panel.take(progress(count, 1.0 + count / 10))
+    out = io.StringIO()
+    Console(file=out, width=40).print(panel.render(width=40))
+    assert not any("…" in line for line in out.getvalue().splitlines() if "so far" in line)
+
+
+def test_sparkline_and_clock() -> None:
+    assert sparkline([1.0, 2.0, 3.0], 40) == "▁▅█"
+    assert len(sparkline([float(i) for i in range(500)], 40)) == 40
+    assert sparkline([1.0, 1.0], 40) == "▁▁"
+    assert [clock(s) for s in (5, 65, 7260)] == ["5 s", "1 min 05 s", "2 h 01 min"]
+
+
+def test_doctor_names_keys_but_never_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    done = CliRunner().invoke(app, ["doctor", "--json"])
+    assert "very-secret" not in done.output
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert "OPENAI_API_KEY" in checks["API keys"]["detail"]
+    assert checks["Python"]["level"] == "ok"
+
+
+def test_tasks_are_listed_as_objects() -> None:
+    done = CliRunner().invoke(app, ["tasks", "--json"])
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    fields = {"name", "dialect", "recorded_on", "valid_variants", "failed_variants"}
+    assert fields | {"best_speedup"} <= set(rows["row_softmax"])
+
+
+def test_a_table_folds_where_told_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    assert len(whole) == 1 + len(bundled())
+    assert all(line == line.rstrip() and "…" not in line for line in whole)
+    monkeypatch.setenv("COLUMNS", "60")
+    folded = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    assert max(map(len, folded)) <= 60
+    assert "row_softmax" in "\n".join(folded)
+
+
+def test_the_parts_we_name_are_those_the_distribution_registers() -> None:
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    for group, ours in names.OURS.items():
+        assert table[group] == dict(ours), (
+            f"[project.entry-points.{group}] of pyproject.toml and OURS of "
+            "experiments/runs/options/names.py differ"
+        )
+        for name in ours:
+            assert callable(names.load(group, name))
+
+
+def test_help_needs_none_of_the_heavy_packages() -> None:
+    code = (
+        "import sys; sys.argv = ['rooftree', '--help']\n"
+        "from experiments.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'pydantic', 'litellm', 'cuda', 'graphviz'}\n"
+        "heavy |= {'mcts.loop.optimizer'}\n"
+        "sys.exit(f'imported: {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_named_like_a_bundled_task_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    new_task(tmp_path / "gelu")
+    with pytest.raises(InputError, match=r"is a bundled task and a task folder here: \./gelu"):
+        find_task("gelu")
+    assert find_task("./gelu").folder == Path("gelu")
+    (tmp_path / "transpose").mkdir()  # no task: the bundled one is meant
+    assert find_task("transpose").task.name == "transpose"
+
+
+def test_what_a_mistyped_name_may_have_meant() -> None:
+    names = ("gelu", "gemm_fp32", "gemm_bf16")
+    assert did_you_mean("gelo", names, behind=" ") == "did you mean gelu? "
+    assert did_you_mean("gemm_fp16", names, most=2) == "did you mean gemm_bf16 or gemm_fp32?"
+    assert did_you_mean("spmv", names, behind=" ") == ""

@@ -1,0 +1,381 @@
+"""`rooftree export`: what it writes, that others can use it, and what it says it cannot write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from experiments.cli import app
+from experiments.deliverables import reproduce
+from experiments.deliverables.best import Delivery, read_delivery
+from experiments.deliverables.document import RunDocument, run_document, schema
+from experiments.deliverables.header import header
+from experiments.deliverables.model_new import model_new
+from experiments.deliverables.patching import unified_patch
+from experiments.deliverables.writing import deliverables
+from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.tasks.files import find_task, load_task
+from mcts.domain import Candidate
+from tests.support.deliveries import delivery_of
+
+RECORDING = find_task("row_softmax").recordings[-1]
+CORE = {
+    "kernel.cu", "model_new.py", "row_softmax.cuh", "change.patch", "reproduce.py", "expected.json",
+    "task/task.toml", "task/kernel.cu", "task/reference.py", "why.md", "run.json",
+    "run.schema.json", "README.md",
+}  # fmt: skip
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def optimized(task: object, out: Path, *words: object) -> Path:
+    done = rooftree("optimize", task, "--evaluator", "replay", "--seed", 1, "--out", out, *words)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return optimized("row_softmax", tmp_path_factory.mktemp("runs") / "run", "--evaluations", 30)
+
+
+@pytest.fixture(scope="module")
+def exported(run_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "out"
+    done = rooftree("export", run_dir, folder)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def files_of(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_everything_is_there_and_the_readme_names_it(exported: Path, run_dir: Path) -> None:
+    assert files_of(exported) == CORE
+    readme = (exported / "README.md").read_text()
+    for name in CORE - {"expected.json", "README.md", "run.schema.json"}:
+        assert name.startswith("task/") or f"`{name}`" in readme
+    speedup = read_delivery(run_dir).timing.speedup
+    assert f"{speedup:.2f}x" in readme
+
+
+def test_the_kernel_runs_as_it_stands(exported: Path, run_dir: Path) -> None:
+    """Its plan's defaults are the best values, so that no `--set` is needed."""
+    delivery = read_delivery(run_dir)
+    (exported / "task" / "own").mkdir(exist_ok=True)
+    copied = exported / "task" / "own"
+    for name in ("task.toml", "reference.py"):
+        shutil.copyfile(exported / "task" / name, copied / name)
+    shutil.copyfile(exported / "kernel.cu", copied / "kernel.cu")
+    assert load_task(copied).baseline.tunables == delivery.candidate.tunables
+    shutil.rmtree(copied)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(run_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    done = rooftree("export", run_dir, tmp_path)
+    assert done.exit_code == 2 and "--force" in done.output
+    assert files_of(tmp_path) == {"mine"}
+    assert rooftree("export", run_dir, tmp_path, "--force").exit_code == 0
+    assert files_of(tmp_path) == CORE | {"mine"}
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_json_names_the_files(run_dir: Path, tmp_path: Path) -> None:
+    done = rooftree("export", run_dir, tmp_path / "out", "--json")
+    found = json.loads(done.stdout)
+    assert set(found["files"]) == CORE and found["left_out"] == {}
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    done = rooftree("export", tmp_path, tmp_path / "out")
+    assert done.exit_code == 2 and "is not a run folder" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = ["git", "-c", "core.autocrlf=false", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("no git here")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    assert git(folder, "init", "-q").returncode == 0
+    return folder
+
+
+def test_the_patch_takes_the_users_file_to_the_kernel(work_tree: Path, tmp_path: Path) -> None:
+    """For a task within a work tree its path is from the top, so that `git apply` finds it."""
+    task = work_tree / "kernels" / "softmax"
+    shutil.copytree(find_task("row_softmax").folder or "", task)
+    out = tmp_path / "out"
+    run = optimized(task, tmp_path / "run", "--evaluations", 10)
+    assert rooftree("export", run, out).exit_code == 0
+    done = git(work_tree, "apply", str(out / "change.patch"))
+    assert done.returncode == 0, done.stderr
+    assert (task / "kernel.cu").read_bytes() == (out / "kernel.cu").read_bytes()
+    rooftree("export", run, tmp_path / "again")
+    assert "has changed since the run began" in (tmp_path / "again" / "README.md").read_text()
+
+
+LINES = st.lists(st.sampled_from(["a", "b\r", "", "\x0c", "c\u2028d", "-- x", "+", "\\ No"]))
+
+
+@given(before=LINES, after=LINES, ends=st.tuples(st.booleans(), st.booleans()))
+def test_a_patch_of_any_text_reads_as_a_diff(
+    before: list[str], after: list[str], ends: tuple[bool, bool]
+) -> None:
+    """Applied by hand: lines kept and removed are the old text, kept and added the new one."""
+    old, new = "\n".join(before) + "\n" * ends[0], "\n".join(after) + "\n" * ends[1]
+    patch = unified_patch(old, new, path="k.cu")
+    if old == new:
+        assert patch == ""
+        return
+    kept: dict[str, list[str]] = {" -": [], " +": []}
+    last = " "
+    for line in patch.split("\n")[2:-1]:
+        if line.startswith("@@"):
+            continue
+        if line.startswith("\\"):
+            for name in kept:
+                if last in name:
+                    kept[name][-1] = kept[name][-1][:-1]
+            continue
+        last = line[0]
+        for name, lines in kept.items():
+            if last in name:
+                lines.append(line[1:] + "\n")
+    if len(before) <= 4 and len(after) <= 4:  # all of it is context
+        assert ("".join(kept[" -"]), "".join(kept[" +"])) == (old, new)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a\nb", "a\nc"), ("a\nb\n", "a\nb"), ("", "a\n"), ("a\r\nb\r\n", "a\r\nc\r\n"), ("a\n", "")],
+)
+def test_git_takes_patches_of_odd_ends(before: str, after: str, work_tree: Path) -> None:
+    (work_tree / "k.cu").write_bytes(before.encode())
+    (work_tree / "p").write_bytes(unified_patch(before, after, path="k.cu").encode())
+    done = git(work_tree, "apply", "p")
+    assert done.returncode == 0, done.stderr
+    assert (work_tree / "k.cu").read_bytes() == after.encode()
+
+
+def test_run_json_is_what_its_schema_says(exported: Path, run_dir: Path) -> None:
+    document = json.loads((exported / "run.json").read_text())
+    written = json.loads((exported / "run.schema.json").read_text())
+    assert written == schema()
+    jsonschema.Draft202012Validator.check_schema(written)
+    jsonschema.Draft202012Validator(written).validate(document)
+    assert (document["format"], document["version"]) == ("rooftree.run", 2)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(written).validate({**document, "more": 1})
+    delivery = read_delivery(run_dir)
+    assert RunDocument.model_validate(document) == run_document(delivery)
+    nodes = {node["id"]: node for node in document["nodes"]}
+    assert document["best"] == delivery.best.id and len(nodes) == len(delivery.result.nodes)
+    best = nodes[document["best"]]
+    assert best["confirmed"]["timing"]["speedup"] == delivery.timing.speedup
+    assert delivery.best.candidate is not None
+    source = document["sources"][best["candidate"]["source"]]
+    assert source == delivery.best.candidate.source
+    path = [node["id"] for node in document["nodes"] if node["on_best_path"]]
+    assert path == sorted(node.id for node in delivery.result.path_to(delivery.best))
+
+
+def test_run_json_holds_every_source_once_and_loses_none(exported: Path, run_dir: Path) -> None:
+    text = (exported / "run.json").read_text()
+    document, delivery = json.loads(text), read_delivery(run_dir)
+    named = {
+        (node["id"], node["candidate"]["id"]): document["sources"][node["candidate"]["source"]]
+        for node in document["nodes"]
+    }
+    assert named == {
+        (node.id, node.candidate.id): node.candidate.source
+        for node in delivery.result.nodes
+        if node.candidate
+    }
+    assert len(set(document["sources"].values())) == len(document["sources"])
+    baseline = json.dumps(delivery.task.baseline.source, ensure_ascii=False)
+    assert text.count(baseline) == 2, "in `sources`, and in the task"
+
+
+def test_run_json_says_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:
+    config = json.loads((exported / "run.json").read_text())["config"]
+    assert config["recording"]["path"] == RECORDING.name
+    assert config["memory"] is None and config["api_base"] is None
+
+
+def reproduced(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, folder / "reproduce.py", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+REPLAY = ("--", "--evaluator", "replay", "--recording", RECORDING)
+
+
+def test_the_script_confirms_what_was_reported(exported: Path, tmp_path: Path) -> None:
+    """In a copy elsewhere, by the recording: another draw of the same measurements."""
+    folder = tmp_path / "copied"
+    shutil.copytree(exported, folder)
+    done = reproduced(folder, "--json", *REPLAY)
+    verdict = json.loads(done.stdout)
+    assert verdict["agrees"] is True and done.returncode == 0, done.stdout
+    assert files_of(folder) == CORE, "nothing is left behind"
+
+
+def test_the_script_refutes_a_speedup_that_is_not_there(exported: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copied"
+    shutil.copytree(exported, folder)
+    expected = json.loads((folder / "expected.json").read_text())
+    for name in ("speedup", "speedup_low", "speedup_high"):
+        expected["reported"][name] *= 1.2
+    (folder / "expected.json").write_text(json.dumps(expected))
+    done = reproduced(folder, *REPLAY)
+    assert done.returncode == 1 and "not reproduced" in done.stdout
+
+
+def test_the_script_says_when_it_cannot_tell(exported: Path) -> None:
+    missing = reproduced(exported, "--rooftree", "/nowhere/rooftree")
+    assert missing.returncode == 2 and "install Rooftree" in missing.stderr
+    refused = reproduced(exported, "--", "--evaluator", "replay")
+    assert refused.returncode == 2 and "cannot tell" in refused.stderr
+
+
+def answer(speedup: float, spread: float = 0.01, **changes: object) -> dict[str, Any]:
+    judged = {
+        "status": "measured", "speedup": speedup, "message": "",
+        "speedup_low": speedup * (1 - spread), "speedup_high": speedup * (1 + spread),
+    }  # fmt: skip
+    return {"hardware": changes.pop("hardware", "Paper GPU"), "candidates": [judged | changes]}
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "words"),
+    [
+        (answer(2.0), 0, "within the reported interval"),
+        (answer(2.019), 0, "within the reported interval"),
+        (answer(2.025), 0, "outside of the reported interval, differs by no more"),
+        (answer(2.04), 1, "not reproduced: right, but the speedup differs"),
+        (answer(1.96), 1, "not reproduced: right, but the speedup differs"),
+        (answer(1.5, 0.5), 0, "differs by no more than both"),
+        (answer(2.0, hardware="Other GPU"), 2, "other hardware"),
+        (answer(2.0, status="wrong_result", message="off by one"), 1, "wrong_result: off by one"),
+    ],
+)
+def test_the_verdict_of_a_reproduction(found: dict[str, Any], code: int, words: str) -> None:
+    interval = {"speedup": 2.0, "speedup_low": 1.98, "speedup_high": 2.02}
+    expected = {"reported": interval, "hardware": "Paper GPU", "device": "Paper GPU"}
+    verdict = reproduce.compare(expected, found)
+    assert verdict["exit_code"] == code
+    assert words in "\n".join(reproduce.words(verdict))
+
+
+def test_a_recorded_space_says_what_it_cannot_be(toy_folder: Path, tmp_path: Path) -> None:
+    recording = next((toy_folder / "recordings").iterdir())
+    run = optimized(recording, tmp_path / "run", "--evaluations", 10)
+    done = rooftree("export", run, tmp_path / "out", "--json")
+    assert done.exit_code == 0, done.output
+    left_out = json.loads(done.stdout)["left_out"]
+    assert {"kernel.cu", "model_new.py", "change.patch", "reproduce.py"} <= left_out.keys()
+    assert files_of(tmp_path / "out") == {"why.md", "run.json", "run.schema.json", "README.md"}
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "`kernel.cu` is not here" in readme
+
+
+def test_a_run_without_gain_hands_over_the_baseline(toy_folder: Path) -> None:
+    source = find_task(str(toy_folder))
+    delivery = delivery_of(source, source.task.baseline, speedup=0.9)
+    assert delivery.best.id == 0
+    written = deliverables(delivery)
+    assert "the one that the run began with" in written.left_out["change.patch"]
+    assert "nothing faster was found" in written.files["why.md"]
+
+
+HOSTILE = (
+    "</script>", "```", "\x1b[31m", "\u202e", "@everyone", "'''", '"""', "\\", "*/", "\r",
+    "<img src=x>", "{0}",
+)  # fmt: skip
+
+
+@pytest.fixture
+def hostile(toy_folder: Path) -> Delivery:
+    """A best kernel whose source and claims are full of what other formats take for markup."""
+    source = find_task(str(toy_folder))
+    comment = "".join(f"// {item}\n" for item in HOSTILE if "\r" not in item and item != "\\")
+    code = source.task.baseline.source + comment + "// last \\\n// line '''"
+    candidate = Candidate(
+        source=code,
+        tunables=source.task.baseline.tunables,
+        methods=("memory.x|`@all`<b>", "[a](http://b)"),
+        rationale="x" * 10_000 + "</script>",
+    )
+    return delivery_of(source, candidate)
+
+
+def test_what_a_model_wrote_stays_text(hostile: Delivery) -> None:
+    module = model_new(hostile)
+    space: dict[str, Any] = {}
+    before = module.index("SOURCE = ")
+    exec(module[before : module.index("def _exact")], space)
+    assert space["SOURCE"] == "\n" + hostile.kernel
+    assert hostile.kernel.split("*/", 1)[1].split("\n}", 1)[1] in header(hostile)
+    why = deliverables(hostile).files["why.md"]
+    assert "x" * 100 not in why, "a rationale is a claim, not evidence"
+    assert "``memory.x\\|`@all`<b>``" in why, "in a code span, with a longer fence than its own"
+
+
+def test_a_run_in_progress_and_a_crashed_one_can_be_exported(
+    run_dir: Path, tmp_path: Path, copied: Callable[[Path, int], Path]
+) -> None:
+    half = copied(run_dir, 40)
+    done = rooftree("export", half, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "still going, or crashed" in (tmp_path / "out" / "why.md").read_text()
+    start = copied(run_dir, 1)
+    done = rooftree("export", start, tmp_path / "none")
+    assert done.exit_code == 2 and "has not measured its baseline" in done.output
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[Path, int], Path]:
+    """A run as it was after so many events."""
+
+    def copy(run_dir: Path, events: int) -> Path:
+        folder = tmp_path / f"cut-{events}"
+        shutil.copytree(run_dir, folder, ignore=shutil.ignore_patterns("run.sqlite*"))
+        with (
+            SqliteJournal(run_dir / "run.sqlite") as old,
+            SqliteJournal(folder / "run.sqlite") as new,
+        ):
+            for event in list(old.events())[:events]:
+                new.append(event.kind, event.payload)
+        return folder
+
+    return copy
+
+
+def test_a_recording_that_has_moved_is_not_missed(run_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run_dir, folder)
+    config = (folder / "config.toml").read_text()
+    (folder / "config.toml").write_text(config.replace(str(RECORDING), "/nowhere/x.json.gz"))
+    assert rooftree("export", folder, tmp_path / "out").exit_code == 0

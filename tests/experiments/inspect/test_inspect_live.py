@@ -1,0 +1,69 @@
+"""`rooftree inspect` on a real GPU: measured, kept, and replayed as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.machines.machine import gpu_problem
+from profilers.compiling.toolchain import find_tool
+
+DATA = Path(__file__).parents[2] / "data" / "inspect"
+PROBLEM = gpu_problem()
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(PROBLEM is not None, reason=PROBLEM or ""),
+]
+has_tools = pytest.mark.skipif(
+    any(find_tool(name) is None for name in ("nvcc", "nsys", "ncu")),
+    reason="needs nvcc, nsys and ncu",
+)
+
+
+def answer(*words: object) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["inspect", "--json", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_kernel_is_measured_kept_and_replayed(tmp_path: Path) -> None:
+    kept, picture = tmp_path / "kept.json.gz", tmp_path / "roofline.svg"
+    live = answer(DATA / "row_sum.cu", "--save", kept, "-o", picture)
+    assert live["replayed"] is False
+    assert live["time_us"] > 0
+    assert live["class"] != "unknown"
+    assert live["kernels"][0]["sass"]["registers"] > 0
+    assert "row_sum" in picture.read_text()
+    again = answer(DATA / "row_sum.cu", "--replay", kept)
+    assert again["replayed"] is True
+    assert again["class"] == live["class"]
+    assert [one["tool"] for one in again["findings"]] == [one["tool"] for one in live["findings"]]
+
+
+@pytest.mark.skipif(find_tool("ncu") is None, reason="needs ncu")
+def test_reading_across_rows_is_called_uncoalesced() -> None:
+    tools = [one["tool"] for one in answer(DATA / "row_sum.cu")["findings"]]
+    assert "coalescing" in tools
+
+
+@has_tools
+def test_a_program_is_timed_and_counted() -> None:
+    found = answer(DATA / "two_copies.cu", "--set", "PIECES=200", "--", "1000")
+    assert found["timeline"]["kernels"] == 200
+    assert found["timeline"]["copies_to_device"] == 200
+    assert [one["name"] for one in found["kernels"]] == ["scale"]
+    assert found["kernels"][0]["sass"]["registers"] > 0
+    assert {one["level"] for one in found["findings"]} >= {"system"}
+
+
+@has_tools
+def test_a_program_that_fails_is_one_line() -> None:
+    done = CliRunner().invoke(app, ["inspect", str(DATA / "two_copies.cu"), "--", "-1"])
+    assert done.exit_code == 2
+    assert "two_copies ended with status 3: cudaMalloc" in done.stderr

@@ -1,0 +1,133 @@
+"""What kind of thing a file is, told before anything is compiled or run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from experiments.cli import app
+from experiments.inspect.targets import has_main, identify
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def refused(done: Result, *parts: str) -> None:
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    for part in parts:
+        assert part in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("inspect/row_sum.cu", "kernel"),
+        ("inspect/no_plan.cu", "kernel"),
+        ("inspect/two_copies.cu", "program"),
+        ("ncu/three_kernels.csv", "counters"),
+        ("sass/kernels.cubin", "cubin"),
+    ],
+)
+def test_a_file_is_known_by_name_and_content(file: str, kind: str) -> None:
+    assert identify(DATA / file).kind == kind
+
+
+def test_an_executable_is_known_by_its_first_bytes() -> None:
+    assert identify(Path(os.path.realpath("/proc/self/exe"))).kind == "executable"
+
+
+def test_a_plan_makes_a_program_device_code() -> None:
+    assert identify(DATA / "inspect/two_copies.cu", planned=True).kind == "kernel"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "int main() {}",
+        "int\nmain (int argc, char** argv)\n{}",
+        "auto main() -> int {}",
+        "// a comment\nint main() {}",
+        "const int a = 1'000'000; int main() {}",
+        'const char* s = "/* not a comment"; int main() {} // */',
+        "char q = '\"'; int main() {}",
+    ],
+)
+def test_a_main_is_found(source: str) -> None:
+    assert has_main(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "// int main() {}",
+        "/* int main() {} */",
+        'const char* s = "int main() {}";',
+        'const char* s = R"x(int main() {})x";',
+        "int domain(); int main_loop();",
+        "__global__ void remain(int main) {}",
+    ],
+)
+def test_what_only_looks_like_a_main_is_not(source: str) -> None:
+    assert not has_main(source)
+
+
+@given(st.text(max_size=400))
+def test_any_text_has_a_main_or_not(text: str) -> None:
+    assert has_main(text) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("empty.cu", "", ("is empty",)),
+        ("blank.cu", "  \n\n", ("is empty",)),
+        ("tool.py", "print()", ("is Python", "report")),
+        ("notes.txt", "words", ("cannot tell", ".cu")),
+        ("old.json.gz", "{}", ("--replay",)),
+        ("bytes.cu", b"\xff\xfe\xff", ("not UTF-8",)),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_line(
+    tmp_path: Path, name: str, content: str | bytes, parts: tuple[str, ...]
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    refused(rooftree("inspect", file), name, *parts)
+
+
+def test_places_that_are_no_files_are_one_line(tmp_path: Path, toy_folder: Path) -> None:
+    refused(rooftree("inspect", tmp_path / "none.cu"), "does not exist")
+    refused(rooftree("inspect", tmp_path), "is a folder")
+    refused(rooftree("inspect", toy_folder), "its kernel is", "kernel.cu")
+    os.mkfifo(tmp_path / "pipe.cu")
+    refused(rooftree("inspect", tmp_path / "pipe.cu"), "no regular file")
+
+
+@pytest.mark.parametrize(
+    ("file", "words", "part"),
+    [
+        ("inspect/row_sum.cu", ("--", "17"), "arguments would do nothing"),
+        ("inspect/two_copies.cu", ("--task", "transpose"), "--task would do nothing"),
+        ("ncu/three_kernels.csv", ("--set", "A=1"), "--set would do nothing"),
+        ("ncu/three_kernels.csv", ("--replay", "x.json"), "--replay would do nothing"),
+        ("sass/kernels.cubin", ("--save", "x.json"), "--save would do nothing"),
+        ("inspect/row_sum.cu", ("--arch", "hopper"), "sm_90"),
+        ("inspect/row_sum.cu", ("-o", "roofline.png"), "SVG"),
+        ("inspect/row_sum.cu", ("-o", "/none/roofline.svg"), "is not a folder"),
+        ("inspect/row_sum.cu", ("--save", "a.json", "--replay", "b.json"), "leave --replay out"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    file: str, words: tuple[str, ...], part: str
+) -> None:
+    refused(rooftree("inspect", DATA / file, *words), part)

@@ -1,0 +1,240 @@
+"""Runs that are somewhere else, not whole, or where nobody may write; disks that are full."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments.cli import app
+from experiments.live.tail import JournalTail
+from experiments.runs.folders.journal import SqliteJournal, read_events
+from experiments.runs.options.meant import no_run
+from mcts.files import write_whole
+from tests.experiments.conftest import ListJournal
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run; a test that changes it takes a copy."""
+    run = tmp_path_factory.mktemp("made") / "row_softmax-1"
+    found = rooftree("optimize", "row_softmax", "--evaluations", 6, "--quiet", "--out", run)
+    assert found.exit_code == 0, found.output
+    return run
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "run")
+    return tmp_path / "run"
+
+
+# Something else was named.
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A current folder with two runs in ``runs/``, the second the newer."""
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        folder = tmp_path / "runs" / f"gemm-{number}"
+        folder.mkdir(parents=True)
+        (folder / "run.sqlite").touch()
+        os.utime(folder / "run.sqlite", (number, number))
+        (folder / "report.html").touch()
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize(
+    ("named", "meant"),
+    [
+        ("runs", "runs/gemm-2"),
+        ("runs/gemm-1/run.sqlite", "runs/gemm-1"),
+        ("runs/gemm-1/report.html", "runs/gemm-1"),
+        ("gemm", "runs/gemm-2"),
+        ("gemm-1", "runs/gemm-1"),
+        ("elsewhere/gemm-1", "runs/gemm-1"),
+        ("other", None),
+        ("[", None),
+        ("runs/gemm-3", None),
+    ],
+)
+def test_who_names_something_else_is_told_which_run_may_be_meant(
+    runs: Path, named: str, meant: str | None
+) -> None:
+    said = str(no_run(Path(named), "run.sqlite"))
+    assert said.startswith(f"{named} is not a run folder: it ")
+    assert said.endswith(f"; did you mean {meant}?") == (meant is not None)
+    assert ("did you mean" in said) == (meant is not None)
+
+
+@pytest.mark.parametrize(
+    "command", ["report", "explain", "watch", "tree", "resume", "attribute", "compare"]
+)
+def test_every_command_on_a_run_says_so(runs: Path, command: str) -> None:
+    found = rooftree(command, "gemm")
+    assert found.exit_code == 2
+    assert "gemm is not a run folder" in found.stderr and "runs/gemm-2" in found.stderr
+
+
+def test_a_folder_of_runs_is_no_study_and_it_is_said_how_to_compare_them(runs: Path) -> None:
+    found = rooftree("compare", "runs")
+    assert found.exit_code == 2
+    assert "rooftree compare runs/*" in found.stderr
+
+
+# Nobody may write there.
+
+
+def test_reading_leaves_nothing_behind(run: Path) -> None:
+    before = sorted(path.name for path in run.iterdir())
+    assert read_events(run)
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_what_a_crashed_run_left_is_read_where_nobody_may_write(
+    finished: tuple[ListJournal, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the first pages of its journal lie in the write-ahead log."""
+    run, left = tmp_path / "run", tmp_path / "left"
+    run.mkdir()
+    left.mkdir()
+    with SqliteJournal(run / "run.sqlite") as journal:
+        for event in finished[0].events():
+            journal.append(event.kind, event.payload)
+        for name in ("run.sqlite", "run.sqlite-wal"):
+            shutil.copyfile(run / name, left / name)
+    monkeypatch.setattr("experiments.runs.folders.journal_file.os.access", lambda *_: False)
+    count = len(list(finished[0].events()))
+    assert len(read_events(left)) == count
+    assert len(list(JournalTail(left).until(frozenset()))) == count
+    assert sorted(path.name for path in left.iterdir()) == ["run.sqlite", "run.sqlite-wal"]
+
+
+def test_the_report_alone_can_be_written_elsewhere(run: Path, tmp_path: Path) -> None:
+    shutil.rmtree(run / "best")
+    (run / "best").touch()  # in the way, as a folder is that may not be written
+    found = rooftree("report", run)
+    assert found.exit_code == 2
+    assert "cannot be written" in found.stderr and "-o report.html" in found.stderr
+    (run / "report.html").unlink()
+    found = rooftree("report", run, "-o", tmp_path / "page.html")
+    assert found.exit_code == 0, found.stderr
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert not (run / "report.html").exists()
+
+
+def test_tables_stand_where_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
+    found = rooftree("compare", run, "-o", tmp_path)
+    assert found.exit_code == 2
+    assert "row_softmax" in found.stdout and "speedup" in found.stdout
+    assert "name another: -o FILE.html" in found.stderr
+
+
+# Not whole.
+
+
+@pytest.mark.parametrize("command", [("explain",), ("export", "out")])
+def test_a_run_without_its_task_is_not_handed_over_as_something_else(
+    run: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    shutil.rmtree(run / "task")
+    more = [tmp_path / word for word in command[1:]]
+    found = rooftree(command[0], run, *more)
+    assert found.exit_code == 2 and "its folder task is gone" in found.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_has_measured_nothing_says_what_to_do(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / "run.sqlite") as journal:
+        journal.append(
+            "started",
+            {"task": "t", "evaluator": "e", "proposer": "p", "hardware": "h", "seed": 1},
+        )
+    found = rooftree("report", tmp_path)
+    assert found.exit_code == 2
+    assert "not measured its baseline" in found.stderr and "rooftree resume" in found.stderr
+
+
+# Files are written whole or not at all.
+
+
+def test_a_file_is_replaced_only_once_all_of_the_new_one_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    write_whole(path, "the first")
+    real = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        real(self, data[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(path, "the second")
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "the first"
+    assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("target")
+    write_whole(tmp_path / "link", "text")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "text"
+    write_whole(Path("/dev/null"), "text")
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_script_can_be_run_and_bytes_are_kept(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a", "\ud800\r\n", executable=True)
+    assert (tmp_path / "a").read_bytes() == b"\xed\xa0\x80\r\n"
+    assert os.access(tmp_path / "a", os.X_OK)
+    write_whole(tmp_path / "b", b"\x00")
+    assert not (tmp_path / "b").stat().st_mode & 0o111
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_told_with_the_file_that_it_refused(run: Path) -> None:
+    found = rooftree("explain", run, "-o", "/dev/full")
+    assert found.exit_code == 2 and "/dev/full" in found.stderr
+
+
+# What was asked for would do nothing, or harm.
+
+
+def test_a_run_is_not_resumed_with_fewer_evaluations_than_it_had(run: Path) -> None:
+    before = (run / "config.toml").read_bytes()
+    found = rooftree("resume", run, "--evaluations", 2)
+    assert found.exit_code == 2
+    assert "the run has had 6 already" in found.stderr
+    assert (run / "config.toml").read_bytes() == before
+
+
+def test_a_new_task_may_not_have_a_bundled_ones_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = rooftree("new", "row_softmax")
+    assert found.exit_code == 2 and "bundled task" in found.stderr
+    assert not (tmp_path / "row_softmax").exists()
+
+
+def test_headers_that_are_not_there_are_told_before_anything_else(tmp_path: Path) -> None:
+    found = rooftree("evaluate", "row_softmax", "--include", tmp_path / "none")
+    assert found.exit_code == 2 and "--include" in found.stderr
+
+
+@pytest.mark.parametrize("proposer", ["scripted", "uniform"])
+def test_a_model_is_refused_by_proposers_that_ask_none(proposer: str) -> None:
+    words = ("optimize", "row_softmax", "--proposer", proposer)
+    for option in (("--lookups", 3), ("--model", "one")):
+        found = rooftree(*words, *option)
+        assert found.exit_code == 2 and f"{option[0]}" in found.stderr

@@ -1,0 +1,414 @@
+"""The memory's file: shared by processes, merged in any order, never damaged by us."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.folders.snapshot import read_snapshot, write_snapshot
+from experiments.runs.memory import knowledge as stores
+from experiments.runs.memory.contributions import lines_of, parse_line, read_lines
+from experiments.runs.memory.experience import experience_rows
+from experiments.runs.memory.file import MemoryUnavailable, open_memory
+from experiments.runs.memory.knowledge import Forgetting, KnowledgeStore, knowledge_from
+from experiments.runs.memory.tools import ToolMemory
+from mcts.domain import StateSignature
+from mcts.errors import InputError, WorldError
+from mcts.knowledge.base import Knowledge
+from mcts.knowledge.contribution import Contribution
+
+DRAM = StateSignature(bound="memory", level="DRAM", secondary="coalescing")
+
+
+def one(node: int, *, task: str = "scale", run: str = "run", gain: float | None = 1.25,
+        method: str = "memory.vectorized_loads") -> Contribution:  # fmt: skip
+    return Contribution(
+        run=run, node=node, task=task, gpu="H200", proposer="scripted", state=DRAM, method=method,
+        outcome="failed" if gain is None else "improved", gain=gain, predicted=1.1,
+    )  # fmt: skip
+
+
+MANY = [one(n, task=f"t{n % 3}", run=f"r{n % 2}", gain=None if n % 4 == 0 else 1.0 + n / 10)
+        for n in range(1, 25)]  # fmt: skip
+
+
+def filled(path: Path, contributions: list[Contribution] = MANY) -> Path:
+    with KnowledgeStore(path) as store:
+        store.add(contributions)
+    return path
+
+
+def held(path: Path) -> list[Contribution]:
+    with KnowledgeStore(path, readonly=True) as store:
+        return store.contributions()
+
+
+def rooftree(*arguments: str | Path, stdin: str | None = None) -> tuple[int, str, str]:
+    given = list(map(str, arguments))
+    found = CliRunner().invoke(app, ["memory", *given], input=stdin, env={"COLUMNS": "200"})
+    return found.exit_code, found.stdout, found.stderr
+
+
+# Merging.
+
+
+def test_adding_again_changes_nothing(tmp_path: Path) -> None:
+    with KnowledgeStore(tmp_path / "m.sqlite") as store:
+        assert store.add(MANY) == len(MANY)
+        assert store.add(reversed(MANY)) == 0
+        assert store.contributions() == sorted(MANY, key=lambda found: found.id)
+
+
+@settings(max_examples=8, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(seed=st.integers(0, 2**32))
+def test_stores_that_import_each_other_in_any_order_come_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(stores, "MOST_OF_A_KIND", 4)
+    monkeypatch.setattr(stores, "MOST", 10)
+    rng, folder = random.Random(seed), tmp_path / str(seed)
+    parts = [rng.sample(MANY, 12) for _ in range(3)]
+    contents = []
+    for number in range(3):
+        path = folder / f"{number}.sqlite"
+        rng.shuffle(parts)
+        with KnowledgeStore(path) as store:
+            for part in parts:
+                store.add(part)
+        contents.append(held(path))
+    assert contents[0] == contents[1] == contents[2]
+    assert len(contents[0]) <= 10
+
+
+def test_processes_may_teach_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite"
+    context = multiprocessing.get_context("spawn")
+    parts = [[one(n, run=f"p{worker}") for n in range(20)] for worker in range(3)]
+    workers = [context.Process(target=filled, args=(path, part)) for part in parts]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert len(held(path)) == 60
+
+
+# Trouble with the file.
+
+
+def truncate(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def scribble(path: Path) -> None:
+    path.write_bytes(b"my shopping list: milk, kernels\n" * 200)
+
+
+def smear(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096:8192] = os.urandom(4096)
+    path.write_bytes(data)
+
+
+def outdate(path: Path) -> None:
+    _sql(path, "PRAGMA user_version = 99")
+
+
+def gut(path: Path) -> None:
+    _sql(path, "DROP TABLE contribution")
+
+
+def falsify(path: Path) -> None:
+    _sql(path, "UPDATE contribution SET content = replace(content, '1.1', '9.1')")
+
+
+def babble(path: Path) -> None:
+    _sql(path, "UPDATE contribution SET content = '{' WHERE rowid = 3")
+
+
+def _sql(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (truncate, "damaged"),
+        (scribble, "no memory of Rooftree's"),
+        (smear, "damaged"),
+        (outdate, "newer Rooftree"),
+        (gut, "no memory of Rooftree's"),
+        (falsify, "does not hash to its id"),
+        (babble, "damaged contribution"),
+    ],
+)
+def test_a_harmed_memory_is_named_in_a_line_and_left_as_it_is(
+    tmp_path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    harm(path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=words):
+        held(path)
+    if harm not in (falsify, babble):  # only who reads a row sees what is wrong with it
+        with pytest.raises(InputError, match=words):
+            KnowledgeStore(path)
+        with pytest.raises(InputError, match=words):
+            ToolMemory(path)
+    code, out, err = rooftree("show", "--memory", path)
+    assert code == 2 and out == "" and err.count("\n") == 1 and words in err
+    code, _, err = rooftree("export", tmp_path / "out.jsonl", "--memory", path)
+    assert code == 2 and words in err and not (tmp_path / "out.jsonl").exists()
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_memory_says_how_to_go_on_without_it(tmp_path: Path) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    truncate(path)
+    with pytest.raises(InputError, match="--memory off"):
+        KnowledgeStore(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_read_only_folder_can_be_read_but_not_taught(tmp_path: Path) -> None:
+    path = filled(tmp_path / "home" / "m.sqlite")
+    path.parent.chmod(0o555)
+    try:
+        assert len(held(path)) == len(MANY)
+        with pytest.raises(MemoryUnavailable, match="cannot use the memory"):
+            KnowledgeStore(path)
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_a_place_where_nothing_can_be_made_is_no_fault_of_a_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MemoryUnavailable, match="cannot use the memory"):
+        KnowledgeStore(tmp_path / "file" / "m.sqlite")
+
+
+def test_a_memory_that_cannot_be_written_is_the_worlds_fault(tmp_path: Path) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    with (
+        KnowledgeStore(path, readonly=True) as store,
+        pytest.raises(WorldError, match="cannot be written"),
+    ):
+        store.add([one(99)])
+    assert len(held(path)) == len(MANY)
+
+
+def test_a_memory_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite"
+    with ToolMemory(path) as memory:
+        memory.learn("r", gpu="G", proposer="p", fired=[], followed=[])
+    _sql(path, "DROP TABLE contribution")
+    _sql(path, "PRAGMA user_version = 1")
+    assert held(path) == []
+    assert filled(path) and len(held(path)) == len(MANY)
+
+
+def test_two_that_bring_it_up_to_date_at_once_do_not_meet(tmp_path: Path) -> None:
+    one_, other = open_memory(tmp_path / "m.sqlite"), open_memory(tmp_path / "m.sqlite")
+    assert one_.execute("PRAGMA user_version").fetchone() == (2,)
+    one_.close()
+    other.close()
+
+
+# Lines.
+
+
+def test_lines_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("".join(lines_of(MANY)))
+    assert read_lines(path) == sorted(MANY, key=lambda found: found.id)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda line: line[:-30], "not JSON"),
+        (lambda line: line.replace("1.1", "9.1"), "does not hash to its id"),
+        (lambda line: line.replace('"node":', '"knot":'), "knot"),
+        (lambda line: line.replace('"format":1', '"format":2'), "newer Rooftree"),
+        (lambda line: "[]", "no JSON object"),
+        (lambda line: '{"hello": 1}', "no line of an exported memory"),
+        (lambda line: "[" * 5000, "not JSON"),
+        (lambda line: line + " " * 9000, "longer than"),
+        (lambda line: line.replace("scripted", "\\ud800"), ""),
+        (lambda line: line.replace("1.1", "NaN"), ""),
+        (lambda line: line.replace("1.1", "1e999"), ""),
+    ],
+)
+def test_one_bad_line_and_nothing_is_imported(
+    tmp_path: Path, spoil: Callable[[str], str], words: str
+) -> None:
+    first, *rest = [line.rstrip("\n") for line in lines_of(MANY)]
+    export, memory = tmp_path / "in.jsonl", filled(tmp_path / "m.sqlite", [one(77)])
+    export.write_text("\n".join([first, "", spoil(rest[0]), *rest[1:]]) + "\n")
+    code, out, err = rooftree("import", export, "--memory", memory)
+    assert code == 2 and out == "" and err.count("\n") == 1
+    assert f"{export}, line 3" in err and words in err
+    assert held(memory) == [one(77)]
+
+
+def test_an_export_cut_short_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(lines_of(MANY))[:-40])
+    with pytest.raises(InputError, match=f"line {len(MANY)}: .*ends in the middle"):
+        read_lines(path)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+_LINE = json.loads(next(lines_of([one(1)])))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text() | json_values.map(json.dumps)
+    | st.tuples(st.sampled_from(sorted(_LINE)), json_values).map(
+        lambda change: json.dumps({**_LINE, change[0]: change[1]})
+    )
+)  # fmt: skip
+def test_whatever_a_line_holds_it_is_read_or_refused(line: str) -> None:
+    try:
+        found = parse_line(line)
+    except InputError as error:
+        assert str(error)
+    else:
+        assert found.id == json.loads(line)["id"]
+
+
+@settings(max_examples=60, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(st.binary(max_size=300), st.integers(0, 2000))
+def test_whatever_bytes_an_export_holds_they_are_read_or_refused(
+    tmp_path: Path, noise: bytes, at: int
+) -> None:
+    path = tmp_path / "in.jsonl"
+    good = "".join(lines_of(MANY[:5])).encode()
+    path.write_bytes(good[:at] + noise + good[at:])
+    try:
+        found = read_lines(path)
+    except InputError as error:
+        assert "line" in str(error)
+    else:
+        assert {item.id for item in found} <= {item.id for item in MANY}
+
+
+# Forgetting, showing, sharing.
+
+
+def test_forgetting_takes_what_all_conditions_apply_to(tmp_path: Path) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    with KnowledgeStore(path) as store:
+        assert store.forget(Forgetting(run="r0", task="t1")) == 4
+        assert not [f for f in store.contributions() if f.run == "r0" and f.task == "t1"]
+        assert store.forget(Forgetting(before=1.0)) == 0
+        assert store.forget(Forgetting(method="memory.vectorized_loads")) == len(MANY) - 4
+
+
+def test_forget_wants_to_be_told_what(tmp_path: Path) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    code, _, err = rooftree("forget", "--memory", path)
+    assert code == 2 and "--all" in err
+    code, _, err = rooftree("forget", "--all", "--task", "t1", "--memory", path)
+    assert code == 2 and len(held(path)) == len(MANY)
+    code, _, err = rooftree("forget", "--task", "t1", "--memory", tmp_path / "none.sqlite")
+    assert code == 2 and "there is no memory" in err
+    code, out, _ = rooftree("forget", "--older-than", "7", "--memory", path)
+    assert code == 0 and out.startswith("0 contributions")
+    code, out, _ = rooftree("forget", "--all", "--memory", path)
+    assert code == 0 and held(path) == []
+
+
+def test_a_team_shares_one_through_exports(tmp_path: Path) -> None:
+    mine = filled(tmp_path / "mine.sqlite", MANY[:16])
+    theirs = filled(tmp_path / "theirs.sqlite", MANY[8:])
+    for memory, name in ((mine, "mine.jsonl"), (theirs, "theirs.jsonl")):
+        code, out, _ = rooftree("export", tmp_path / name, "--memory", memory)
+        assert code == 0 and "16 contributions" in out
+    exports = (tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl")
+    code, out, _ = rooftree("import", *exports, "--memory", mine)
+    assert code == 0 and out.startswith("8 contributions added")
+    code, out, _ = rooftree("import", *reversed(exports), "--memory", theirs)
+    assert held(mine) == held(theirs) == sorted(MANY, key=lambda found: found.id)
+    code, printed, _ = rooftree("export", "-", "--memory", mine)
+    code, out, _ = rooftree("import", "-", "--memory", tmp_path / "new.sqlite", stdin=printed)
+    assert code == 0 and held(tmp_path / "new.sqlite") == held(mine)
+
+
+def test_an_export_replaces_nothing_unasked(tmp_path: Path) -> None:
+    memory, target = filled(tmp_path / "m.sqlite"), tmp_path / "out.jsonl"
+    target.write_text("precious")
+    code, _, err = rooftree("export", target, "--memory", memory)
+    assert code == 2 and "--force" in err and target.read_text() == "precious"
+    code, _, _ = rooftree("export", target, "--memory", memory, "--force")
+    assert code == 0 and len(read_lines(target)) == len(MANY)
+
+
+def test_show_says_what_was_seen_and_what_is_expected(tmp_path: Path) -> None:
+    path = filled(tmp_path / "m.sqlite")
+    code, out, _ = rooftree("show", "--memory", path)
+    assert code == 0 and "memory.vectorized_loads" in out
+    assert "24 contributions of 2 runs on 3 tasks" in out
+    code, out, _ = rooftree("show", "--memory", path, "--every-state", "--json")
+    (row,) = json.loads(out)["experience"]
+    assert row["state"]["secondary"] == "coalescing" and row["tried"] == 24 and row["failed"] == 6
+    assert row["low"] < row["expected_gain"] < row["high"]
+    assert row["predicted"] == pytest.approx(1.1)
+    code, out, _ = rooftree("show", "--memory", path, "--besides", "t1", "--json")
+    assert json.loads(out)["tasks"] == ["t0", "t2"]
+    code, out, _ = rooftree("show", "--memory", path, "--method", "no.such")
+    assert code == 0 and "nothing of that" in out
+    code, out, _ = rooftree("show", "--memory", tmp_path / "none.sqlite")
+    assert code == 0 and "holds nothing yet" in out
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_rows_of_a_table_come_from_contributions_alone() -> None:
+    rows = experience_rows([*MANY, one(500, method="memory.cache_hints", gain=None)])
+    assert [row.act.method for row in rows] == ["memory.vectorized_loads", "memory.cache_hints"]
+
+
+# What runs and studies begin with.
+
+
+def test_knowledge_comes_cold_from_a_memory_or_from_an_export(tmp_path: Path) -> None:
+    memory, export = filled(tmp_path / "m.sqlite"), tmp_path / "e.jsonl"
+    export.write_text("".join(lines_of(MANY)))
+    assert not knowledge_from("cold")
+    assert knowledge_from(str(memory)).sums == knowledge_from(str(export)).sums
+    assert {key.task for key in knowledge_from(str(export), besides="t1").sums} == {"t0", "t2"}
+    with pytest.raises(InputError, match="there is no memory"):
+        knowledge_from(str(tmp_path / "none.sqlite"))
+
+
+def test_a_run_resumes_with_what_it_knew(tmp_path: Path) -> None:
+    knowledge = Knowledge.of(MANY)
+    sha256 = write_snapshot(tmp_path, knowledge)
+    assert read_snapshot(tmp_path, sha256).expect(DRAM) == knowledge.expect(DRAM)
+    assert write_snapshot(tmp_path, Knowledge()) == "" and not read_snapshot(tmp_path, "")
+    (tmp_path / "knowledge.json").write_text("{}")
+    with pytest.raises(InputError, match="gone or has changed"):
+        read_snapshot(tmp_path, sha256)

@@ -1,0 +1,177 @@
+"""KernelBench problem files on the command line: tasks, policies, and what is wrong with them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.folders.folder import create
+from experiments.runs.options.config import RunConfig
+from experiments.runs.options.conflicts import check_proposer
+from experiments.runs.tasks.files import find_task
+from experiments.runs.tasks.problems import problem_task, read_policy
+from mcts.domain import Policy
+from mcts.errors import InputError
+
+PROBLEM = '''
+import torch.nn as nn
+
+class Model(nn.Module):
+    """Doubles what it is given.
+
+    And no more.
+    """
+    def forward(self, x):
+        return 2 * x
+
+def get_inputs():
+    return [1]
+
+def get_init_inputs():
+    return []
+'''
+
+
+def rooftree(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "7_Doubles_It_.py"
+    path.write_text(PROBLEM)
+    return path
+
+
+def test_a_problem_file_is_a_task(problem: Path) -> None:
+    source = find_task(str(problem))
+    assert source.problem == problem
+    task = source.task
+    assert (task.name, task.dialect) == ("7_Doubles_It", "kernelbench")
+    assert task.summary == "Doubles what it is given."
+    assert task.reference == PROBLEM
+    assert task.baseline.source.endswith("ModelNew = Model\n")
+
+
+def test_a_policy_is_part_of_the_task(problem: Path) -> None:
+    plain = find_task(str(problem)).task
+    strict = find_task(str(problem), read_policy(["libraries=forbidden", "weights=frozen"])).task
+    assert strict.policy == Policy(libraries="forbidden", weights="frozen")
+    assert strict.id != plain.id
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("class Model(:", "line 1"),
+        (PROBLEM.replace("class Model(", "class Net("), "no Model"),
+        (PROBLEM.replace("def get_inputs", "def inputs"), "no get_inputs"),
+        (PROBLEM.replace("def get_init_inputs", "def init"), "no get_init_inputs"),
+    ],
+)
+def test_what_is_no_problem_is_told_in_one_line(tmp_path: Path, text: str, word: str) -> None:
+    path = tmp_path / "problem.py"
+    path.write_text(text)
+    with pytest.raises(InputError, match=word):
+        problem_task(text, path, Policy())
+    done = rooftree("evaluate", path)
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("pair", ["speed=high", "weights", "weights=melted", "precision=fp8"])
+def test_an_unknown_policy_is_refused(problem: Path, pair: str) -> None:
+    done = rooftree("evaluate", problem, "--policy", pair)
+    assert done.exit_code == 2
+    assert "--policy" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--policy", "weights=frozen"), "KernelBench problem files"),
+        (("--baseline", "fastest"), "eager or compile"),
+        (("--evaluator", "spool"), "spool:DIR"),
+        (("--evaluator", "spoon:DIR"), "did you mean spool"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], said: str) -> None:
+    done = rooftree("evaluate", "row_softmax", *words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_an_unknown_objective_names_the_known_ones() -> None:
+    done = rooftree("optimize", "row_softmax", "--objective", "beauty")
+    assert done.exit_code == 2
+    assert "time, energy, edp" in done.stderr
+
+
+def test_energy_of_a_replay_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    done = rooftree(
+        "optimize", "row_softmax", "--evaluator", "replay", "--objective", "energy",
+        "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "energy" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--evaluator", "spool:farm")])
+def test_a_search_that_nobody_could_propose_for_is_refused(
+    problem: Path, words: tuple[str, ...]
+) -> None:
+    done = rooftree("optimize", problem, *words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: the scripted proposer writes no code")
+
+
+def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
+    task = find_task(str(problem)).task
+    check_proposer(task, "mine")
+    check_proposer(task, "llm")
+    with pytest.raises(InputError, match="rooftree evaluate"):
+        check_proposer(task, "scripted")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("record", "PROBLEM"), "recordings are of tunables; a PyTorch candidate has none"),
+        (("evaluate", "PROBLEM", "mine.cu"), "mine.cu does not exist"),
+        (("evaluate", "PROBLEM", "--set", "A=1"), "--set is for tunables of .cu candidates"),
+        (("evaluate", "PROBLEM", "mine.py", "--set", "A=1"), "--set is for tunables of .cu"),
+        (("evaluate", "PROBLEM", "--evaluator", "replay"), "measured with --evaluator gpu"),
+    ],
+)
+def test_what_a_problem_has_not_is_refused_in_one_line(
+    problem: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = rooftree(*(problem if word == "PROBLEM" else word for word in words))
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line and "rooftree record" not in line
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is here")
+def test_without_pytorch_the_extra_is_named(problem: Path) -> None:
+    done = rooftree("evaluate", problem, problem)
+    assert done.exit_code == 2
+    assert "rooftree[torch]" in done.stderr
+
+
+def test_a_run_keeps_its_problem_and_its_policy(problem: Path, tmp_path: Path) -> None:
+    source = find_task(str(problem), Policy(weights="frozen"))
+    config = RunConfig(
+        rooftree="0", task=source.given, task_name=source.task.name, evaluator="gpu",
+        proposer="llm", evaluations=1, policy=source.task.policy,
+    )  # fmt: skip
+    folder = create(source, config, out=tmp_path / "run")
+    problem.unlink()
+    kept = folder.task(folder.config)
+    assert kept.task.id == source.task.id
+    assert kept.task.name == source.task.name

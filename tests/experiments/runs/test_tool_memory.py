@@ -1,0 +1,193 @@
+"""What advice was worth: counted once, per tool, GPU and proposer, and never at a run's expense."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.cli import app
+from experiments.runs.memory.calibration import Firing, FollowUp, firings, follow_ups
+from experiments.runs.memory.tools import ToolMemory
+from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
+from mcts.errors import InputError, WorldError
+from mcts.journal.record import NodeRecord, Result
+
+
+def evaluation(us: float, *, spread: float = 0.01) -> Evaluation:
+    timing = Timing(
+        median_us=us, low_us=us * (1 - spread), high_us=us * (1 + spread), baseline_us=100.0,
+        speedup=100 / us, speedup_low=90 / us, speedup_high=110 / us, rounds=5,
+    )  # fmt: skip
+    passed = Verification(passed=True, rounds=1)
+    return Evaluation(candidate_id="c", status="measured", verification=passed, timing=timing)
+
+
+def node(
+    id: int,
+    *,
+    us: float | None,
+    methods: tuple[str, ...] = (),
+    tools: dict[str, tuple[str, ...]] | None = None,
+    kind: str = "measured",
+) -> NodeRecord:
+    findings = tuple(
+        Finding(tool=tool, axis="memory", strength=0.5, evidence=(), advice="do", methods=answers,
+                expected_gain=2.0)
+        for tool, answers in (tools or {}).items()
+    )  # fmt: skip
+    failed = Evaluation(candidate_id="c", status="runtime_error", message="it fell over")
+    return NodeRecord(
+        id=id, parent=None if id == 0 else 0, kind=kind,  # type: ignore[arg-type]
+        candidate=Candidate(source=str(id), methods=methods),
+        evaluation=evaluation(us) if us else failed,
+        guidance=Guidance(findings=findings) if tools else None,
+        reward=0.0, prior=0.5, visits=1, value=0.0,
+    )  # fmt: skip
+
+
+def result(*nodes: NodeRecord) -> Result:
+    return Result(
+        nodes=nodes, stop_reason="", evaluations=len(nodes) - 1, unique=0, failed=0, seconds=0.0,
+        tree_digest="",
+    )  # fmt: skip
+
+
+PARENT = node(0, us=100.0, tools={"coalescing": ("a", "b"), "tail_wave": ("c",)})
+
+
+def test_a_child_follows_the_findings_whose_methods_it_claims() -> None:
+    run = result(
+        PARENT,
+        node(1, us=50.0, methods=("b",)),
+        node(2, us=100.5, methods=("a", "c")),
+        node(3, us=None, methods=("c",)),
+        node(4, us=130.0, methods=("c",)),
+        node(5, us=10.0, methods=("elsewhere",)),
+        node(6, us=10.0, methods=("a",), kind="duplicate"),
+    )
+    found = [(one.child, one.tool, one.outcome) for one in follow_ups(run)]
+    assert found == [
+        (1, "coalescing", "improved"),
+        (2, "coalescing", "neutral"),
+        (2, "tail_wave", "neutral"),
+        (3, "tail_wave", "failed"),
+        (4, "tail_wave", "regressed"),
+    ]
+    assert next(follow_ups(run)).gain == pytest.approx(2.0)
+    assert [(one.node, one.tool) for one in firings(run)] == [(0, "coalescing"), (0, "tail_wave")]
+
+
+def teach(memory: ToolMemory, run: str, gains: list[float | None], *, gpu: str = "G") -> None:
+    memory.learn(
+        run, gpu=gpu, proposer="p", fired=[Firing(0, "t", 0.5, 2.0), Firing(1, "t", 0.5, None)],
+        followed=[
+            FollowUp(i, "t", 2.0, "failed" if gain is None else "improved", gain)
+            for i, gain in enumerate(gains)
+        ],
+    )  # fmt: skip
+
+
+def test_statistics_are_geometric_and_count_failures(tmp_path: Path) -> None:
+    with ToolMemory(tmp_path / "m.sqlite") as memory:
+        teach(memory, "one", [1.0, 4.0, None])
+        (row,) = memory.statistics()
+    assert (row.fired, row.followed, row.improved, row.great, row.failed) == (2, 3, 2, 1, 1)
+    assert row.mean_gain == pytest.approx(2.0) and row.mean_log_gain == pytest.approx(math.log(2))
+    assert row.predicted_gain == pytest.approx(2.0) and row.realised_gain == pytest.approx(2.0)
+
+
+def test_a_run_taught_again_replaces_what_it_taught_before(tmp_path: Path) -> None:
+    with ToolMemory(tmp_path / "m.sqlite") as memory:
+        teach(memory, "one", [1.0])
+        teach(memory, "one", [1.0, 2.0])
+        teach(memory, "two", [3.0])
+        (row,) = memory.statistics()
+    assert (row.fired, row.followed) == (4, 3)
+
+
+def test_gpus_are_kept_apart(tmp_path: Path) -> None:
+    with ToolMemory(tmp_path / "m.sqlite") as memory:
+        teach(memory, "one", [1.0], gpu="A")
+        teach(memory, "two", [2.0], gpu="B")
+        (row,) = memory.statistics(gpu="B")
+        assert memory.statistics(gpu="B", proposer="someone else") == []
+    assert row.mean_gain == pytest.approx(2.0)
+
+
+def test_two_runs_may_teach_at_the_same_time(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite"
+    with ToolMemory(path) as one, ToolMemory(path) as other:
+        teach(one, "one", [1.0])
+        teach(other, "two", [2.0])
+        assert one.statistics()[0].followed == 2
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, None])
+def test_a_file_that_is_no_memory_is_left_alone(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "m.sqlite"
+    if content is None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE mine (x)")
+        connection.close()
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="no memory of Rooftree's"):
+        ToolMemory(path)
+    assert path.read_bytes() == before
+
+
+def test_memory_tools_prints_what_a_replay_taught(tmp_path: Path) -> None:
+    memory, out = tmp_path / "m.sqlite", tmp_path / "run"
+    run = CliRunner().invoke(
+        app,
+        ["optimize", "row_softmax", "--evaluations", "25", "--memory", str(memory), "--out",
+         str(out), "--json"],
+    )  # fmt: skip
+    assert run.exit_code == 0, run.output
+    shown = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory), "--json"])
+    tools = json.loads(shown.stdout)["tools"]
+    assert tools and all(row["fired"] > 0 for row in tools)
+    assert any(row["followed"] > 0 and row["mean_gain"] > 0 for row in tools)
+    wide = {"COLUMNS": "200"}
+    table = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory)], env=wide)
+    assert tools[0]["tool"] in table.stdout and "followed" in table.stdout
+    # What the run began with is in its configuration, so that a resumed one ranks alike.
+    config = (out / "config.toml").read_text()
+    assert str(memory) in config
+
+
+def test_a_replay_neither_reads_nor_writes_a_memory_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    run = CliRunner().invoke(
+        app,
+        ["optimize", "row_softmax", "--evaluations", "3", "--out", str(tmp_path / "run"), "--json"],
+    )
+    assert run.exit_code == 0, run.output
+    assert not (tmp_path / "data").exists()
+    shown = CliRunner().invoke(app, ["memory", "tools"])
+    assert shown.exit_code == 0 and "holds nothing yet" in shown.stdout
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_memory_that_cannot_be_written_costs_the_run_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise WorldError("the disk is full")
+
+    monkeypatch.setattr(ToolMemory, "learn", refuse)
+    run = CliRunner().invoke(
+        app,
+        ["optimize", "row_softmax", "--evaluations", "3", "--memory", str(tmp_path / "m.sqlite"),
+         "--out", str(tmp_path / "run"), "--json"],
+    )  # fmt: skip
+    assert run.exit_code == 0 and json.loads(run.stdout)["evaluations"] == 3
+    assert "nothing was remembered: the disk is full" in run.stderr
