@@ -18,7 +18,7 @@ from mcts.domain import Scalar, Status
 from profilers.recordings.recording import RecordedConfiguration, Recording
 from profilers.recordings.t4 import load_recording, write_recording
 
-TASK = Path(__file__).parents[2] / "experiments" / "tasks" / "row_softmax"
+TASK = Path(__file__).parents[2] / "experiments" / "data" / "tasks" / "row_softmax"
 RECORDING = TASK / "recordings" / "nvidia_h200.json.gz"
 COMPILE_LOG = (
     'candidate.cu(64): error: identifier "column" is undefined\n'

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from codegen.chat.messages import calls
+from codegen.chat import calls
 from experiments.cli import app
 from experiments.runs.folders.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan

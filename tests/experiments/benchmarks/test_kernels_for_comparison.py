@@ -17,7 +17,7 @@ from codegen.self_contained import self_contained
 from experiments.benchmarks.evidence import kernelbench_checkout
 from tests.codegen.cases import ask, problem_task
 
-FOLDER = Path(kernelbench_checkout.__file__).parents[2] / "kernels_for_comparison" / "kernelbench"
+FOLDER = Path(kernelbench_checkout.__file__).parents[1] / "kernels_for_comparison" / "kernelbench"
 KERNELS = sorted(FOLDER.glob("*.py"))
 _NAMED = re.compile(r"\bkernels\.(\w+)")
 

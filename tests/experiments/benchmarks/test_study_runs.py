@@ -427,7 +427,7 @@ def test_an_ablation_takes_away_what_it_says(
 
 @pytest.mark.parametrize("name", ["search", "feedback", "memory", "mechanisms"])
 def test_the_shipped_studies_can_be_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = read_study(ROOT / "experiments" / "studies" / f"{name}.toml")
+    study = read_study(ROOT / "experiments" / "benchmarks" / "studies" / f"{name}.toml")
     if any(arm.proposer == "tpe" for arm in study.arms.values()):
         pytest.importorskip("optuna")
     plan = plan_of(study, version="1")
