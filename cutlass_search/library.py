@@ -1,4 +1,4 @@
-"""The look-ups as a proposer is given them: tools with schemas, arguments that anything may be in.
+"""The look-ups as tools for a proposer, with schemas and checked arguments.
 
 Every refusal is an InputError of one line that a model can act on.
 """
@@ -19,11 +19,11 @@ from mcts.errors import InputError, WorldError
 from mcts.library import LibraryTool
 
 MOST_CHARACTERS = 12_000
-"""Of a reading: about 3,400 tokens, 200 to 300 lines of the library."""
+"""Most characters of a passage: about 3,400 tokens, 200 to 300 lines of the library."""
 
 
 def _tool(name: str, says: str, **parameters: str) -> LibraryTool:
-    """A tool whose parameters are texts, described; the first one is required."""
+    """A tool whose parameters are described strings; the first one is required."""
     properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
     return LibraryTool(
         name=name,
@@ -71,7 +71,7 @@ TOOLS = (
 
 
 class CutlassLibrary:
-    """A CUTLASS tree as a library to look things up in; owns `index`. Thread-safe."""
+    """A CUTLASS tree as a library for look-ups; owns `index`. Thread-safe."""
 
     tools = TOOLS
 
@@ -82,7 +82,7 @@ class CutlassLibrary:
             "read": self._read,
             "definition": lambda symbol: text.definitions(tools.definition(index, symbol)),
             "uses": lambda symbol: text.uses(tools.uses(index, symbol)),
-            "example_for": lambda concept: text.shown(tools.example_for(index, concept)),
+            "example_for": lambda concept: text.concept_example(tools.example_for(index, concept)),
         }
 
     @property
@@ -90,11 +90,11 @@ class CutlassLibrary:
         return f"CUTLASS {self._index.corpus.version}"
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """What the tool brings, as `mcts.library.Library` has it."""
+        """The answer of `tool`; see `mcts.library.Library`."""
         known = {one.name: one for one in TOOLS}
         if tool not in known:
             raise InputError(f"there is no tool {tool[:60]!r}: {', '.join(known)}")
-        texts = _texts(known[tool], arguments)
+        texts = _checked(known[tool], arguments)
         try:
             with self._lock:
                 return self._answers[tool](**texts)
@@ -110,11 +110,11 @@ class CutlassLibrary:
         return text.hits(tools.search(self._index, query, kind=kind, path=path))
 
     def _read(self, path: str, lines: str | None = None) -> str:
-        return text.passage(_shorter(tools.read(self._index, path, lines)))
+        return text.passage(_truncated(tools.read(self._index, path, lines)))
 
 
-def _texts(tool: LibraryTool, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The arguments as texts, those left out that say nothing. InputError for any other."""
+def _checked(tool: LibraryTool, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments as strings, without empty ones. InputError if they do not fit the schema."""
     properties, required = tool.parameters["properties"], tool.parameters["required"]
     names = ", ".join(properties)
     found = {}
@@ -133,8 +133,8 @@ def _texts(tool: LibraryTool, arguments: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _shorter(passage: Passage) -> Passage:
-    """As many of its lines as MOST_CHARACTERS hold, one at least."""
+def _truncated(passage: Passage) -> Passage:
+    """The passage cut to as many lines as fit into MOST_CHARACTERS, at least one."""
     kept: list[str] = []
     size = 0
     for line in passage.text.split("\n"):

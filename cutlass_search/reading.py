@@ -1,7 +1,7 @@
 """Reading a file of the tree, and nothing but a file of the tree.
 
-What is asked for comes from a model: a path may climb, be absolute, go through a link, name a pipe
-or a file of ten megabytes. Each of these is refused in one line.
+The path comes from a model: it may climb, be absolute, go through a link, name a pipe or a file of
+ten megabytes. Each of these is refused in one line.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Passage:
 def read_passage(root: Path, path: str, lines: str | None = None) -> Passage:
     """Lines of the file at `path`, relative to `root`; without `lines`, from its start.
 
-    lines: ``120`` (that line and on), ``120-180``. InputError for what is not a text file inside
-    of `root` (which is resolved), is too large, or lies behind its end.
+    lines: ``120`` (from that line on) or ``120-180``. `root` is resolved. InputError if the path is
+    not that of a text file inside of `root`, if the file is too large, or has fewer lines.
     """
     place = inside(root, path)
     first, last = _range(lines)
@@ -66,7 +66,7 @@ def read_passage(root: Path, path: str, lines: str | None = None) -> Passage:
 
 
 def inside(root: Path, path: str) -> Path:
-    """Where `path` lies, links followed; InputError where that is not inside of `root`."""
+    """Resolve `path`, links included. InputError if it is not inside of `root`."""
     if not path or "\0" in path or len(path) > 1_000:
         raise InputError("name a file by its path inside of the CUTLASS tree")
     try:
@@ -82,7 +82,7 @@ def inside(root: Path, path: str) -> Path:
 
 def _text(place: Path, path: str) -> str:
     try:
-        # A pipe must not block, and what is opened is what is looked at.
+        # A pipe must not block, and the checks below are made on what was opened.
         handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         why = "there is no file" if isinstance(error, FileNotFoundError) else "cannot read"

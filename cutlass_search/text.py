@@ -1,17 +1,17 @@
-"""What the look-ups found, as a model or a person reads it: short lines that cite path:line."""
+"""The results of look-ups as text for a model or a person: short lines that cite path:line."""
 
 from __future__ import annotations
 
 from cutlass_search.reading import Passage
 from cutlass_search.search.searching import Hit, Place
 from cutlass_search.search.symbols import Definition, Use
-from cutlass_search.tools import Found, Shown
+from cutlass_search.tools import ConceptExample, Results
 
 _NOTE = 160
 _CODE = 180
 
 
-def hits(found: Found[Hit]) -> str:
+def hits(found: Results[Hit]) -> str:
     """One paragraph per file."""
     if not found.results:
         return f"nothing found for {found.asked!r}: use other words, or leave kind and path out"
@@ -19,7 +19,7 @@ def hits(found: Found[Hit]) -> str:
 
 
 def passage(found: Passage) -> str:
-    """The lines with their numbers, under a line that says what they are."""
+    """The lines with their numbers, below a line with path and range."""
     head = f"{found.path}:{found.first}-{found.last} of {found.total} lines"
     lines = found.text.split("\n") if found.last >= found.first else []
     body = [f"{number:>5}  {line}" for number, line in enumerate(lines, start=found.first)]
@@ -28,19 +28,19 @@ def passage(found: Passage) -> str:
     return "\n".join([head, *body])
 
 
-def definitions(found: Found[Definition]) -> str:
+def definitions(found: Results[Definition]) -> str:
     """One paragraph per definition."""
     shown = [_definition(one) for one in found.results]
     return "\n".join([*shown, *_rest(found.total, len(shown))])
 
 
-def uses(found: Found[Use]) -> str:
+def uses(found: Results[Use]) -> str:
     """One line per use."""
     shown = [f"{one.path}:{one.line}  {one.text[:_CODE]}" for one in found.results]
     return "\n".join([*shown, *_rest(found.total, len(shown))])
 
 
-def shown(found: Shown) -> str:
+def concept_example(found: ConceptExample) -> str:
     """The concept in a sentence, then its places."""
     lines = [f"{found.concept.name}: {found.concept.says}"]
     lines += [_definition(one) for one in found.entries]

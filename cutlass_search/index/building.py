@@ -1,8 +1,8 @@
-"""Writing an index: files are cut, and one SQLite file is filled.
+"""Building an index: files are chunked, and one SQLite file is filled.
 
-The file appears under its name only when it is whole, so that a killed build leaves nothing that
-could be taken for an index, and two builds at once do not meet. What an older index says about
-files that did not change is taken over.
+The file appears under its name only when it is complete, so that a killed build leaves nothing that
+could be taken for an index, and two builds at once do not collide. Rows about files that did not
+change are copied from an older index.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
-from cutlass_search.index.chunks import CHUNK_KINDS, Cut
+from cutlass_search.index.chunking_pool import chunk_all
+from cutlass_search.index.chunks import CHUNK_KINDS, ChunkedFile
 from cutlass_search.index.concepts import concept_map, map_texts
 from cutlass_search.index.corpus import Corpus, SourceFile, fingerprint
-from cutlass_search.index.cutting import cut_all
-from cutlass_search.index.schema import COLUMNS, SCHEMA, TAKE_OVER, WORDS
-from cutlass_search.index.standing import standing
+from cutlass_search.index.path_factors import path_traits
+from cutlass_search.index.schema import COLUMNS, COPY_UNCHANGED, FILL_WORDS, SCHEMA
 from mcts.errors import WorldError
 
-_MAKERS = (
-    "building", "chunks", "concepts", "generations", "headers", "lines", "schema", "standing",
-    "structure", "words",
+_FORMAT_MODULES = (
+    "building", "chunks", "concepts", "declarators", "path_factors", "schema", "source_text",
+    "structure", "tokens", "word_lists",
 )  # fmt: skip
-"""The modules of which an index is made."""
-VECTORS = {"file": "i", "kind": "i", "standing": "i", "in_names": "f", "in_code": "f"}
-"""One number per chunk each, by C type: the file, the kind, the standing of the file, and what a
-word counts in the names and in the code of the chunk."""
+"""The modules on which the content of an index depends."""
+VECTORS = {"file": "i", "kind": "i", "path_traits": "i", "in_names": "f", "in_code": "f"}
+"""Vectors with one number per chunk, by C type: the file, the kind, the traits of the file's path,
+and the weight of a word in the names and in the code of the chunk."""
 IN_NAMES = 3.0
 IN_CODE = 1.0
 FREQUENT = 256
-"""Chunks from which on a word's lists are kept ready."""
+"""Number of chunks from which on a word's posting lists are stored."""
 _TYPICAL_CODE = 40
 _LEFT_BEHIND_S = 3_600
-"""Age at which the file of a build that was killed is removed."""
+"""Age at which the file that a killed build left behind is removed."""
 
 
 @cache
 def index_format() -> str:
-    """A hash over the code and the map that an index is made of: with others it is made anew."""
+    """A hash over the code and the concept map; an index with another one is rebuilt."""
     folder = files("cutlass_search.index")
-    made = hashlib.sha256()
-    for name in _MAKERS:
-        made.update((folder / f"{name}.py").read_bytes())
+    digest = hashlib.sha256()
+    for name in _FORMAT_MODULES:
+        digest.update((folder / f"{name}.py").read_bytes())
     for text in map_texts():
-        made.update(text.encode())
-    return made.hexdigest()
+        digest.update(text.encode())
+    return digest.hexdigest()
 
 
 def build(
     corpus: Corpus, sources: tuple[SourceFile, ...], target: Path, *, older: Path | None = None
 ) -> None:
-    """Index `sources` of `corpus` into `target`. WorldError where that cannot be written.
+    """Index `sources` of `corpus` into `target`. WorldError if that cannot be written.
 
-    older: an index of this format; its files of the same size and time are not cut again.
+    older: an index of this format; its files of the same size and time are not chunked again.
     """
-    _tidy(target.parent)
+    _remove_leftovers(target.parent)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".building-", suffix=".sqlite")
     os.close(handle)
     fresh = Path(name)
     try:
         with closing(sqlite3.connect(fresh, isolation_level=None, uri=True)) as connection:
             connection.executescript(SCHEMA)
-            with _no_collection():
+            with _no_garbage_collection():
                 _fill(connection, corpus, sources, older)
         fresh.replace(target)
     except sqlite3.Error as error:
         if older is None:
-            raise WorldError(_why(target, error)) from None
+            raise WorldError(_explain(target, error)) from None
     else:
         return
     finally:
@@ -87,8 +87,8 @@ def build(
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without looking for garbage, which among so many tuples takes a tenth of the time."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Switch garbage collection off: with so many tuples it takes a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -104,14 +104,14 @@ def _fill(
     sources: tuple[SourceFile, ...],
     older: Path | None,
 ) -> None:
-    known = _take_over(connection, sources, older) if older else frozenset()
+    known = _copy_unchanged(connection, sources, older) if older else frozenset()
     connection.execute("BEGIN")
     changed = [one for one in sources if one.path not in known]
-    _write(connection, sources, cut_all(corpus.root, changed))
-    for statement in WORDS.strip().split(";\n"):
+    _write(connection, sources, chunk_all(corpus.root, changed))
+    for statement in FILL_WORDS.strip().split(";\n"):
         connection.execute(statement)
-    _measure(connection, sources)
-    _make_ready(connection)
+    _write_vectors(connection, sources)
+    _write_posting_lists(connection)
     facts = {
         "format": index_format(),
         "fingerprint": fingerprint(sources),
@@ -125,10 +125,10 @@ def _fill(
     connection.execute("COMMIT")
 
 
-def _take_over(
+def _copy_unchanged(
     connection: sqlite3.Connection, sources: Sequence[SourceFile], older: Path
 ) -> frozenset[str]:
-    """Copy what `older` says about those of `sources` that did not change; their paths."""
+    """Copy from `older` the rows about unchanged `sources`; return the paths of these."""
     uri = f"file:{quote(str(older.absolute()))}?mode=ro&immutable=1"
     connection.execute("ATTACH ? AS older", (uri,))
     numbers = {one: number for number, one in enumerate(sources, start=1)}
@@ -139,15 +139,15 @@ def _take_over(
     ]
     connection.execute("CREATE TEMP TABLE same (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)")
     connection.executemany("INSERT INTO same VALUES (?, ?)", [pair[:2] for pair in same])
-    connection.executescript(f"BEGIN; {TAKE_OVER} COMMIT; DETACH older;")
+    connection.executescript(f"BEGIN; {COPY_UNCHANGED} COMMIT; DETACH older;")
     return frozenset(path for _, _, path in same)
 
 
 def _write(
-    connection: sqlite3.Connection, sources: Sequence[SourceFile], cuts: Iterable[Cut]
+    connection: sqlite3.Connection, sources: Sequence[SourceFile], chunked: Iterable[ChunkedFile]
 ) -> None:
     numbers = {one.path: (number, one) for number, one in enumerate(sources, start=1)}
-    for one in cuts:
+    for one in chunked:
         number, source = numbers[one.path]
         connection.execute(
             "INSERT INTO file VALUES (?, ?, ?, ?, ?)",
@@ -159,7 +159,7 @@ def _write(
         )
         connection.executemany(
             "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            # As integers: `sqlite3` would look for an adapter for each bool.
+            # Integers, because `sqlite3` looks for an adapter for each bool.
             [
                 (
                     symbol.name, symbol.qualified, symbol.kind, number, symbol.line, symbol.last,
@@ -170,11 +170,11 @@ def _write(
         )  # fmt: skip
 
 
-def _measure(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> None:
-    """One entry per chunk and vector. Long chunks hold any word more easily."""
-    own = [standing(one.path) for one in sources]
+def _write_vectors(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> None:
+    """Write the vectors. A word counts less in a long chunk, which holds any word more easily."""
+    own = [path_traits(one.path) for one in sources]
     known = {one: number for number, one in enumerate(dict.fromkeys(own))}
-    connection.executemany("INSERT INTO standing VALUES (?, ?, ?, ?)", known)
+    connection.executemany("INSERT INTO path_traits VALUES (?, ?, ?, ?)", known)
     kinds = {kind: at for at, kind in enumerate(CHUNK_KINDS)}
     rows = [
         (
@@ -196,18 +196,18 @@ def _measure(connection: sqlite3.Connection, sources: Sequence[SourceFile]) -> N
     )
 
 
-def _make_ready(connection: sqlite3.Connection) -> None:
+def _write_posting_lists(connection: sqlite3.Connection) -> None:
     frequent = connection.execute("SELECT term FROM term WHERE chunks >= ?", (FREQUENT,)).fetchall()
     for (term,) in frequent:
         for column in COLUMNS:
-            found = matching(connection, (term,), column=column)
-            connection.execute("INSERT INTO ready VALUES (?, ?, ?)", (column, term, found))
+            found = matching_chunks(connection, (term,), column=column)
+            connection.execute("INSERT INTO posting_lists VALUES (?, ?, ?)", (column, term, found))
 
 
-def matching(connection: sqlite3.Connection, terms: Iterable[str], *, column: str) -> bytes:
-    """Chunks, from 0, that hold one of `terms` in `column`, as numbers of four bytes.
+def matching_chunks(connection: sqlite3.Connection, terms: Iterable[str], *, column: str) -> bytes:
+    """The chunks, counted from 0, that hold one of `terms` in `column`, as 32-bit integers.
 
-    They come as one text, which takes a fraction of the time that as many rows would.
+    SQLite returns them as one text, which takes a fraction of the time of as many rows.
     """
     import numpy as np
 
@@ -218,14 +218,14 @@ def matching(connection: sqlite3.Connection, terms: Iterable[str], *, column: st
     return np.fromstring(text or "", dtype=np.int32, sep=",").tobytes()
 
 
-def _tidy(folder: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     for left in folder.glob(".building-*"):
         with suppress(FileNotFoundError):
             if time.time() - left.stat().st_mtime > _LEFT_BEHIND_S:
                 left.unlink()
 
 
-def _why(target: Path, error: sqlite3.Error) -> str:
+def _explain(target: Path, error: sqlite3.Error) -> str:
     if "no such module: fts5" in str(error):
         return "this Python's SQLite has no FTS5: use another Python"
     return f"the index {target} cannot be written: {error}; is there room for it?"

@@ -1,9 +1,9 @@
-"""Files cut along their structure: what a search finds and cites.
+"""Chunks: files split along their structure into what a search finds and cites.
 
-A function, a small class, an enumeration is a chunk; a large class is an outline and its members;
-what lies between (aliases, constants, one-line macros) is gathered. Files that a generator wrote
-hold hundreds of siblings that differ in their numbers: they become one chunk per family, whose
-members keep their names in the table of symbols.
+A function, a small class, an enumeration is a chunk; a large class becomes an outline and its
+members; small declarations between these (aliases, constants, one-line macros) are grouped. A
+generated file holds hundreds of declarations that differ only in their numbers: these become one
+chunk per family, and each keeps its name in the table of symbols.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple, TypedDict
 
-from cutlass_search.index.headers import template_end
-from cutlass_search.index.lines import Lines, count_lines
-from cutlass_search.index.structure import Declaration, clean_comment, declarations
-from cutlass_search.index.words import terms
+from cutlass_search.index.declarators import template_end
+from cutlass_search.index.source_text import Lines, clean_comment, count_lines
+from cutlass_search.index.structure import Declaration, declarations
+from cutlass_search.index.tokens import terms
 
 CHUNK_KINDS = (
     "struct", "function", "kernel", "macro", "alias", "enum", "variable", "concept", "file", "doc"
@@ -24,10 +24,10 @@ CHUNK_KINDS = (
 SMALL_CLASS = 60
 """Lines up to which a class is one chunk."""
 SMALL_MEMBER = 4
-"""Lines up to which a member stays in its class's outline."""
+"""Lines up to which a member stays in the outline of its class."""
 LONGEST_LOOSE = 60
 GENERATED = 250_000
-"""Characters from which a file is taken for a generated one."""
+"""Characters from which a file is assumed to be generated."""
 _BODIES_OF_A_FAMILY = 2
 _TITLE = 180
 _ABOUT_FILE = 3_000
@@ -43,8 +43,8 @@ _NUMBERS = re.compile(r"\d+")
 
 class Chunk(NamedTuple):
     """Lines count from 1 and include the comment above. `names`, `about` and `code` are the words
-    it is found by: what it defines, what is said of it, and what it uses; `named` and `used` count
-    the first and the last."""
+    it is found by: what it defines, what comments and the path say, and what it uses; `named` and
+    `used` are the numbers of words in the first and the last."""
 
     kind: str
     name: str
@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A definition (`body`) or forward declaration; `special` is what it specialises, if any."""
+    """A definition (`body`) or forward declaration; `special` if it is a specialisation."""
 
     name: str
     qualified: str
@@ -73,8 +73,8 @@ class Symbol(NamedTuple):
     note: str
 
 
-class Cut(NamedTuple):
-    """A file as the index keeps it."""
+class ChunkedFile(NamedTuple):
+    """The chunks and symbols of a file, and its number of lines."""
 
     path: str
     lines: int
@@ -82,25 +82,25 @@ class Cut(NamedTuple):
     symbols: list[Symbol]
 
 
-def cut(path: str, text: str) -> Cut:
-    """`text`, the file at `path`, as chunks and symbols."""
+def chunk_file(path: str, text: str) -> ChunkedFile:
+    """Split `text`, the file at `path`, into chunks and symbols."""
     if path.endswith((".md", ".rst")):
         return _document(path, text)
-    return _Cutter(path, text).cut()
+    return _Chunker(path, text).run()
 
 
-class _Cutter:
+class _Chunker:
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
         self._words_of_path = terms(path)
-        self._start = _behind_licence(text)
+        self._start = _licence_end(text)
         self._count = count_lines(text)
         self._chunks: list[Chunk] = []
         self._symbols: list[Symbol] = []
         self._loose: list[Declaration] = []
         self._titles: dict[tuple[int, int], str] = {}
 
-    def cut(self) -> Cut:
+    def run(self) -> ChunkedFile:
         generated = len(self._text) > GENERATED
         found = declarations(self._text, start=self._start, members=not generated)
         self._file(found)
@@ -110,7 +110,7 @@ class _Cutter:
             for one in found:
                 self._place(one)
             self._flush()
-        return Cut(self._path, self._count, self._chunks, self._symbols)
+        return ChunkedFile(self._path, self._count, self._chunks, self._symbols)
 
     def _place(self, one: Declaration) -> None:
         if not self._is_loose(one):
@@ -218,7 +218,7 @@ class _Cutter:
             )  # fmt: skip
 
     def _title(self, one: Declaration) -> str:
-        """The head in one line, cut at the body; kept, since symbol and chunk both show it."""
+        """The head in one line, without the body; cached, since symbol and chunk both show it."""
         title = self._titles.get((one.head, one.end))
         if title is None:
             title = self._titles[one.head, one.end] = self._read_title(one)
@@ -241,8 +241,8 @@ class _Cutter:
         return head[:_TITLE]
 
 
-def _document(path: str, text: str) -> Cut:
-    """A text with headings: one chunk per section."""
+def _document(path: str, text: str) -> ChunkedFile:
+    """Split a text with headings: one chunk per section."""
     lines = Lines(text)
     heads = list(_HEADING.finditer(text))
     chunks = []
@@ -259,17 +259,17 @@ def _document(path: str, text: str) -> Cut:
                 note="", **_words(terms(title), terms(path), terms(section)),
             )
         )  # fmt: skip
-    return Cut(path, count_lines(text), chunks, [])
+    return ChunkedFile(path, count_lines(text), chunks, [])
 
 
 def _is_apart(member: Declaration) -> bool:
-    """Whether a member of a large class is a chunk of its own."""
+    """Whether a member of a large class becomes a chunk of its own."""
     large = member.last - member.line > SMALL_MEMBER
     return large and member.body and member.kind in ("function", "struct")
 
 
-def _behind_licence(text: str) -> int:
-    """Where a file starts to say something of its own."""
+def _licence_end(text: str) -> int:
+    """The offset behind the licence header; 0 if there is none."""
     first = _BLOCK_COMMENT.match(text)
     said = first.group() if first else ""
     return len(said) if "Copyright" in said or "Redistribution" in said else 0

@@ -1,4 +1,4 @@
-"""The CUTLASS tree that is searched: where it lies, which version it is, under which licence."""
+"""The CUTLASS tree that is searched: where it is, its version and its licence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEARCHED = ("include", "examples", "tools/util", "media/docs/cpp", "README.md")
 SUFFIXES = (".h", ".hpp", ".cuh", ".cu", ".inl", ".cpp", ".md")
 MOST_FILES = 20_000
 MOST_BYTES = 4 * 1024 * 1024
-"""A file above this is neither indexed nor read."""
+"""A larger file is neither indexed nor read."""
 
 _VERSION = Path("include/cutlass/version.h")
 _PART = re.compile(
@@ -40,8 +40,8 @@ class SourceFile:
 class Corpus:
     """A CUTLASS tree.
 
-    root: resolved, so that links out of it can be told; version: ``4.2.0``; licence: its SPDX
-    name, ``unknown`` where the tree does not say; origin: how it was found, for people.
+    root: resolved, so that links out of it can be recognised; version: such as ``4.2.0``; licence:
+    its SPDX name, or ``unknown`` if the tree does not say; origin: how it was found, for people.
     """
 
     root: Path
@@ -50,7 +50,7 @@ class Corpus:
     origin: str
 
     def files(self) -> tuple[SourceFile, ...]:
-        """What is indexed, by path. Links are not followed. InputError where it is too much."""
+        """The files to index, by path. Links are not followed. InputError if there are too many."""
         found: list[SourceFile] = []
         for top in SEARCHED:
             for one in _walk(self.root, top):
@@ -64,9 +64,9 @@ class Corpus:
 
 
 def open_corpus(root: Path | None = None) -> Corpus:
-    """The tree at `root`, else the one of an installed wheel.
+    """Find the tree at `root`, or without one that of an installed wheel.
 
-    `root` may also be a folder into which the wheel was unpacked. InputError where there is none.
+    `root` may also be a folder into which the wheel was unpacked. InputError if there is no tree.
     """
     if root is None:
         root, origin = _installed(), f"the wheel {WHEEL}"
@@ -75,17 +75,17 @@ def open_corpus(root: Path | None = None) -> Corpus:
     inner = root / "cutlass_library" / "source"
     try:
         place = (inner if (inner / _VERSION).is_file() else root).resolve()
-        said = (place / _VERSION).read_text(encoding="utf-8", errors="replace")
+        header = (place / _VERSION).read_text(encoding="utf-8", errors="replace")
     except (OSError, RuntimeError):
         raise InputError(
             f"{root} is no CUTLASS tree: it has no {_VERSION.as_posix()}. Name a checkout of "
             f"CUTLASS with --root, or `pip install --no-deps {WHEEL}`"
         ) from None
-    parts = dict(_PART.findall(said))
+    parts = dict(_PART.findall(header))
     if set(parts) != {"MAJOR", "MINOR", "PATCH"}:
         raise InputError(f"{place / _VERSION} does not say which version of CUTLASS this is")
     version = ".".join(parts[key] for key in ("MAJOR", "MINOR", "PATCH"))
-    licence = _SPDX.search(said)
+    licence = _SPDX.search(header)
     return Corpus(
         root=place,
         version=version,
@@ -95,7 +95,7 @@ def open_corpus(root: Path | None = None) -> Corpus:
 
 
 def fingerprint(files: tuple[SourceFile, ...]) -> str:
-    """A hash over names, sizes and times: another one means that the index is stale."""
+    """A hash over names, sizes and times; an index with another one is stale."""
     lines = "\n".join(f"{one.path}\t{one.size}\t{one.changed_ns}" for one in files)
     return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -137,7 +137,7 @@ def _walk(root: Path, path: str) -> Iterator[SourceFile]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What lies in `folder` and is not hidden; nothing where it is not there, or not any more."""
+    """The entries of `folder` that are not hidden; empty if it does not exist (any more)."""
     try:
         with os.scandir(folder) as found:
             return [one for one in found if not one.name.startswith(".") and one.name.isprintable()]

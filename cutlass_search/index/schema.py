@@ -1,9 +1,9 @@
-"""The tables of an index, and how they are filled where SQLite can do it by itself."""
+"""The tables of an index, and the statements that fill them from other tables."""
 
 from __future__ import annotations
 
 COLUMNS = ("names", "about", "code")
-"""Where a word stands in a chunk: among what it defines, in what is said of it, in its code."""
+"""Where a word occurs in a chunk: in the names it defines, in text about it, or in its code."""
 
 SCHEMA = """
 PRAGMA page_size = 16384;
@@ -13,8 +13,8 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE fact (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE vector (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
-CREATE TABLE standing (
-    architectures INTEGER NOT NULL, old INTEGER NOT NULL, place INTEGER NOT NULL,
+CREATE TABLE path_traits (
+    architectures INTEGER NOT NULL, cutlass_2 INTEGER NOT NULL, area INTEGER NOT NULL,
     variants INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE file (
@@ -38,11 +38,11 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
 CREATE TABLE term (term TEXT PRIMARY KEY, chunks INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE ready (field TEXT NOT NULL, term TEXT NOT NULL, list BLOB NOT NULL) STRICT;
+CREATE TABLE posting_lists (field TEXT NOT NULL, term TEXT NOT NULL, list BLOB NOT NULL) STRICT;
 """
-"""`ready` keeps the chunks of the words that stand in many: FTS5 takes a step for each of them."""
+"""`posting_lists` holds the chunks of frequent words, which are slow to read from FTS5."""
 
-WORDS = """
+FILL_WORDS = """
 INSERT INTO words (words, rank) VALUES ('hashsize', 268435456);
 INSERT INTO words (words) VALUES ('rebuild');
 INSERT INTO term SELECT term, doc FROM vocabulary;
@@ -50,9 +50,9 @@ CREATE INDEX symbol_name ON symbol (name COLLATE NOCASE, file);
 CREATE INDEX chunk_file ON chunk (file, line);
 CREATE UNIQUE INDEX file_path ON file (path);
 """
-"""With so much memory FTS5 writes each word once, and has nothing to merge."""
+"""With such a large hash FTS5 writes each word once and has nothing to merge."""
 
-TAKE_OVER = """
+COPY_UNCHANGED = """
 INSERT INTO file SELECT new, path, lines, size, changed_ns FROM older.file JOIN same ON old = id;
 INSERT INTO chunk (file, kind, name, line, last, title, note, names, about, code, named, used)
     SELECT new, kind, name, line, last, title, note, names, about, code, named, used
@@ -61,4 +61,4 @@ INSERT INTO symbol
     SELECT name, qualified, kind, new, line, last, body, special, title, note
     FROM older.symbol JOIN same ON old = file;
 """
-"""What another index says of files that did not change; `same` has their old and new numbers."""
+"""Copies rows about unchanged files; `same` maps their old numbers to new ones."""

@@ -1,4 +1,4 @@
-"""The index of a tree: one SQLite file per version and place, built when it is missing or stale."""
+"""The index of a tree: one SQLite file per version and root, built if it is missing or stale."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from cutlass_search.index.building import VECTORS, build, index_format, matching
+from cutlass_search.index.building import VECTORS, build, index_format, matching_chunks
 from cutlass_search.index.concepts import ConceptMap, load_map
 from cutlass_search.index.corpus import Corpus, fingerprint
-from cutlass_search.index.standing import Standing
-from cutlass_search.index.words import groups
+from cutlass_search.index.path_factors import PathTraits
+from cutlass_search.index.tokens import query_terms
 from mcts.errors import WorldError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_KEPT = 500
-"""Posting lists, of a few kilobytes each."""
+_MOST_CACHED = 500
+"""Posting lists in the cache, of a few kilobytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """An open index over `corpus`, kept at `path`; `built` says whether it was made just now.
+    """An open index over `corpus`, kept at `path`; `built` says whether it was built just now.
 
-    vectors: one number per chunk each, chunk 1 first (see `building.VECTORS`); ready: the chunks of
-    frequent words, by column and word; standings: what files are, by the number in the vector of
-    that name; concepts: the map of them; places: the chunk of a path and symbol, once looked up.
+    vectors: one number per chunk each, chunk 1 first (see `building.VECTORS`); posting_lists: the
+    chunks of frequent words, by column and word; path_traits: the traits that the vector of that
+    name refers to; entry_chunks: the chunk of a path and symbol, None if there is none, once looked
+    up.
     """
 
     corpus: Corpus
@@ -39,11 +40,11 @@ class Index:
     connection: sqlite3.Connection
     built: bool
     vectors: Mapping[str, NDArray[Any]]
-    ready: Mapping[tuple[str, str], NDArray[np.int32]]
-    standings: tuple[Standing, ...]
+    posting_lists: Mapping[tuple[str, str], NDArray[np.int32]]
+    path_traits: tuple[PathTraits, ...]
     concepts: ConceptMap
-    places: dict[tuple[str, str], int | None] = field(default_factory=dict, repr=False)
-    _kept: dict[tuple[str, ...], NDArray[np.int32]] = field(default_factory=dict, repr=False)
+    entry_chunks: dict[tuple[str, str], int | None] = field(default_factory=dict, repr=False)
+    _cache: dict[tuple[str, ...], NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
     def __enter__(self) -> Self:
         return self
@@ -52,14 +53,14 @@ class Index:
         self.connection.close()
 
     def fact(self, key: str) -> str:
-        """What was recorded when it was built: version, licence, root, chunks, ..."""
+        """A fact that was recorded when the index was built: version, licence, root, ..."""
         (value,) = self.connection.execute(
             "SELECT value FROM fact WHERE key = ?", (key,)
         ).fetchone()
         return str(value)
 
     def counts(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many chunks each of `terms` stands; those that stand nowhere are left out."""
+        """The number of chunks that hold each of `terms`; terms that occur nowhere are left out."""
         wanted = sorted(terms)
         marks = ", ".join("?" * len(wanted))
         return dict(
@@ -69,50 +70,53 @@ class Index:
         )
 
     def rows(self, terms: Iterable[str], *, column: str) -> NDArray[np.int32]:
-        """Chunks, from 0, that hold one of `terms` in `column`, each once.
+        """The chunks, counted from 0, that hold one of `terms` in `column`, ascending and unique.
 
-        Lists are kept, since the questions of a session share their words.
+        Cached, since the questions of a session share their words.
         """
         import numpy as np
 
         key = (column, *terms)
-        kept = self._kept.get(key)
-        if kept is None:
-            lists = [self.ready[column, term] for term in key[1:] if (column, term) in self.ready]
-            if rare := [term for term in key[1:] if (column, term) not in self.ready]:
-                found = matching(self.connection, rare, column=column)
-                lists.append(np.frombuffer(found, dtype=np.int32))
-            kept = lists[0]
+        found = self._cache.get(key)
+        if found is None:
+            stored = self.posting_lists
+            lists = [stored[column, term] for term in key[1:] if (column, term) in stored]
+            if rare := [term for term in key[1:] if (column, term) not in stored]:
+                packed = matching_chunks(self.connection, rare, column=column)
+                lists.append(np.frombuffer(packed, dtype=np.int32))
+            found = lists[0]
             if len(lists) > 1:
-                # `np.unique` would import half of numpy at the first question.
+                # `np.unique` imports half of numpy at the first question.
                 merged = np.sort(np.concatenate(lists))
-                kept = merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged
-            if len(self._kept) >= _MOST_KEPT:
-                self.forget()
-            self._kept[key] = kept
-        return kept
+                found = (
+                    merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged
+                )
+            if len(self._cache) >= _MOST_CACHED:
+                self.clear_cache()
+            self._cache[key] = found
+        return found
 
-    def forget(self) -> None:
-        """Let go of the lists that are kept."""
-        self._kept.clear()
+    def clear_cache(self) -> None:
+        """Empty the cache of posting lists."""
+        self._cache.clear()
 
     def count(self, table: str) -> int:
-        """Rows of `table`: file, chunk or symbol."""
+        """The number of rows of `table`: file, chunk or symbol."""
         (number,) = self.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
         return int(number)
 
 
 def open_index(corpus: Corpus, *, folder: Path, rebuild: bool = False) -> Index:
-    """The index of `corpus` under `folder`, made where it is missing, stale or damaged.
+    """Open the index of `corpus` under `folder`; build it if it is missing, stale or damaged.
 
-    Stale is what was made from other files (by name, size and time), another version, or in
-    another format. Where only files changed, what did not change is taken over; rebuild: not even
-    that. WorldError where `folder` cannot be written.
+    An index is stale if it was built from other files (by name, size and time), from another
+    version, or in another format. If only files changed, rows about the others are copied, unless
+    `rebuild`. WorldError if `folder` cannot be written.
     """
-    groups("now")  # Reads the table of like words: the first question should take no longer.
+    query_terms("now")  # Stems the synonyms now, so that the first question takes no longer.
     files = corpus.files()
     path = folder / _name(corpus)
-    kept = None if rebuild else _kept(corpus, path)
+    kept = None if rebuild else _existing(corpus, path)
     if kept is not None and kept.fact("fingerprint") == fingerprint(files):
         return kept
     if kept is not None:
@@ -125,8 +129,8 @@ def open_index(corpus: Corpus, *, folder: Path, rebuild: bool = False) -> Index:
     return _loaded(corpus, path, _open(path), built=True)
 
 
-def _kept(corpus: Corpus, path: Path) -> Index | None:
-    """The index at `path`, if it is whole and in this format."""
+def _existing(corpus: Corpus, path: Path) -> Index | None:
+    """The index at `path`, or None if it is missing, damaged or in another format."""
     if not path.is_file():
         return None
     connection = _open(path)
@@ -135,7 +139,7 @@ def _kept(corpus: Corpus, path: Path) -> Index | None:
         if index.fact("format") == index_format():
             return index
     except (sqlite3.DatabaseError, TypeError, ValueError):
-        pass  # Damaged, or made by another version: it is made anew.
+        pass  # Damaged, or written by another version: it is rebuilt.
     connection.close()
     return None
 
@@ -148,20 +152,20 @@ def _loaded(corpus: Corpus, path: Path, connection: sqlite3.Connection, *, built
         for key, value in connection.execute("SELECT key, value FROM vector")
         if key in VECTORS
     }
-    ready = {
+    posting_lists = {
         (str(column), str(term)): np.frombuffer(found, dtype=np.int32)
-        for column, term, found in connection.execute("SELECT field, term, list FROM ready")
+        for column, term, found in connection.execute("SELECT field, term, list FROM posting_lists")
     }
-    standings = tuple(
-        Standing(architectures, bool(old), place, variants)
-        for architectures, old, place, variants in connection.execute(
-            "SELECT architectures, old, place, variants FROM standing ORDER BY rowid"
+    path_traits = tuple(
+        PathTraits(architectures, bool(cutlass_2), area, variants)
+        for architectures, cutlass_2, area, variants in connection.execute(
+            "SELECT architectures, cutlass_2, area, variants FROM path_traits ORDER BY rowid"
         )
     )
     (concepts,) = connection.execute("SELECT value FROM fact WHERE key = 'concepts'").fetchone()
     return Index(
-        corpus=corpus, path=path, connection=connection, built=built, vectors=vectors, ready=ready,
-        standings=standings, concepts=load_map(concepts),
+        corpus=corpus, path=path, connection=connection, built=built, vectors=vectors,
+        posting_lists=posting_lists, path_traits=path_traits, concepts=load_map(concepts),
     )  # fmt: skip
 
 

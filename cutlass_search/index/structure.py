@@ -1,8 +1,8 @@
 """The structure of a C++ file: what it declares, where, and with which comment above.
 
 One pass over braces, semicolons, comments, strings and preprocessor lines; bodies of functions are
-only skipped. Where both branches of an ``#if`` open a brace, the second branch starts from the
-depth of the first, so that the file stays balanced.
+skipped. If both branches of an ``#if`` open a brace, the second branch starts at the depth of the
+first, so that the file stays balanced.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cutlass_search.index.headers import Head, Kind, classify
-from cutlass_search.index.lines import Lines
+from cutlass_search.index.declarators import Declarator, Kind, classify
+from cutlass_search.index.source_text import Lines, clean_comment
 
 _SKIPPED = (
     r"//[^\n]*"
@@ -21,7 +21,7 @@ _SKIPPED = (
     r"|'(?:[^'\\\n]|\\.[^'\n]{{0,8}})'"
     r"|\#[^\n\\]*(?:\\[\s\S][^\n\\]*)*"
 )
-# Every alternative starts with one character of its own: `re` then leaps to the next of them.
+# Every alternative starts with a character of its own, so that `re` can skip to the next one.
 _EVENT = re.compile(_SKIPPED.format("a") + r"|\{|\}|;")
 _IN_BODY = re.compile(_SKIPPED.format("b") + r"|\{|\}")
 _COMMENT = re.compile(r"//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?")
@@ -36,7 +36,7 @@ _MOST_NOTE = 240
 
 
 class Comment(NamedTuple):
-    """What stands in front of a declaration, and the block of it that is nearest, in one line."""
+    """The comment above a declaration, and its last block in one line (the note)."""
 
     text: str
     note: str
@@ -49,11 +49,10 @@ _NO_COMMENT = Comment("", "")
 class Declaration:
     """Something declared at file, namespace or class scope.
 
-    start: where its comment starts; head: where its first word stands; end: behind its last
-    character, all as offsets; first, line and last: the lines of these, from 1. scope: the names
-    around it, joined by ``::``. comment: all that stands in front; note: the block of it that is
-    nearest, in one line. body: False for a forward declaration; special: a specialisation of a
-    class template. members: those of a class.
+    start, head and end: the offsets of its comment, of its first word and behind its last
+    character; first, line and last: the lines of these, from 1. scope: the names around it, joined
+    by ``::``. comment and note: see `Comment`. body: False for a forward declaration; special: a
+    specialisation of a class template. members: those of a class.
     """
 
     kind: Kind
@@ -80,7 +79,7 @@ class Declaration:
 
 @dataclass(slots=True)
 class _Open:
-    """A namespace or class whose end was not seen yet; `found` is where goes what it declares."""
+    """A namespace or class whose end was not seen yet; its declarations go into `found`."""
 
     declaration: Declaration | None
     scope: str
@@ -88,9 +87,9 @@ class _Open:
 
 
 def declarations(text: str, *, start: int = 0, members: bool = True) -> list[Declaration]:
-    """What `text` declares from `start` on, in order; members of classes lie in their class.
+    """The declarations in `text` from `start` on, in order; members are inside of their class.
 
-    members: look into classes; without, they are skipped as functions are.
+    members: look into classes; otherwise they are skipped as functions are.
     """
     return _Scan(text, start, members).run()
 
@@ -125,7 +124,7 @@ class _Scan:
         return self._found
 
     def _trails(self, start: int) -> bool:
-        """Whether a comment belongs to the line of what was declared just before."""
+        """Whether a comment trails the declaration before it, on the same line."""
         gap = self._text[self._head : start]
         return self._head > self._first and not gap.strip() and "\n" not in gap
 
@@ -156,7 +155,7 @@ class _Scan:
         self._head = end
         return end
 
-    def _enter(self, head: Head, head_at: int, at: int, comment: Comment) -> None:
+    def _enter(self, head: Declarator, head_at: int, at: int, comment: Comment) -> None:
         declaration, found = None, self._into()
         if head.kind == "struct":
             declaration = self._add(head, head_at, at, comment, body=True)
@@ -185,7 +184,7 @@ class _Scan:
     def _preprocessed(self, line: str, start: int, at: int) -> None:
         if found := _DEFINE.match(line):
             comment = self._split(start)[2]
-            self._add(Head("macro", found[1]), start, at, comment, body=True)
+            self._add(Declarator("macro", found[1]), start, at, comment, body=True)
         elif found := _BRANCH.match(line):
             if found[1] == "if":
                 self._branches.append(len(self._open))
@@ -202,7 +201,7 @@ class _Scan:
 
     def _add(
         self,
-        head: Head,
+        head: Declarator,
         head_at: int,
         end: int,
         comment: Comment,
@@ -231,15 +230,15 @@ class _Scan:
         return self._open[-1].found if self._open else self._found
 
     def _may_be_function(self, end: int) -> bool:
-        """Whether a member that ends in a semicolon may be more than a field or an alias."""
+        """Whether a member that ends in a semicolon may be a function, not a field or an alias."""
         bracket = self._text.find("(", self._head, end)
         return bracket >= 0 and self._text.find("=", self._head, bracket) < 0
 
     def _end_by_indent(self, head_at: int, at: int) -> int | None:
-        """Where the body ends, if a brace under the head's first word closes it.
+        """Where the body ends, if a brace below the head's first word closes it.
 
-        This spares a look at every brace of well-indented code; None where the count of braces
-        shows that the indentation misleads.
+        This saves looking at every brace of well-indented code. None if the number of braces shows
+        that the indentation is misleading.
         """
         text = self._text
         line = text.rfind("\n", 0, head_at) + 1
@@ -253,7 +252,7 @@ class _Scan:
         return end + len(indent) + 2
 
     def _skip(self, at: int) -> int:
-        """The place behind the brace that closes the one that ends at `at`."""
+        """The offset behind the brace that closes the one that ends at `at`."""
         text, depth = self._text, 1
         branches: list[int] = []
         while event := _IN_BODY.search(text, at):
@@ -276,7 +275,7 @@ class _Scan:
         return len(text)
 
     def _split(self, end: int) -> tuple[str, int, Comment]:
-        """Code of the head that ends at `end`, where it starts, and the comment in front of it."""
+        """The code of the head that ends at `end`, its offset, and the comment in front of it."""
         text, at = self._text, self._head
         head = text[at:end]
         if "/" not in head and "#" not in head:
@@ -306,18 +305,7 @@ class _Scan:
 
 
 def _comment(comments: list[str], block: int) -> Comment:
-    """`comments` as words; the last block starts at `block`."""
+    """The words of `comments`; the last block starts at `block`."""
     text = clean_comment(comments)[-_MOST_COMMENT:]
     note = text if block == 0 else clean_comment(comments[block:])
     return Comment(text, " ".join(note[:_MOST_NOTE].split()))
-
-
-def clean_comment(comments: list[str]) -> str:
-    """The words of comments, without their slashes, stars and rules."""
-    lines = []
-    for comment in comments:
-        for line in comment.splitlines():
-            words = line.strip().strip("/*!<").strip().strip("-=/*").strip()
-            if words:
-                lines.append(words)
-    return "\n".join(lines)

@@ -1,10 +1,10 @@
 """A score for every chunk: how well it answers a question.
 
-A word counts by its rarity (inverse document frequency) and by where it stands: among the names
-that a chunk defines, in what is said of it (path, scope, comment), or in its code; long chunks
-count less. What covers more of the question counts more, and what stands in front by its path.
-Entry points of concepts that the question names, or with which it shares words, are lifted. The
-weights were set on the questions of `experiments.benchmarks.evidence.cutlass_retrieval` that are
+A word counts by its rarity (inverse document frequency) and by where it occurs: in the names that a
+chunk defines, in text about it (path, scope, comment), or in its code; it counts less in a long
+chunk. A chunk scores higher the more of the question it covers, and by its path (`path_factors`).
+Entry points of concepts that the question names, or with which it shares words, are boosted. The
+weights were tuned on the questions of `experiments.benchmarks.evidence.cutlass_retrieval` that are
 not held back.
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cutlass_search.index.concepts import Concept, Entry
-from cutlass_search.index.standing import factors
+from cutlass_search.index.path_factors import path_factors
 from cutlass_search.index.store import Index
-from cutlass_search.index.words import Group, stem
+from cutlass_search.index.tokens import QueryTerm, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,69 +25,70 @@ if TYPE_CHECKING:
 
 IN_ABOUT = 0.8
 JOINED = 0.6
-"""What two words written as one count, beside their own."""
-COVERAGE = 0.4
+"""Weight of two words written as one, in addition to their own."""
+COVERAGE_EXPONENT = 0.4
 """Exponent of the share of the question that a chunk covers."""
-CONCEPT = 2.0
+NAMED_CONCEPT = 2.0
 MOST_CONCEPTS = 3
-"""What the rarity of a phrase counts that names a concept, and how many are named at most."""
-LIKELY, SHARE = 3.0, 0.7
-"""What the rarity of words counts that a concept shares, and the exponent of their share."""
-POSITION = 0.2
-"""How much less each further entry of a concept is lifted."""
+"""Weight of the rarity of a phrase that names a concept, and how many such concepts count."""
+LIKELY_CONCEPT, SHARE_EXPONENT = 3.0, 0.7
+"""Weight of the rarity of the words that a concept shares, and exponent of their share."""
+POSITION_DISCOUNT = 0.2
+"""How much less each further entry of a concept is boosted."""
 COMMON = 1 / 8
-"""Words in more than this share of the chunks are looked for in names and comments alone."""
+"""Words in more than this share of the chunks are looked up in names and comments only."""
 
 
 def scores(
-    index: Index, question: str, wanted: Sequence[Group], *, curated: bool = True
+    index: Index, question: str, wanted: Sequence[QueryTerm], *, curated: bool = True
 ) -> NDArray[np.float64]:
-    """One score per chunk, 0 where nothing matches. curated: use the map of concepts."""
+    """One score per chunk, 0 if nothing matches. curated: use the map of concepts."""
     import numpy as np
 
     total = len(index.vectors["file"])
     found, covered = np.zeros(total), np.zeros(total)
-    every, rarity = 0.0, {}
-    for group, terms, common in _known(index, wanted):
-        rows, worth = _matches(index, terms, common=common)
+    total_idf, rarity = 0.0, {}
+    for term, present, common in _known_terms(index, wanted):
+        rows, worth = _matches(index, present, common=common)
         if not len(rows):
             continue
         idf = math.log(1 + total / (1 + len(rows)))
-        if group.joined:
+        if term.joined:
             found[rows] += JOINED * idf * worth
             continue
-        every += idf
-        rarity[stem(group.word)] = idf
+        total_idf += idf
+        rarity[stem(term.word)] = idf
         found[rows] += idf * worth
         covered[rows] += idf
-    found *= (covered / every) ** COVERAGE if every else 1.0
-    factor = np.array(factors(question, wanted, index.standings))
-    found *= factor[index.vectors["standing"]]
+    found *= (covered / total_idf) ** COVERAGE_EXPONENT if total_idf else 1.0
+    factor = np.array(path_factors(question, wanted, index.path_traits))
+    found *= factor[index.vectors["path_traits"]]
     if curated:
-        _lift(index, question, wanted, rarity, found)
+        _boost_concepts(index, question, wanted, rarity, found)
     return found
 
 
-def _known(index: Index, wanted: Sequence[Group]) -> list[tuple[Group, tuple[str, ...], bool]]:
-    """Groups of which the tree knows a term, those terms, and whether they are common."""
-    stems = [
-        tuple(dict.fromkeys(stem(term) for term in (group.word, *group.same))) for group in wanted
-    ]
-    counts = index.counts({term for terms in stems for term in terms})
+def _known_terms(
+    index: Index, wanted: Sequence[QueryTerm]
+) -> list[tuple[QueryTerm, tuple[str, ...], bool]]:
+    """The query terms that occur in the tree, each with its stems that do, and whether they
+    are common."""
+    stems = [tuple(dict.fromkeys(map(stem, (term.word, *term.synonyms)))) for term in wanted]
+    counts = index.counts({one for own in stems for one in own})
     most = COMMON * len(index.vectors["file"])
     found = []
-    for group, terms in zip(wanted, stems, strict=True):
-        present = tuple(term for term in terms if term in counts)
+    for term, own in zip(wanted, stems, strict=True):
+        present = tuple(one for one in own if one in counts)
         if present:
-            common = max(counts[term] for term in present) > most
-            found.append((group, present, common))
+            common = max(counts[one] for one in present) > most
+            found.append((term, present, common))
     return found
 
 
 def _matches(
     index: Index, terms: Iterable[str], *, common: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Chunks that hold one of `terms`, and what that is worth in each."""
+    """The chunks that hold one of `terms`, and the weight of that in each."""
     import numpy as np
 
     worth = np.zeros(len(index.vectors["file"]))
@@ -102,37 +103,37 @@ def _matches(
     return rows, worth[rows]
 
 
-def _lift(
+def _boost_concepts(
     index: Index,
     question: str,
-    wanted: Sequence[Group],
+    wanted: Sequence[QueryTerm],
     rarity: dict[str, float],
     found: NDArray[np.float64],
 ) -> None:
     usual = sum(rarity.values()) / len(rarity) if rarity else 0.0
-    lifts: dict[int, float] = {}
-    for concept, phrase in index.concepts.named(question)[:MOST_CONCEPTS]:
-        worth = CONCEPT * sum(rarity.get(word, usual) for word in phrase)
-        _add(index, concept, worth, lifts)
+    boosts: dict[int, float] = {}
+    for concept, phrase in index.concepts.mentioned(question)[:MOST_CONCEPTS]:
+        worth = NAMED_CONCEPT * sum(rarity.get(word, usual) for word in phrase)
+        _add_boosts(index, concept, worth, boosts)
     for concept, worth, share in index.concepts.likely(wanted):
-        _add(index, concept, LIKELY * worth * share**SHARE, lifts)
-    for at, worth in lifts.items():
+        _add_boosts(index, concept, LIKELY_CONCEPT * worth * share**SHARE_EXPONENT, boosts)
+    for at, worth in boosts.items():
         found[at] += worth
 
 
-def _add(index: Index, concept: Concept, worth: float, lifts: dict[int, float]) -> None:
+def _add_boosts(index: Index, concept: Concept, worth: float, boosts: dict[int, float]) -> None:
     for position, entry in enumerate(concept.entries):
         at = _chunk_of(index, entry)
         if at is not None:
-            lifts[at] = max(lifts.get(at, 0.0), worth / (1 + POSITION * position))
+            boosts[at] = max(boosts.get(at, 0.0), worth / (1 + POSITION_DISCOUNT * position))
 
 
 def _chunk_of(index: Index, entry: Entry) -> int | None:
-    """The smallest chunk that holds a definition, a class before its constructors; None where this
+    """The smallest chunk that holds a definition, a class before its constructors; None if this
     version has none."""
-    place = (entry.path, entry.symbol)
-    if place in index.places:
-        return index.places[place]
+    key = (entry.path, entry.symbol)
+    if key in index.entry_chunks:
+        return index.entry_chunks[key]
     row = index.connection.execute(
         """SELECT c.id FROM file f
            JOIN symbol s INDEXED BY symbol_name ON s.file = f.id AND s.name = ? COLLATE NOCASE
@@ -142,5 +143,5 @@ def _chunk_of(index: Index, entry: Entry) -> int | None:
            LIMIT 1""",
         (entry.symbol, entry.path),
     ).fetchone()
-    at = index.places[place] = None if row is None else int(row[0]) - 1
+    at = index.entry_chunks[key] = None if row is None else int(row[0]) - 1
     return at

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cutlass_search.index.chunks import CHUNK_KINDS
 from cutlass_search.index.store import Index
-from cutlass_search.index.words import Group, groups
+from cutlass_search.index.tokens import QueryTerm, query_terms
 from cutlass_search.search.scoring import scores
 from mcts.errors import InputError
 
@@ -19,14 +19,14 @@ LONGEST_QUERY = 400
 MOST_WORDS = 24
 KINDS = (*CHUNK_KINDS, "example")
 CANDIDATES = 200
-"""Chunks that are looked at again; the results are their files."""
-SECOND = 0.4
-"""What a file's second and its overview chunk add to its best one's score."""
+"""The best chunks, from whose files the results are made."""
+SECOND_CHUNK = 0.4
+"""Weight of a file's second and its overview chunk, added to the score of its best one."""
 _BESIDES = 2
 
 
 class Place(NamedTuple):
-    """Lines of a file that a search found; `title` is the head of what stands there."""
+    """Lines of a file that a search found; `title` is the head of the declaration there."""
 
     path: str
     line: int
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A file that answers, by its best place; `besides` are further places in it."""
+    """A file that answers, with its best place; `besides` are further places in it."""
 
     best: Place
     besides: tuple[Place, ...]
@@ -56,36 +56,36 @@ def find(
 ) -> list[Hit]:
     """The best places for `query`, best first, one hit per file.
 
-    `query` is plain words and identifiers; nothing in it is an operator or an expression. kind:
-    one of KINDS; path: a piece of the path; curated: use the map of concepts. InputError for a
+    `query` is plain words and identifiers; nothing in it is an operator or a pattern. kind:
+    one of KINDS; path: a part of the path; curated: use the map of concepts. InputError for a
     query without words, one that is too long, or an unknown kind.
     """
     import numpy as np
 
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind {kind!r}: one of {', '.join(KINDS)}")
-    found = scores(index, query, _checked(query), curated=curated)
-    allowed = _allowed(index, kind, path)
+    found = scores(index, query, _parsed(query), curated=curated)
+    allowed = _filter(index, kind, path)
     if allowed is not None:
         found = np.where(allowed, found, 0.0)
     at = np.flatnonzero(found > 0)
     if len(at) > CANDIDATES:
         at = at[np.argpartition(-found[at], CANDIDATES)[:CANDIDATES]]
-    # Ties go by path, so that the order does not depend on how many processes built the index.
+    # Ties are ordered by path, so that they do not depend on how many processes built the index.
     ordered = at[np.lexsort((at, index.vectors["file"][at], -found[at]))]
     return _by_file(index, found, ordered, most)
 
 
-def _checked(query: str) -> list[Group]:
+def _parsed(query: str) -> list[QueryTerm]:
     if len(query) > LONGEST_QUERY:
         raise InputError(f"a query has at most {LONGEST_QUERY} characters, this has {len(query)}")
-    found = groups(query)
+    found = query_terms(query)
     if not found:
         raise InputError(f"nothing to search for in {query!r}: name words or identifiers")
     return found[:MOST_WORDS]
 
 
-def _allowed(index: Index, kind: str | None, path: str | None) -> NDArray[np.bool_] | None:
+def _filter(index: Index, kind: str | None, path: str | None) -> NDArray[np.bool_] | None:
     import numpy as np
 
     if kind is None and path is None:
@@ -114,7 +114,7 @@ def _by_file(
     ranked = []
     for own in files.values():
         further = overviews.intersection(own).union(own[1:2])
-        score = worth[own[0]] + SECOND * sum(worth[at] for at in sorted(further))
+        score = worth[own[0]] + SECOND_CHUNK * sum(worth[at] for at in sorted(further))
         ranked.append((score, own))
     ranked.sort(key=lambda pair: -pair[0])
     return _hits(index, ranked[:most])

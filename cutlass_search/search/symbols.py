@@ -7,15 +7,15 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from cutlass_search.index.generations import NEWER, architectures
+from cutlass_search.index.path_factors import NEWER, architectures
 from cutlass_search.index.store import Index
-from cutlass_search.index.words import stem
+from cutlass_search.index.tokens import stem
 from mcts.errors import InputError
 
 LONGEST_SYMBOL = 200
 _SYMBOL = re.compile(r"(?:::)?(?:\w+::)*(?:~?\w+|operator[^\w\s]{1,3}|operator [\w:]+)")
-_LOOKED_AT = 300
-"""Chunks in which uses are looked for, by path: examples stand in front of the library."""
+_MOST_CHUNKS = 300
+"""Number of chunks, by path, in which uses are searched for; examples come first."""
 
 
 class Definition(NamedTuple):
@@ -40,12 +40,12 @@ class Use(NamedTuple):
     text: str
 
 
-def definitions(index: Index, symbol: str) -> list[Definition]:
-    """Every definition of `symbol`, the main ones first; its scope may be left out or shortened.
+def find_definitions(index: Index, symbol: str) -> list[Definition]:
+    """Every definition of `symbol`, primary ones first; its scope may be left out or shortened.
 
-    InputError for what is no name, and for a name that nothing defines, with similar ones.
+    InputError if it is not a name, and, with similar names, if nothing defines it.
     """
-    scope, name = split(symbol)
+    scope, name = split_symbol(symbol)
     found = [
         Definition._make((*row[:7], bool(row[7]), bool(row[8])))
         for row in index.connection.execute(
@@ -58,19 +58,19 @@ def definitions(index: Index, symbol: str) -> list[Definition]:
     if scope:
         exact = [one for one in exact if f"::{one.qualified}".endswith(f"::{scope}::{name}")]
     if not exact:
-        raise InputError(_unknown(index, symbol, name))
-    return sorted(exact, key=_order)
+        raise InputError(_unknown_symbol(index, symbol, name))
+    return sorted(exact, key=_definition_order)
 
 
-def using(index: Index, symbol: str) -> list[Use]:
-    """Lines that name `symbol` and are not its definition; one per chunk, examples first.
+def find_uses(index: Index, symbol: str) -> list[Use]:
+    """Lines that name `symbol` without defining it; one per chunk, examples first.
 
-    InputError for what is no name, and where nothing in the tree uses it.
+    InputError if it is not a name, or if nothing in the tree uses it.
     """
-    _, name = split(symbol)
+    _, name = split_symbol(symbol)
     found_in = index.rows((stem(name.lower()),), column="code")
     by_path = sorted(found_in.tolist(), key=lambda at: (index.vectors["file"][at], at))
-    at = [one + 1 for one in by_path[:_LOOKED_AT]]
+    at = [one + 1 for one in by_path[:_MOST_CHUNKS]]
     marks = ", ".join("?" * len(at))
     chunks = index.connection.execute(
         f"""SELECT f.path, c.line, c.last FROM chunk c JOIN file f ON f.id = c.file
@@ -94,16 +94,20 @@ def using(index: Index, symbol: str) -> list[Use]:
         for number in range(line, last + 1):
             text = texts[path][number - 1] if number <= len(texts[path]) else ""
             code = text.split("//", 1)[0]
-            if word.search(code) and (path, number) not in defined and not _heads(code, name):
+            if (
+                word.search(code)
+                and (path, number) not in defined
+                and not _is_declaration(code, name)
+            ):
                 found.setdefault((path, number), Use(path, number, text.strip()))
                 break
     if not found:
         raise InputError(f"nothing uses {symbol} outside of its definition")
-    return _spread(list(found.values()))
+    return _interleave_files(list(found.values()))
 
 
-def split(symbol: str) -> tuple[str, str]:
-    """Scope and name of what a model calls a symbol. InputError where it is none."""
+def split_symbol(symbol: str) -> tuple[str, str]:
+    """The scope and the name of a symbol as a model writes it. InputError if it is not a name."""
     cleaned = symbol.strip()
     if "operator" not in cleaned:
         cleaned = cleaned.removesuffix("()").split("<", 1)[0].strip()
@@ -113,7 +117,7 @@ def split(symbol: str) -> tuple[str, str]:
     return scope, name
 
 
-def _spread(found: list[Use]) -> list[Use]:
+def _interleave_files(found: list[Use]) -> list[Use]:
     """One use of each file before the second of any, and Hopper's files before newer ones."""
     seen: Counter[str] = Counter()
     keyed = []
@@ -125,14 +129,14 @@ def _spread(found: list[Use]) -> list[Use]:
     return [one for _, one in sorted(keyed, key=lambda pair: pair[0])]
 
 
-def _order(one: Definition) -> tuple[bool, bool, bool, bool, str, int]:
+def _definition_order(one: Definition) -> tuple[bool, bool, bool, bool, str, int]:
     owner = one.qualified.split("::")[-2:-1] == [one.qualified.rsplit("::", 1)[-1]]
     return (
         not one.body, owner, one.special, not one.path.startswith("include/"), one.path, one.line
     )  # fmt: skip
 
 
-def _heads(code: str, name: str) -> bool:
+def _is_declaration(code: str, name: str) -> bool:
     """Whether a line opens a definition or forward declaration of `name`."""
     return (
         re.match(rf"\s*(?:struct|class|union|enum|#\s*define)\b.*\b{re.escape(name)}\b", code)
@@ -147,7 +151,7 @@ def _lines(index: Index, path: str) -> list[str]:
         return []
 
 
-def _unknown(index: Index, symbol: str, name: str) -> str:
+def _unknown_symbol(index: Index, symbol: str, name: str) -> str:
     nearby = [
         str(other)
         for (other,) in index.connection.execute(

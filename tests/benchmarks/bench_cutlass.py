@@ -73,7 +73,7 @@ def _questions(index: Index) -> None:
     again = dict.fromkeys(texts, float("inf"))
     for _ in range(_TURNS):
         for text in texts:
-            index.forget()
+            index.clear_cache()
             first[text] = min(first[text], _wall(lambda text=text: find(index, text)))
             again[text] = min(again[text], _wall(lambda text=text: find(index, text)))
     _tell("first", [*first.values()])

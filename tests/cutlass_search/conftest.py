@@ -14,6 +14,8 @@ from cutlass_search.index.store import Index, open_index
 from mcts.errors import InputError
 
 LIKE = Path(__file__).parents[1] / "data" / "cutlass_like"
+TMA = "include/cute/arch/copy_sm90_tma.hpp"
+MAINLOOP = "include/cutlass/gemm/collective/sm90_tiny_mainloop.hpp"
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from tests.cutlass_search.conftest import LIKE
-
-TMA = "include/cute/arch/copy_sm90_tma.hpp"
+from tests.cutlass_search.conftest import LIKE, TMA
 
 
 @pytest.fixture(autouse=True)

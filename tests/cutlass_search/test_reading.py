@@ -11,8 +11,7 @@ from cutlass_search import text
 from cutlass_search.index.corpus import MOST_BYTES
 from cutlass_search.reading import MOST_CHARACTERS, MOST_LINES, read_passage
 from mcts.errors import InputError
-
-TMA = "include/cute/arch/copy_sm90_tma.hpp"
+from tests.cutlass_search.conftest import TMA
 
 
 def test_lines_are_read_as_they_were_asked_for(tree: Path) -> None:

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from cutlass_search import tools
-from cutlass_search.index import building, portions
-from cutlass_search.index.chunks import Cut, cut
+from cutlass_search.index import building, chunking_worker
+from cutlass_search.index.chunks import ChunkedFile, chunk_file
 from cutlass_search.index.corpus import open_corpus
 from cutlass_search.index.store import Index, open_index
 from mcts.errors import InputError, WorldError
-
-TMA = "include/cute/arch/copy_sm90_tma.hpp"
+from tests.cutlass_search.conftest import TMA
 
 
 def _answers(index: Index, symbol: str = "SM90_TMA_LOAD") -> bool:
@@ -72,12 +71,12 @@ def test_a_file_that_changes_while_it_is_indexed_is_indexed_again(
 ) -> None:
     corpus = open_corpus(tree)
 
-    def change(path: str, text: str) -> Cut:
+    def change(path: str, text: str) -> ChunkedFile:
         if path == TMA:
             (tree / TMA).write_text(text + "\nstruct Late {};\n")
-        return cut(path, text)
+        return chunk_file(path, text)
 
-    monkeypatch.setattr(portions, "cut", change)
+    monkeypatch.setattr(chunking_worker, "chunk_file", change)
     with open_index(corpus, folder=tmp_path) as early, pytest.raises(InputError):
         tools.definition(early, "Late")
     monkeypatch.undo()
@@ -91,9 +90,9 @@ def test_two_processes_that_build_at_once_both_answer(tree: Path, tmp_path: Path
         "import sys; from pathlib import Path\n"
         "from cutlass_search.index.corpus import open_corpus\n"
         "from cutlass_search.index.store import open_index\n"
-        "from cutlass_search.search.symbols import definitions\n"
+        "from cutlass_search.search.symbols import find_definitions\n"
         "with open_index(open_corpus(Path(sys.argv[1])), folder=Path(sys.argv[2])) as index:\n"
-        "    print(definitions(index, 'SM90_TMA_LOAD')[0].path)\n"
+        "    print(find_definitions(index, 'SM90_TMA_LOAD')[0].path)\n"
     )
     command = [sys.executable, "-c", program, str(tree), str(tmp_path / "kept")]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -140,7 +139,7 @@ def test_an_index_of_a_newer_version_is_made_anew(tree: Path, tmp_path: Path) ->
         assert _answers(again)
 
 
-def test_only_what_changed_is_cut_again(
+def test_only_changed_files_are_chunked_again(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = open_corpus(tree)
@@ -150,11 +149,11 @@ def test_only_what_changed_is_cut_again(
     (tree / "media/docs/cpp/pipeline.md").unlink()
     seen = []
 
-    def watched(path: str, text: str) -> Cut:
+    def watched(path: str, text: str) -> ChunkedFile:
         seen.append(path)
-        return cut(path, text)
+        return chunk_file(path, text)
 
-    monkeypatch.setattr(portions, "cut", watched)
+    monkeypatch.setattr(chunking_worker, "chunk_file", watched)
     with (
         open_index(corpus, folder=tmp_path) as again,
         open_index(corpus, folder=tmp_path / "anew") as anew,
@@ -173,7 +172,7 @@ def _rows(index: Index, table: str) -> list[tuple[object, ...]]:
     return sorted(index.connection.execute(f"SELECT * FROM {table}"))
 
 
-def test_what_is_damaged_is_not_taken_over(tree: Path, tmp_path: Path) -> None:
+def test_rows_of_a_damaged_index_are_not_copied(tree: Path, tmp_path: Path) -> None:
     corpus = open_corpus(tree)
     with open_index(corpus, folder=tmp_path) as first:
         (page,) = first.connection.execute(
@@ -189,7 +188,7 @@ def test_what_is_damaged_is_not_taken_over(tree: Path, tmp_path: Path) -> None:
         assert _answers(again)
 
 
-def test_what_killed_builds_left_is_removed_once_it_is_old(tree: Path, tmp_path: Path) -> None:
+def test_files_of_killed_builds_are_removed_once_they_are_old(tree: Path, tmp_path: Path) -> None:
     old, young = tmp_path / ".building-old.sqlite", tmp_path / ".building-young.sqlite"
     old.write_bytes(b"half")
     young.write_bytes(b"half")
@@ -206,7 +205,7 @@ def test_a_word_in_many_chunks_is_found_as_one_in_few(
     for frequent in (1, 10_000):
         monkeypatch.setattr(building, "FREQUENT", frequent)
         with open_index(corpus, folder=tmp_path, rebuild=True) as index:
-            assert bool(index.ready) == (frequent == 1)
+            assert bool(index.posting_lists) == (frequent == 1)
             rows = index.rows(("tma", "load", "swizzl"), column="code").tolist()
             found.append((rows, tools.search(index, "tma load of a swizzled tile").results))
     assert found[0] == found[1]

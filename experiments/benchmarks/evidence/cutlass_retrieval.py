@@ -24,7 +24,7 @@ from pathlib import Path
 
 from cutlass_search.index.corpus import Corpus, open_corpus
 from cutlass_search.index.store import Index, open_index
-from cutlass_search.index.words import groups, parts
+from cutlass_search.index.tokens import query_terms, split_identifier
 from cutlass_search.search.searching import Hit, find
 from experiments.benchmarks.evidence.cutlass_retrieval_questions import HELD_BACK, TUNED, Question
 from profilers.hardware.locks import user_cache_dir
@@ -90,7 +90,7 @@ def gives_away(question: Question) -> bool:
 
 def _spelt(text: str) -> str:
     words = re.findall(r"\w+", text)
-    return " ".join(part.lower() for word in words for part in parts(word) or (word,))
+    return " ".join(part.lower() for word in words for part in split_identifier(word) or (word,))
 
 
 def _options() -> argparse.Namespace:
@@ -159,7 +159,7 @@ def _others(way: str, ask: Ranker, questions: Sequence[Question]) -> Row:
 
 def _words(text: str) -> list[str]:
     """The words of a question as they stand, without fillers: what a person would look for."""
-    return [group.word for group in groups(text) if not group.joined]
+    return [term.word for term in query_terms(text) if not term.joined]
 
 
 def _plain_index(corpus: Corpus) -> sqlite3.Connection:

@@ -68,7 +68,7 @@ def uses(symbol: str, *, root: Path | None, as_json: bool) -> None:
 
 def example(concept: str, *, root: Path | None, as_json: bool) -> None:
     """Print a concept's places."""
-    _answer(root, lambda tree: tools.example_for(tree, concept), text.shown, as_json)
+    _answer(root, lambda tree: tools.example_for(tree, concept), text.concept_example, as_json)
 
 
 def list_concepts(*, as_json: bool) -> None:

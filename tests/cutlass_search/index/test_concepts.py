@@ -8,13 +8,13 @@ from cutlass_search import text, tools
 from cutlass_search.index.concepts import concept_map, concepts, load_map
 from cutlass_search.index.corpus import Corpus
 from cutlass_search.index.store import Index
-from cutlass_search.index.words import groups
+from cutlass_search.index.tokens import query_terms
 from mcts.errors import InputError
 
 
 def test_every_concept_is_found_by_its_name_and_names_a_place() -> None:
     for one in concepts():
-        assert one in [found for found, _ in concept_map().named(one.name)]
+        assert one in [found for found, _ in concept_map().mentioned(one.name)]
         assert one.entries
         assert all(entry.symbol and entry.path for entry in one.entries)
 
@@ -26,7 +26,7 @@ def test_a_map_that_was_written_is_read_as_it_was() -> None:
 def test_names_are_unique_and_a_concept_is_likely_where_its_sentence_is_asked() -> None:
     assert len({one.name for one in concepts()}) == len(concepts())
     for one in concepts():
-        likely = concept_map().likely(groups(one.says))
+        likely = concept_map().likely(query_terms(one.says))
         assert one in [found for found, _, _ in likely], one.name
         assert all(0 < share <= 1 for _, _, share in likely)
 
@@ -34,7 +34,7 @@ def test_names_are_unique_and_a_concept_is_likely_where_its_sentence_is_asked() 
 def test_what_the_issue_names_is_in_the_map() -> None:
     for asked in ("TMA load", "WGMMA atom", "swizzle layouts", "epilogue fusion",
                   "pipeline stages", "stream-K", "grouped GEMM"):  # fmt: skip
-        assert concept_map().named(asked)
+        assert concept_map().mentioned(asked)
 
 
 def test_places_that_moved_are_found_by_name_and_missing_ones_are_told(index: Index) -> None:
@@ -42,7 +42,7 @@ def test_places_that_moved_are_found_by_name_and_missing_ones_are_told(index: In
     assert found.concept.name == "TMA load"
     assert [one.qualified for one in found.entries] == ["cute::SM90_TMA_LOAD"]
     assert found.examples == ()
-    assert "not in this version: include/cute/atom" in text.shown(found)
+    assert "not in this version: include/cute/atom" in text.concept_example(found)
 
 
 def test_words_that_a_name_holds_are_enough(index: Index) -> None:

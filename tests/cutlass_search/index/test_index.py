@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_search.index import building, cutting, portions
+from cutlass_search.index import building, chunking_pool, chunking_worker
 from cutlass_search.index import store as indexing
 from cutlass_search.index.corpus import open_corpus
 from cutlass_search.index.store import open_index
-from cutlass_search.search.symbols import definitions
+from cutlass_search.search.symbols import find_definitions
 from mcts.errors import InputError, WorldError
 
 
@@ -32,7 +32,7 @@ def test_it_is_rebuilt_when_a_file_changes(tree: Path, tmp_path: Path) -> None:
     (tree / "include/cute/added.hpp").write_text("struct Added {};\n")
     with open_index(corpus, folder=tmp_path) as again:
         assert again.built
-        assert [one.path for one in definitions(again, "Added")] == ["include/cute/added.hpp"]
+        assert [one.path for one in find_definitions(again, "Added")] == ["include/cute/added.hpp"]
 
 
 def test_it_is_rebuilt_when_its_format_is_another(
@@ -66,16 +66,16 @@ def test_a_damaged_file_is_replaced(tree: Path, tmp_path: Path, content: bytes) 
     first.path.write_bytes(content)
     with open_index(corpus, folder=tmp_path) as again:
         assert again.built
-        assert definitions(again, "SM90_TMA_LOAD")
+        assert find_definitions(again, "SM90_TMA_LOAD")
 
 
 def test_a_build_that_fails_leaves_nothing(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(path: str, text: str) -> building.Cut:
+    def broken(path: str, text: str) -> chunking_worker.ChunkedFile:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(portions, "cut", broken)
+    monkeypatch.setattr(chunking_worker, "chunk_file", broken)
     with pytest.raises(KeyboardInterrupt):
         open_index(open_corpus(tree), folder=tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == []
@@ -89,7 +89,7 @@ def test_an_old_index_stays_readable_while_a_new_one_replaces_it(
         open_index(corpus, folder=tmp_path) as old,
         open_index(corpus, folder=tmp_path, rebuild=True),
     ):
-        assert definitions(old, "SM90_TMA_LOAD")
+        assert find_definitions(old, "SM90_TMA_LOAD")
 
 
 def test_a_folder_that_cannot_be_written_is_told(tree: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_several_processes_build_the_same_index_as_one(
     tables = ("chunk", "symbol")
     dumps = []
     for enough, folder in ((1, "many"), (10_000, "one")):
-        monkeypatch.setattr(cutting, "ENOUGH_FOR_PROCESSES", enough)
+        monkeypatch.setattr(chunking_pool, "ENOUGH_FOR_PROCESSES", enough)
         with open_index(corpus, folder=tmp_path / folder) as opened:
             rows = {
                 table: sorted(
@@ -119,14 +119,14 @@ def test_several_processes_build_the_same_index_as_one(
     assert dumps[0] == dumps[1]
 
 
-def test_files_are_cut_here_where_no_process_can_be_had(
+def test_files_are_chunked_in_this_process_if_no_other_can_be_had(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = open_corpus(tree)
-    here = {one.path for one in cutting.cut_all(corpus.root, corpus.files())}
-    monkeypatch.setattr(cutting, "ENOUGH_FOR_PROCESSES", 1)
-    monkeypatch.setattr(cutting.sys, "executable", shutil.which("false"))
-    assert {one.path for one in cutting.cut_all(corpus.root, corpus.files())} == here
+    here = {one.path for one in chunking_pool.chunk_all(corpus.root, corpus.files())}
+    monkeypatch.setattr(chunking_pool, "ENOUGH_FOR_PROCESSES", 1)
+    monkeypatch.setattr(chunking_pool.sys, "executable", shutil.which("false"))
+    assert {one.path for one in chunking_pool.chunk_all(corpus.root, corpus.files())} == here
 
 
 def test_a_file_that_vanishes_is_named(tree: Path) -> None:
@@ -134,4 +134,4 @@ def test_a_file_that_vanishes_is_named(tree: Path) -> None:
     sources = corpus.files()
     (tree / "include/cute/arch/copy_sm90_tma.hpp").unlink()
     with pytest.raises(InputError, match=r"cannot read .*copy_sm90_tma\.hpp"):
-        list(cutting.cut_all(corpus.root, sources))
+        list(chunking_pool.chunk_all(corpus.root, sources))

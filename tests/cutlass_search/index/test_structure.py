@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutlass_search.index.headers import classify
+from cutlass_search.index.declarators import classify
 from cutlass_search.index.structure import Declaration, declarations
 
 

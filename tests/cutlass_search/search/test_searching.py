@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from cutlass_search import text, tools
 from cutlass_search.index.store import Index
-from cutlass_search.index.words import groups, stem, terms
+from cutlass_search.index.tokens import query_terms, stem, terms
 from cutlass_search.search.searching import LONGEST_QUERY, find
 from mcts.errors import InputError
+from tests.cutlass_search.conftest import MAINLOOP, TMA
 
-TMA = "include/cute/arch/copy_sm90_tma.hpp"
 SWIZZLE = "include/cute/atom/swizzled_layouts.hpp"
-MAINLOOP = "include/cutlass/gemm/collective/sm90_tiny_mainloop.hpp"
 EXAMPLE = "examples/90_tiny_gemm/90_tiny_gemm.cu"
 
 
@@ -36,7 +35,7 @@ def test_endings_do_not_matter(words: tuple[str, ...]) -> None:
 
 
 def test_words_written_apart_find_what_is_written_as_one() -> None:
-    assert "streamk" in {group.word for group in groups("stream-K scheduler")}
+    assert "streamk" in {term.word for term in query_terms("stream-K scheduler")}
 
 
 @pytest.mark.parametrize(

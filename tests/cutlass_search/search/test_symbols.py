@@ -10,8 +10,7 @@ from cutlass_search import text, tools
 from cutlass_search.index.corpus import open_corpus
 from cutlass_search.index.store import Index, open_index
 from mcts.errors import InputError
-
-MAINLOOP = "include/cutlass/gemm/collective/sm90_tiny_mainloop.hpp"
+from tests.cutlass_search.conftest import MAINLOOP
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""What a declaration's head says: its kind and the name it declares.
+"""Declarators: the kind and the name that the head of a declaration declares.
 
-A head is the text in front of a body or a semicolon, without comments. This is no compiler: it
-knows as much of C++ as is needed to name what CUTLASS and CuTe declare, and gives None for what it
-does not know.
+A head is the text in front of a body or a semicolon, without comments. This is not a compiler: it
+knows as much C++ as is needed to name what CUTLASS and CuTe declare, and returns None for the rest.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ Kind = Literal[
 ]
 
 
-class Head(NamedTuple):
-    """`name` is what is declared, without its scope and template arguments; `special` says that
-    it has such arguments, as a specialisation of a class does."""
+class Declarator(NamedTuple):
+    """`name` is without scope and template arguments; `special` says that it has such arguments,
+    as a specialisation of a class does."""
 
     kind: Kind
     name: str
@@ -42,7 +41,7 @@ _CONCEPT = re.compile(r"\s*concept\s+(?P<name>\w+)\s*=")
 _VARIABLE = re.compile(r"(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
 _OPERATOR = re.compile(r"operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|\s\w[\w:<>&* ]*)(?=\s*\()")
 _FLAT = re.compile(r"<[^<>()]*(?<!-)>")
-"""Angle brackets without others in them, as most are."""
+"""Angle brackets with no brackets inside, as most are."""
 _BRACKET = re.compile(r"[<()]|(?<!-)>")
 _ROUND = re.compile(r"[()]")
 _WORDS = """
@@ -55,8 +54,8 @@ _NOT_NAMES = frozenset(_WORDS.split())
 
 
 @lru_cache(1 << 12)
-def classify(head: str) -> Head | None:
-    """Kind and name of what `head` declares; None for a statement or something unknown."""
+def classify(head: str) -> Declarator | None:
+    """The kind and name of what `head` declares; None for a statement or something unknown."""
     if "public" in head or "private" in head or "protected" in head:
         head = _LABEL.sub("", head)
     head = _without_templates(head)
@@ -65,39 +64,39 @@ def classify(head: str) -> Head | None:
     if head.startswith(_STATEMENTS):
         return None
     if found := _NAMESPACE.match(head):
-        return Head("namespace", found["name"])
+        return Declarator("namespace", found["name"])
     if _LINKAGE.match(head):
-        return Head("namespace", "")
+        return Declarator("namespace", "")
     if found := _ALIAS.match(head):
-        return Head("alias", found["name"])
+        return Declarator("alias", found["name"])
     if found := _CONCEPT.match(head):
-        return Head("concept", found["name"])
+        return Declarator("concept", found["name"])
     if head.lstrip().startswith("typedef"):
         found = _TYPEDEF.match(head)
-        return Head("alias", found["name"]) if found else None
+        return Declarator("alias", found["name"]) if found else None
     named = "struct" in head or "class" in head or "union" in head or "enum" in head
     if named and (found := _TYPE.search(head)) and "(" not in head[: found.start()]:
         kind: Kind = "enum" if found["key"].startswith("enum") else "struct"
-        return Head(kind, _last(found["name"]), found["rest"] == "<")
+        return Declarator(kind, _last(found["name"]), found["rest"] == "<")
     return _function(head) or _variable(head)
 
 
-def _function(head: str) -> Head | None:
+def _function(head: str) -> Declarator | None:
     kind: Kind = "kernel" if "__global__" in head else "function"
     if "operator" in head and (found := _OPERATOR.search(head)):
-        return Head(kind, " ".join(found.group().split()))
+        return Declarator(kind, " ".join(found.group().split()))
     at = head.find("(")
     while at > 0:
         name, before = _word_before(head, at)
         if name and name not in _NOT_NAMES:
-            return None if "=" in head[:before] else Head(kind, name)
-        # What `__launch_bounds__(...)` calls inside of its brackets is not what is declared.
+            return None if "=" in head[:before] else Declarator(kind, name)
+        # A call inside of the brackets of `__launch_bounds__(...)` is not what is declared.
         at = head.find("(", _bracket_end(head, at) if name else at + 1)
     return None
 
 
 def _bracket_end(head: str, at: int) -> int:
-    """The place behind the round bracket that closes the one at `at`."""
+    """The offset behind the parenthesis that closes the one at `at`."""
     depth = 0
     for found in _ROUND.finditer(head, at):
         depth += 1 if found.group() == "(" else -1
@@ -107,7 +106,7 @@ def _bracket_end(head: str, at: int) -> int:
 
 
 def _word_before(head: str, at: int) -> tuple[str, int]:
-    """The word that ends at `at`, template arguments left out, and where it starts."""
+    """The word that ends at `at`, without template arguments, and where it starts."""
     end = at
     while end > 0 and head[end - 1].isspace():
         end -= 1
@@ -123,21 +122,21 @@ def _word_before(head: str, at: int) -> tuple[str, int]:
     return head[start:end], start
 
 
-def _variable(head: str) -> Head | None:
+def _variable(head: str) -> Declarator | None:
     if not head.lstrip().startswith(("static", "constexpr", "inline", "const", "__constant__")):
         return None
     found = _VARIABLE.search(head.split("=")[0])
-    return Head("variable", found["name"]) if found else None
+    return Declarator("variable", found["name"]) if found else None
 
 
 def template_end(head: str) -> int:
-    """The place behind the first ``template <...>`` of `head`, which starts with it."""
+    """The offset behind the ``template <...>`` with which `head` starts."""
     start = head.find("<")
     return 8 if start < 0 or head[8:start].strip() else _closing(head, start)
 
 
 def _without_templates(head: str) -> str:
-    """`head` without what stands in ``template <...>`` in front of it."""
+    """`head` without the ``template <...>`` in front of it."""
     head = head.lstrip()
     while head.startswith("template"):
         head = head[template_end(head) :].lstrip()
@@ -145,7 +144,7 @@ def _without_templates(head: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """The place behind the angle bracket that closes the one at `start`."""
+    """The offset behind the angle bracket that closes the one at `start`."""
     if flat := _FLAT.match(text, start):
         return flat.end()
     depth = round_ = 0

@@ -1,15 +1,15 @@
-"""Lines of a text, and which of them an offset lies on."""
+"""Text of a source file: line numbers and the words of comments."""
 
 from __future__ import annotations
 
 
 def count_lines(text: str) -> int:
-    """How many lines `text` has."""
+    """The number of lines of `text`."""
     return text.count("\n") + (not text.endswith("\n"))
 
 
 class Lines:
-    """Line numbers of offsets; quick where they are asked for in about their order."""
+    """Line numbers of offsets; fast if the offsets are asked for in about ascending order."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -23,3 +23,14 @@ class Lines:
             self._line -= self._text.count("\n", offset, self._at)
         self._at = offset
         return self._line
+
+
+def clean_comment(comments: list[str]) -> str:
+    """The words of comments, without slashes, stars and separator lines."""
+    lines = []
+    for comment in comments:
+        for line in comment.splitlines():
+            words = line.strip().strip("/*!<").strip().strip("-=/*").strip()
+            if words:
+                lines.append(words)
+    return "\n".join(lines)

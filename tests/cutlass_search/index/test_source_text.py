@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cutlass_search.index.lines import Lines, count_lines
+from cutlass_search.index.source_text import Lines, count_lines
 
 _TEXT = some.text(alphabet="ab\n", max_size=30)
 

@@ -1,11 +1,11 @@
-"""What a path counts for a question."""
+"""How a path changes the rank of a file."""
 
 from __future__ import annotations
 
 import pytest
 
-from cutlass_search.index.standing import factors, standing
-from cutlass_search.index.words import groups
+from cutlass_search.index.path_factors import path_factors, path_traits
+from cutlass_search.index.tokens import query_terms
 
 MAINLOOP = "include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp"
 SPARSE = "include/cutlass/gemm/collective/sm90_sparse_mma_tma_gmma_ss_warpspecialized.hpp"
@@ -16,7 +16,7 @@ VOCABULARY = "include/cute/layout.hpp"
 
 
 def _worth(question: str, *paths: str) -> list[float]:
-    return factors(question, groups(question), map(standing, paths))
+    return path_factors(question, query_terms(question), map(path_traits, paths))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Cutting a portion of the files: what one process does.
+"""Chunking a batch of files: what one worker process does.
 
-It imports little, because it is started for every build.
+It imports little, because several are started for every build.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from cutlass_search.index.chunks import Cut, cut
+from cutlass_search.index.chunks import ChunkedFile, chunk_file
 from mcts.errors import InputError
 
 
-def cut_here(root: Path, paths: Sequence[str]) -> list[Cut]:
-    """The files at `paths` cut, one after the other. InputError for one that cannot be read."""
-    cuts = []
+def chunk_files(root: Path, paths: Sequence[str]) -> list[ChunkedFile]:
+    """Chunk the files at `paths`, in order. InputError if one of them cannot be read."""
+    chunked = []
     for path in paths:
         try:
             text = (root / path).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise InputError(f"cannot read {root / path}: {error.strerror}") from None
-        cuts.append(cut(path, text))
-    return cuts
+        chunked.append(chunk_file(path, text))
+    return chunked
 
 
 def send(value: Any, stream: IO[bytes]) -> None:
-    """Write `value`, its length in front of it, for `receive`."""
+    """Write `value` with its length in front of it, for `receive`."""
     body = marshal.dumps(value)
     stream.write(b"%d\n" % len(body))
     stream.write(body)
@@ -37,9 +37,9 @@ def send(value: Any, stream: IO[bytes]) -> None:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """What `send` wrote. ValueError, EOFError or TypeError where it ends early or is none of it.
+    """Read what `send` wrote. ValueError, EOFError or TypeError if it is cut short or malformed.
 
-    It is read in one piece: `marshal.load` would ask the stream for every number and every word.
+    The message is read in one piece: `marshal.load` would ask the stream for every number and word.
     """
     size = stream.readline()
     if not size:
@@ -48,9 +48,9 @@ def receive(stream: IO[bytes]) -> Any:
 
 
 def serve() -> None:
-    """What a process does: read a root and paths, write their cuts, until there are no more.
+    """The loop of a worker: read a root and paths, write the chunked files, until input ends.
 
-    It ends soon, so that looking for garbage would only take time.
+    A worker is short-lived, so garbage collection would only cost time.
     """
     gc.disable()
     while True:
@@ -58,8 +58,8 @@ def serve() -> None:
             root, *paths = receive(sys.stdin.buffer)
         except EOFError:
             return
-        cuts = [
+        chunked = [
             (one.path, one.lines, list(map(tuple, one.chunks)), list(map(tuple, one.symbols)))
-            for one in cut_here(Path(root), paths)
+            for one in chunk_files(Path(root), paths)
         ]
-        send(cuts, sys.stdout.buffer)
+        send(chunked, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""What goes between the processes that cut."""
+"""The messages between the processes that chunk files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from cutlass_search.index.portions import receive, send
+from cutlass_search.index.chunking_worker import receive, send
 
 
 def _sent(*values: object) -> bytes:

@@ -1,8 +1,8 @@
-"""Cutting many files in several processes.
+"""Chunking many files in several processes.
 
-The processes are plain interpreters that are told what to do on their input, so that the caller's
-own program is not imported a second time, as `multiprocessing` would. Each takes one portion after
-the other: what it learned about identifiers serves the next one.
+The workers are plain interpreters that read their work from standard input: `multiprocessing` would
+import the caller's own program a second time. A worker takes one batch after the other, so that
+the identifiers it has split once are cached for the next batch.
 """
 
 from __future__ import annotations
@@ -16,62 +16,62 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from cutlass_search.index.chunks import Chunk, Cut, Symbol
+from cutlass_search.index.chunking_worker import chunk_files, receive, send
+from cutlass_search.index.chunks import Chunk, ChunkedFile, Symbol
 from cutlass_search.index.corpus import SourceFile
-from cutlass_search.index.portions import cut_here, receive, send
 
 ENOUGH_FOR_PROCESSES = 200
 _MOST_PROCESSES = 8
-_PORTIONS = 4
-"""Portions per process: the last ones even out what the first ones took, and while they are cut,
-the first ones are written."""
-_PROGRAM = "from cutlass_search.index.portions import serve; serve()"
+_BATCHES_PER_PROCESS = 4
+"""The last batches even out what the first ones took, and the first ones are written to the index
+while the last ones are chunked."""
+_PROGRAM = "from cutlass_search.index.chunking_worker import serve; serve()"
 
 
-def cut_all(root: Path, sources: Sequence[SourceFile]) -> Iterator[Cut]:
-    """The files cut, in any order; by several processes where that is worth their start."""
+def chunk_all(root: Path, sources: Sequence[SourceFile]) -> Iterator[ChunkedFile]:
+    """Chunk all files, in any order; in several processes if there are enough files."""
     processes = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
     if processes == 1 or len(sources) < ENOUGH_FOR_PROCESSES:
-        yield from cut_here(root, [one.path for one in sources])
+        yield from chunk_files(root, [one.path for one in sources])
         return
-    portions = _portions(sources, processes * _PORTIONS)
+    batches = _batches(sources, processes * _BATCHES_PER_PROCESS)
     workers = _Workers(root)
     try:
         with ThreadPoolExecutor(processes) as pool:
-            for cuts in pool.map(workers.cut, portions):
-                yield from cuts
+            for chunked in pool.map(workers.chunk, batches):
+                yield from chunked
     finally:
         workers.end()
 
 
 class _Workers:
-    """Processes that cut; one is started where all are at work."""
+    """Worker processes; another one is started if none is idle."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
 
-    def cut(self, paths: list[str]) -> list[Cut]:
-        """As `cut_here`, in another process; here where none can be had or one ends early."""
+    def chunk(self, paths: list[str]) -> list[ChunkedFile]:
+        """`chunk_files` in a worker; in this process if none can be started or it ends early."""
         try:
             worker = self._take()
         except OSError:
-            return cut_here(self._root, paths)
+            return chunk_files(self._root, paths)
         try:
             assert worker.stdin and worker.stdout
             send([str(self._root), *paths], worker.stdin)
-            cuts = [
-                Cut(path, lines, [*map(Chunk._make, chunks)], [*map(Symbol._make, symbols)])
+            chunked = [
+                ChunkedFile(path, lines, [*map(Chunk._make, chunks)], [*map(Symbol._make, symbols)])
                 for path, lines, chunks, symbols in receive(worker.stdout)
             ]
         except (OSError, EOFError, ValueError, TypeError):
             _end(worker)
-            return cut_here(self._root, paths)
+            return chunk_files(self._root, paths)
         self._idle.put(worker)
-        return cuts
+        return chunked
 
     def end(self) -> None:
-        """End those that wait for more."""
+        """End the idle workers."""
         while not self._idle.empty():
             _end(self._idle.get())
 
@@ -90,13 +90,13 @@ class _Workers:
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
     worker.kill()
-    # What was written to one that is gone cannot be flushed.
+    # Closing flushes what was written, which fails if the worker is gone.
     with suppress(BrokenPipeError), worker:
         pass
 
 
-def _portions(sources: Sequence[SourceFile], count: int) -> list[list[str]]:
-    """About equal shares by size."""
+def _batches(sources: Sequence[SourceFile], count: int) -> list[list[str]]:
+    """`count` batches of paths, of about equal size in bytes."""
     shares: list[list[str]] = [[] for _ in range(count)]
     sizes = [0] * count
     for one in sorted(sources, key=lambda one: -one.size):
