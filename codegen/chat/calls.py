@@ -114,7 +114,7 @@ class Calls:
         raise AssertionError("the loop returns")
 
     def _pause_s(self, fault: Fault, attempt: int) -> float | None:
-        """Seconds before the next attempt, None where the service asks for too many.
+        """Seconds before the next attempt, None if the service asks for too many.
 
         The pause doubles from one second and is drawn from its upper half, so that many calls
         that failed together do not come back together.

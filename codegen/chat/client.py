@@ -204,7 +204,7 @@ def _tools(offer: Offer) -> dict[str, Any]:
 
 
 def _calls(message: Any) -> tuple[ToolCall, ...]:
-    """What the model wants called; the id is empty where the service gave none."""
+    """What the model wants called; the id is empty if the service gave none."""
     found = []
     for call in getattr(message, "tool_calls", None) or ():
         function = getattr(call, "function", None)
@@ -227,7 +227,7 @@ def _readable(text: str) -> str:
 
 
 def _count(usage: Any, name: str) -> int | None:
-    """A count of tokens; None where there is none, or none that says anything."""
+    """A count of tokens; None if there is none, or none that says anything."""
     found = getattr(usage, name, None)
     return found if isinstance(found, int) and found > 0 else None
 

@@ -48,7 +48,7 @@ def fault_of(litellm: Any, error: Exception, *, model: str, has_server: bool) ->
 
 def asked_pause_s(headers: Mapping[str, str], *, now_s: float | None = None) -> float | None:
     """Seconds the service asks to wait (RFC 9110, section 10.2.3: a number or a date; and the
-    milliseconds some services give), None where it asks for nothing.
+    milliseconds some services give), None if it asks for nothing.
     """
     millis = headers.get("retry-after-ms", "")
     if re.fullmatch(r"\d+(\.\d+)?", millis):

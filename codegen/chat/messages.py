@@ -23,7 +23,7 @@ class Message(TypedDict):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """A call as the model wrote it: `arguments` is meant to be JSON. `id` is the service's,
-    empty where it gave none.
+    empty if it gave none.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Offer:
 class Reply:
     """One answer, and what this run pays for it.
 
-    Tokens and cost are None where the service did not say; never estimated. `completion_tokens`
+    Tokens and cost are None if the service did not say; never estimated. `completion_tokens`
     count `reasoning_tokens` too, and `prompt_tokens` count `cached_prompt_tokens`, those which the
     service still knew from an earlier prompt. `cost_usd` has at most nine decimals, so that
     `Decimal(str(cost_usd))` is exact and sums are exact to the cent.
@@ -79,7 +79,7 @@ class Reply:
         object.__setattr__(self, "tool_calls", tuple(calls))
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields for JSON; calls only where there are some."""
+        """Its fields for JSON; calls only if there are some."""
         found = asdict(self)
         if not self.tool_calls:
             del found["tool_calls"]

@@ -12,7 +12,7 @@ def unknown_models(models: Iterable[str], *, api_base: str | None = None) -> lis
     """Those of `models` for which litellm knows no provider, so that no request can be sent.
 
     A provider that is known may still not have the model: only its answer tells. Raises InputError
-    where litellm cannot be imported.
+    if litellm cannot be imported.
     """
     litellm = load_litellm()
     providers = _providers(litellm)

@@ -49,7 +49,7 @@ def price_of(usage: Mapping[str, Any], prices: Mapping[str, Price]) -> float | N
     """What a journalled usage cost by prices that became known later, in dollars.
 
     Of several replies each goes by the price of its own model, and those that had a cost keep it.
-    None where tokens were not counted or none of the prices is for a model: the name it was
+    None if tokens were not counted or none of the prices is for a model: the name it was
     asked by, or what the service calls it, with or without a provider in front.
     """
     costs = [_price_of_one(reply, prices) for reply in usage.get("unpriced") or [usage]]

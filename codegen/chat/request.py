@@ -31,7 +31,7 @@ class ChatRequest:
     offer: Offer | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields for JSON; the offer only where there is one."""
+        """Its fields for JSON; the offer only if there is one."""
         found: dict[str, Any] = {
             "models": self.models,
             "server": self.server,

@@ -49,7 +49,7 @@ class Spending:
         return told | {name: value for name, value in self._details().items() if value}
 
     def _details(self) -> dict[str, Any]:
-        """What is told only where it says something."""
+        """What is told only if it says something."""
         replies = self.replies
         asked = dict.fromkeys(reply.asked for reply in replies if reply.asked)
         before = [reply.original_cost_usd for reply in replies if reply.cached]
@@ -107,6 +107,6 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _cost(costs: Sequence[float | None]) -> float | None:
-    """Exact to the last decimal; None where one is unknown."""
+    """Exact to the last decimal; None if one is unknown."""
     known = [Decimal(str(cost)) for cost in costs if cost is not None]
     return float(sum(known)) if known and len(known) == len(costs) else None

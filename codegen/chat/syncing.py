@@ -22,7 +22,7 @@ class BackgroundSync:
         self._pool = ThreadPoolExecutor(1, "rooftree-sync")
 
     def request(self) -> None:
-        """Have all that was written so far synced. OSError where an earlier request failed."""
+        """Have all that was written so far synced. OSError if an earlier request failed."""
         with self._lock:
             if self._last is not None and self._last.done():
                 self._last.result()
@@ -32,7 +32,7 @@ class BackgroundSync:
             self._last = self._pool.submit(self._sync)
 
     def close(self) -> None:
-        """Return once everything is synced; OSError where that failed. Idempotent."""
+        """Return once everything is synced; OSError if that failed. Idempotent."""
         self._pool.shutdown()
         if self._last is not None:
             self._last.result()

@@ -81,7 +81,7 @@ class Looked:
     refused: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-safe; `refused` only where it was."""
+        """JSON-safe; `refused` only if it was."""
         told: dict[str, Any] = {"tool": self.tool, "asked": self.asked, "found": self.found}
         told |= {"bytes": self.bytes, "seconds": self.seconds}
         return told | ({"refused": True} if self.refused else {})
@@ -105,7 +105,7 @@ class Lookups:
 
     @property
     def offer(self) -> Offer | None:
-        """The tools for the service; None where plain text is spoken."""
+        """The tools for the service; None if plain text is spoken."""
         if self._settings.protocol == "text":
             return None
         return Offer(tools=self._tools, open=self.open)
@@ -141,7 +141,7 @@ class Lookups:
         return written(reply, taken, answers, first=first)
 
     def usage(self) -> dict[str, Any]:
-        """For the journal; empty where nothing was looked up."""
+        """For the journal; empty if nothing was looked up."""
         if not self.done:
             return {}
         return {"library": self._library.name, "lookups": [one.as_dict() for one in self.done]}

@@ -26,7 +26,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """The look-ups that a reply asks for, in their order; none where it asks for none."""
+    """The look-ups that a reply asks for, in their order; none if it asks for none."""
     found: list[ToolCall] = []
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     for block in _BLOCK.finditer(without_thoughts(lines)):

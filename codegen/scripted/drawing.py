@@ -25,7 +25,7 @@ def draw_untried(
 ) -> Rows:
     """An untried row of `pool`; ids are computed only for rows looked at.
 
-    Raises NoMoves where none is left.
+    Raises NoMoves if none is left.
     """
     alive = np.ones(len(pool), dtype=np.bool_)
     for _ in range(_QUICK_DRAWS if len(pool) else 0):

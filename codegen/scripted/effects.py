@@ -33,7 +33,7 @@ def value_effects(
 
     values: of each tunable. rows: n x tunables, positions of values. log_speedups: n, NaN for what
     failed, which counts as the worst measured, or a standard deviation below the mean where that is
-    worse. Returns tunables x most values; 0 beyond a tunable's values, and all 0 where too little
+    worse. Returns tunables x most values; 0 beyond a tunable's values, and all 0 if too little
     was measured or nothing differed.
     """
     effects = np.zeros((len(values), max(map(len, values))))

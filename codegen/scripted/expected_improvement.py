@@ -47,7 +47,7 @@ def most_promising(
     tried: Container[str],
     rng: random.Random,
 ) -> Rows | None:
-    """The untried row of `pool` of the greatest expected gain; None where the run's times say
+    """The untried row of `pool` of the greatest expected gain; None if the run's times say
     nothing, or nothing is left."""
     rows, log_speedups = space.observed(history)
     if len(pool) > MOST_LOOKED_AT:
@@ -66,7 +66,7 @@ def expected_gains(
     pool: Rows,
 ) -> Floats | None:
     """Expected improvement on the best measured of each row of `pool`, in standard deviations of
-    the log speedups; None where too little was measured or nothing differed.
+    the log speedups; None if too little was measured or nothing differed.
 
     values: of each tunable. rows: n x tunables, positions of values. log_speedups: n, NaN for what
     failed, which counts as the worst measured.

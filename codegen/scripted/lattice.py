@@ -42,7 +42,7 @@ class Lattice:
         shapes = [dict(workload.shape) for workload in task.workloads]
         self._clauses = [_Clause(text, self, shapes) for text in space.where]
         self.rows = self._recorded(space) if space.rows else self._enumerate()
-        """All allowed rows in natural order, or None where they are too many to hold."""
+        """All allowed rows in natural order, or None if they are too many to hold."""
 
     @property
     def halvings(self) -> float:

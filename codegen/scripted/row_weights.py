@@ -95,7 +95,7 @@ def _pulls(
 
 
 def _effects(request: ProposalRequest, space: EncodedSpace) -> Floats:
-    """What this run's times say of each value; nothing where a failure is to be repaired."""
+    """What this run's times say of each value; nothing if a failure is to be repaired."""
     values = space.lattice.values
     rows, log_speedups = space.observed(request.history)
     if not len(rows) or request.move.kind == "repair":

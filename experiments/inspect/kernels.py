@@ -36,7 +36,7 @@ class Kernel:
 
     `sheet` is None without a launch plan. `task` is the one it belongs to, where there is one.
     `plan` is the plan's text where it is not in the source. `lacks` says what keeps the kernel from
-    being run, None where nothing does.
+    being run, None if nothing does.
     """
 
     path: Path

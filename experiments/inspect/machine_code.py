@@ -18,7 +18,7 @@ _TIMEOUT_S = 120.0
 def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -> Profile:
     """The machine code alone, `unmeasured` saying why nothing was run.
 
-    Raises InputError where the file holds none that can be read.
+    Raises InputError if the file holds none that can be read.
     """
     from profilers import ncu
     from profilers.profiles.profiling import TIMELINE
@@ -48,7 +48,7 @@ def read_binary(path: Path, *, prefer: str | None = None) -> dict[str, SassFacts
     """Facts of every kernel in an executable or a cubin, by its name there.
 
     Where a kernel is there for several architectures, that of `prefer` ("sm_90a") is taken, else
-    the last by name. Raises WorldError where there is no machine code or no tool to read it.
+    the last by name. Raises WorldError if there is no machine code or no tool to read it.
     """
     from profilers.sass import read_sass
 
@@ -60,7 +60,7 @@ def read_binary(path: Path, *, prefer: str | None = None) -> dict[str, SassFacts
 
 
 def read_cubin(path: Path) -> dict[str, SassFacts]:
-    """Facts of every kernel in a cubin. Raises WorldError where it cannot be read."""
+    """Facts of every kernel in a cubin. Raises WorldError if it cannot be read."""
     from profilers.sass import read_sass
 
     return dict(read_sass(path))
@@ -96,7 +96,7 @@ def _in_order(cubins: Iterable[Path], prefer: str | None) -> list[Path]:
 
 
 def code_of(kernel: KernelProfile, code: Mapping[str, SassFacts]) -> SassFacts | None:
-    """The machine code of a profiled kernel, or None where it cannot be told.
+    """The machine code of a profiled kernel, or None if it cannot be told.
 
     Profilers print names without types, so the instances of a template share one: then the
     registers that the launch used decide, where only one of them uses so many.

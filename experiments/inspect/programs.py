@@ -52,7 +52,7 @@ def measure(
 ) -> Inspected:
     """Run the program by itself, under nsys, and under ncu.
 
-    Raises InputError where it fails by itself or launches no kernel.
+    Raises InputError if it fails by itself or launches no kernel.
     """
     from profilers.profiles.inspecting import Inspected, Inspector
 

@@ -23,7 +23,7 @@ def replay(
 ) -> Inspected:
     """What `recording` holds of this source with these values.
 
-    Raises InputError where it is no recording, or holds something else.
+    Raises InputError if it is no recording, or holds something else.
     """
     found = _lookup(recording, source, values, task)
     if found is None:

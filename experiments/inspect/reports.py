@@ -19,7 +19,7 @@ def read(target: Target, *, task: str | None) -> tuple[Part, ...]:
     """Of counters a part per distinct kernel, the longest first, which is what `task` computes; of
     a timeline one for the whole run.
 
-    Raises InputError where the report holds nothing.
+    Raises InputError if the report holds nothing.
     """
     if target.kind == "timeline":
         return whole(_timeline(target), work=None, time_us=None)

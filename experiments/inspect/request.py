@@ -16,7 +16,7 @@ _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 class InspectRequest:
     """The options of the command line, as they were given.
 
-    `values` are ``NAME=VALUE`` texts; `arch` is None where it was left to us; `args` go to a
+    `values` are ``NAME=VALUE`` texts; `arch` is None if it was left to us; `args` go to a
     program.
     """
 

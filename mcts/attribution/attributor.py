@@ -64,7 +64,7 @@ class Attributor:
     def nodes(self, result: Result, nodes: Iterable[NodeRecord]) -> tuple[Attribution, ...]:
         """The methods of those of these nodes that were measured.
 
-        Ends early where the budget does. Raises WorldError where the world fails; what was found
+        Ends early where the budget does. Raises WorldError if the world fails; what was found
         by then is in the journal.
         """
         parents = {node.id: node.candidate for node in result.nodes}
@@ -86,7 +86,7 @@ class Attributor:
         return tuple(found)
 
     def _of(self, node: _Node, method: str, noise: float) -> Attribution | None:
-        """One method's worth; None where it is not known and the budget is spent."""
+        """One method's worth; None if it is not known and the budget is spent."""
         key = f"{node.record.id}:{method}"
         if said := self._log.find("attributed", key):
             return Attribution.model_validate(said["attribution"])
@@ -137,7 +137,7 @@ class Attributor:
     def _rewritten(self, node: _Node, method: str, key: str) -> Variant:
         """The code without the method, asked for once. Raises NoMoves or ProposalRejected.
 
-        Raises WorldError or InputError where no answer could be had; what replies before that cost
+        Raises WorldError or InputError if no answer could be had; what replies before that cost
         is in the journal, and the next session asks anew.
         """
         key, said = self._tried(key)
@@ -164,7 +164,7 @@ class Attributor:
     def _asked(self, remover: Remover, node: _Node, method: str, key: str) -> Mapping[str, Any]:
         """The remover's answer, journalled with what it cost.
 
-        Raises InputError where a cap cannot be kept, before anything is asked if it is known then.
+        Raises InputError if a cap cannot be kept, before anything is asked if it is known then.
         """
         self._check_caps()
         self._log.write("removing", {"key": key})

@@ -37,7 +37,7 @@ class Variant:
 def without_by_tunable(
     task: KernelTask, candidate: Candidate, parent: Candidate, method: str
 ) -> Variant | None:
-    """`candidate` with the tunables that exercise `method` set back, or None where that cannot be.
+    """`candidate` with the tunables that exercise `method` set back, or None if that cannot be.
 
     Each goes back to the parent's value, or where it has that already to the one of the task's
     baseline, else to its default.
@@ -76,7 +76,7 @@ def _space_of(task: KernelTask, candidate: Candidate) -> TunableSpace:
 def _before(
     name: str, space: TunableSpace, candidate: Candidate, earlier: tuple[Candidate, ...]
 ) -> Scalar | None:
-    """The value to set a tunable back to; None where it has all of them already."""
+    """The value to set a tunable back to; None if it has all of them already."""
     tunable, now = space.tunables[name], candidate.tunables[name]
     for value in (*(other.tunables.get(name) for other in earlier), tunable.default):
         if value is not None and value in tunable.values and value != now:

@@ -23,7 +23,7 @@ class Attribution(Noun):
 
     gain: time without the method over the time with it, less 1, and the ends of its interval.
     `without` is the variant measured for it, `tunables` what had to be moved for it (empty where
-    the proposer rewrote the code). `realised` is None where nobody could look.
+    the proposer rewrote the code). `realised` is None if nobody could look.
     """
 
     candidate_id: str
@@ -46,7 +46,7 @@ class Attribution(Noun):
         if self.worth in ("effective", "ineffective") and self.gain is None:
             raise ValueError(f"a method that is {self.worth} has a gain")
         if self.worth == "implementation_failed" and self.realised is not False:
-            raise ValueError("an implementation has failed only where the machine code lacks it")
+            raise ValueError("an implementation has failed only if the machine code lacks it")
         if self.worth == "unknown" and not self.note:
             raise ValueError("a method of unknown worth needs a note that says why")
         return self
@@ -54,7 +54,7 @@ class Attribution(Noun):
     def lesson(self, state: StateSignature, *, noise: float) -> Lesson | None:
         """What to keep of it: the method's own gain, no longer that of all methods together.
 
-        None where no gain was measured.
+        None if no gain was measured.
         """
         if self.gain is None or self.gain_low is None or self.gain_high is None:
             return None

@@ -14,7 +14,7 @@ def declared_space(task: KernelTask, source: str) -> TunableSpace:
     """The tunables of a candidate's plan, or the task's where its source has none of its own.
 
     Where only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
-    that declares the same tunables. InputError where the plan cannot be read.
+    that declares the same tunables. InputError if the plan cannot be read.
     """
     if task.dialect == "cuda":
         declared = _of_launch_plan(source)

@@ -258,6 +258,6 @@ class Evaluation(Noun):
 
     @property
     def held_back(self) -> tuple[str, ...]:
-        """Workloads for whose regression it may not be handed back; empty where all is well."""
+        """Workloads for whose regression it may not be handed back; empty if all is well."""
         timing = self.timing
         return () if timing is None or timing.regressions_allowed else timing.regressions

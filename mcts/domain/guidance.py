@@ -32,7 +32,7 @@ class Finding(Noun):
     """One tool's word: how strong in [0, 1], on what evidence, what to do, what to expect.
 
     `expected_gain` is a speedup factor; `methods` are playbook ids; `lines` are places in the
-    source, empty where unknown. `kernel` names the kernel meant where there are several.
+    source, empty if unknown. `kernel` names the kernel meant where there are several.
     """
 
     tool: str

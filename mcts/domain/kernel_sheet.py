@@ -37,7 +37,7 @@ class KernelSheet(LaunchPlan):
         )
 
     def work(self, tunables: Mapping[str, Scalar]) -> Work | None:
-        """The least work of one call; None where no cost is declared."""
+        """The least work of one call; None if no cost is declared."""
         if self.cost is None:
             return None
         names: dict[str, Scalar] = {**self.shape, **tunables}

@@ -144,7 +144,7 @@ def parse_launch_plan(source: str) -> LaunchPlan:
 def plan_text(source: str) -> tuple[str, int]:
     """The TOML of a source's plan comment, and how many lines stand before it.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     found = PLAN_COMMENT.search(source)
     if found is None:

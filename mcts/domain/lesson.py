@@ -59,8 +59,8 @@ class Lesson(Noun):
     """`gain` is the parent's time over the child's: above 1 the method helped.
 
     A `failed` outcome has no gain. `realised` says whether the method's instruction signature
-    was seen in SASS; None where nobody looked. `undone`: the child did not apply the method but
-    took it back; None where that could not be told. `among` is how many methods share the gain:
+    was seen in SASS; None if nobody looked. `undone`: the child did not apply the method but
+    took it back; None if that could not be told. `among` is how many methods share the gain:
     which of them earned it is not known.
     """
 

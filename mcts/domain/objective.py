@@ -45,7 +45,7 @@ class Ranking:
     def gain(self, evaluation: Evaluation) -> float | None:
         """How many times better than the baseline: its speedup, or the ratio of the products.
 
-        None where that was not measured.
+        None if that was not measured.
         """
         if self.objective != "edp" or evaluation.speedup is None:
             return evaluation.speedup
@@ -80,7 +80,7 @@ class Ranking:
         yield from self._order(held)
 
     def best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
-        """The first in order; None where nothing has a gain."""
+        """The first in order; None if nothing has a gain."""
         sound, held = self._parted(evaluations)
         first = self._best(sound)
         return self._best(held) if first is None else first
@@ -152,7 +152,7 @@ def _without_regressions(evaluations: Mapping[int, Evaluation]) -> dict[int, Eva
 
 
 def credited(evaluation: Evaluation) -> tuple[float | None, float | None]:
-    """Speedup and energy gain as a search is paid for them; each None where not measured.
+    """Speedup and energy gain as a search is paid for them; each None if not measured.
 
     What is held back has the speedup of its worst shape, and no gain in energy: less than no gain,
     and more the less is left to mend.
@@ -166,7 +166,7 @@ def credited(evaluation: Evaluation) -> tuple[float | None, float | None]:
 
 
 def energy_gain(evaluation: Evaluation) -> float | None:
-    """The baseline's energy per call over the candidate's; None where it was not measured."""
+    """The baseline's energy per call over the candidate's; None if it was not measured."""
     energy = evaluation.energy
     if energy is None or energy.baseline_mj is None:
         return None

@@ -41,7 +41,7 @@ class SassLoop(Noun):
 
     `depth` counts from 1 for an outermost loop. `line` is the source line most of its instructions
     come from, None without line information. `unrolled` is how many copies of the source's body
-    one trip holds, 1 where it was not unrolled. `mix` counts its instructions, those of inner
+    one trip holds, 1 if it was not unrolled. `mix` counts its instructions, those of inner
     loops left out.
     """
 
@@ -62,7 +62,7 @@ class SassFacts(Noun):
     `code_hash` covers opcodes and operands with addresses removed: equal hash, equal program.
     `mix` counts all instructions by kind. `lines` says where in the source the instructions behind
     a count stand, by the count's field name ("double_ops", "local_loads", "global_loads.32", ...).
-    `opcodes` names each opcode that occurs, with its modifiers ("LDG.E.128"); empty where they were
+    `opcodes` names each opcode that occurs, with its modifiers ("LDG.E.128"); empty if they were
     not kept. `wgmma_ops` counts the asynchronous ones among `tensor_ops` (HGMMA and its like), and
     `serial_wgmma_ops` those of them that are waited for entirely before the next one is issued.
     """
@@ -148,7 +148,7 @@ class KernelProfile(Noun):
     library: bool = False
 
     def value(self, metric: str) -> float | None:
-        """The metric's value, or None where it was not measured."""
+        """The metric's value, or None if it was not measured."""
         found = self.metrics.get(metric)
         return None if found is None else found.value
 

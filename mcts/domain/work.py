@@ -18,7 +18,7 @@ class Work(Noun):
 
     @classmethod
     def of(cls, task: KernelTask) -> Work | None:
-        """The task's declared cost on its timed workload; None where none is declared."""
+        """The task's declared cost on its timed workload; None if none is declared."""
         if task.cost is None:
             return None
         shape = task.timed_workload.shape

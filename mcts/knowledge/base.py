@@ -84,7 +84,7 @@ class Knowledge:
         return bool(self.sums)
 
     def expect(self, state: StateSignature) -> Mapping[Act, Experience]:
-        """What is expected of every act that was ever seen, and of ANY other; nothing where nothing
+        """What is expected of every act that was ever seen, and of ANY other; nothing if nothing
         is known at all."""
         if state not in self._known:
             self._known[state] = {one.act: one for one in self._expectations(state)}

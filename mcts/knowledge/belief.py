@@ -42,7 +42,7 @@ class Belief:
         """The same belief, worth at most `most` observations.
 
         A power prior (Ibrahim and Chen, Statistical Science 15, 2000): what was learned elsewhere
-        enters with an exponent below 1 where there is more of it than it can be trusted for.
+        enters with an exponent below 1 if there is more of it than it can be trusted for.
         """
         return Belief(
             self.mean, min(self.strength, most), min(self.freedom, max(most, 4.0)), self.variance

@@ -29,9 +29,9 @@ class Slot(NamedTuple):
 class Contribution(Noun):
     """What came of applying a method (or of taking it back: `undone`) at one node of one run.
 
-    gain: the parent's time over the node's, None where the node failed. predicted: the gain that
-    was expected before, None where nobody expected any. realised: whether machine code shows the
-    method, None where nobody looked. among: how many methods share the gain.
+    gain: the parent's time over the node's, None if the node failed. predicted: the gain that
+    was expected before, None if nobody expected any. realised: whether machine code shows the
+    method, None if nobody looked. among: how many methods share the gain.
     """
 
     run: str = Field(min_length=1, max_length=80)

@@ -29,7 +29,7 @@ def state_of(guidance: Guidance | None, profile: Profile | None = None) -> State
 
 
 def _stall(kernel: KernelProfile) -> str:
-    """What its warps wait for most; empty where no stall was measured."""
+    """What its warps wait for most; empty if no stall was measured."""
     stalls = {
         found[1]: metric.value
         for name, metric in kernel.metrics.items()

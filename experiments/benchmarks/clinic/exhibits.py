@@ -110,7 +110,7 @@ class Patient:
 
 
 def exhibits(path: Path = TRUTH) -> tuple[Exhibit, ...]:
-    """The truth table. InputError where it is not one."""
+    """The truth table. InputError if it is not one."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         return tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])

@@ -18,7 +18,7 @@ DEADLINE_S = 60.0
 
 
 def default_recording() -> Path:
-    """The recording that comes with Rooftree; InputError where it is gone."""
+    """The recording that comes with Rooftree; InputError if it is gone."""
     found = sorted(RECORDINGS.glob("*.json.gz"))
     if not found:
         raise InputError(f"no recording in {RECORDINGS}: record one with rooftree clinic --record")

@@ -29,7 +29,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
-    """0 where every verdict is right, 1 where one is not or exhibits are left out, 2 where nothing
+    """0 if every verdict is right, 1 if one is not or exhibits are left out, 2 where nothing
     could be judged, 130 where it was interrupted."""
     options = _parser().parse_args(arguments)
     try:
@@ -82,7 +82,7 @@ def _main(options: argparse.Namespace, factory: Factory | None) -> int:
 
 
 def _check_machine(every: Sequence[Exhibit], device: int) -> None:
-    """InputError where this machine cannot judge a dialect that is asked for."""
+    """InputError if this machine cannot judge a dialect that is asked for."""
     for dialect in sorted({one.dialect for one in every}):
         if problem := gpu_problem(device, torch=dialect == "kernelbench"):
             raise InputError(f"exhibits of dialect {dialect} cannot be judged here: {problem}")

@@ -99,7 +99,7 @@ class Exhibit(Noun):
 
 
 def exhibits(path: Path = MANIFEST) -> tuple[Exhibit, ...]:
-    """The manifest. InputError where it is not one, or names a file twice."""
+    """The manifest. InputError if it is not one, or names a file twice."""
     try:
         table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         found = tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])
@@ -121,7 +121,7 @@ def chosen(
     kind: str | None = None,
     slow: bool = True,
 ) -> tuple[Exhibit, ...]:
-    """The exhibits that are asked for; InputError where a name or class matches none.
+    """The exhibits that are asked for; InputError if a name or class matches none.
 
     `only` takes names with or without their dialect. A name that is asked for is run, slow or not.
     """

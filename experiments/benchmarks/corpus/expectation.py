@@ -15,7 +15,7 @@ NEUTRAL = 1.1
 class Outcome:
     """The verdict on an exhibit and how long it took.
 
-    `verdict` is None where the exhibit was not run or the world broke, as `message` then says;
+    `verdict` is None if the exhibit was not run or the world broke, as `message` then says;
     `skipped` tells the two apart.
     """
 
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def wrong(self) -> str | None:
-        """Why this verdict is not right; None where it is, or where there is none to judge."""
+        """Why this verdict is not right; None if it is, or where there is none to judge."""
         if self.skipped:
             return None
         if self.verdict is None:

@@ -25,7 +25,7 @@ _SET_CHILD_SUBREAPER = 36
 
 @dataclass(slots=True)
 class HostileRun:
-    """What came of it. Memory is what the GPU has in use, in bytes; None where it cannot be asked.
+    """What came of it. Memory is what the GPU has in use, in bytes; None if it cannot be asked.
 
     `left` are the processes that descend from this one and still live once all is closed.
     """
@@ -73,7 +73,7 @@ def run_hostile(
 ) -> HostileRun:
     """Judge `count` hostile candidates, shared out over the tasks, cycling through each one's.
 
-    Every candidate is made unique, so that nothing of it is remembered. InputError where none of
+    Every candidate is made unique, so that nothing of it is remembered. InputError if none of
     the exhibits is hostile; WorldError of an evaluator that a candidate has broken ends the run.
     Once `overdue`, none is begun.
     """
@@ -142,7 +142,7 @@ def descendants(root: int | None = None) -> dict[int, str]:
 
 
 def gpu_memory_in_use(device: int) -> int | None:
-    """Bytes in use on the GPU by NVML; None where it cannot be asked."""
+    """Bytes in use on the GPU by NVML; None if it cannot be asked."""
     try:
         import pynvml
 

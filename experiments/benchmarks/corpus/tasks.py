@@ -13,7 +13,7 @@ OWN_TASKS = FOLDER / "cuda" / "tasks"
 
 
 def task_of(exhibit: Exhibit) -> KernelTask:
-    """The task of an exhibit, under its policy. InputError where there is none of that name."""
+    """The task of an exhibit, under its policy. InputError if there is none of that name."""
     if exhibit.dialect == "cuda":
         return cuda_task(exhibit.task)
     path = PROBLEMS / f"{exhibit.task}.py"

@@ -63,7 +63,7 @@ class Configuration:
 class Built:
     """What became of a configuration: `library` where it compiled, else `failure` in one line.
 
-    `opcodes` counts the machine code's instructions of the kinds in `COUNTED`; empty where no
+    `opcodes` counts the machine code's instructions of the kinds in `COUNTED`; empty if no
     disassembler is at hand. `registers` is per thread, before they are handed over. `serialised`
     where ptxas says that it lets each WGMMA wait for the one before.
     """
@@ -79,7 +79,7 @@ class Built:
 
 
 def find_nvcc() -> Path:
-    """nvcc, on PATH or in a toolkit; InputError where there is none."""
+    """nvcc, on PATH or in a toolkit; InputError if there is none."""
     found = find_tool("nvcc")
     if found is None:
         raise InputError("nvcc is not on PATH nor in CUDA_HOME: install the CUDA toolkit")
@@ -156,7 +156,7 @@ def _largest(pattern: str, text: str) -> int:
 
 
 def count_opcodes(library: Path) -> dict[str, int]:
-    """How often the opcodes in `COUNTED` occur in the machine code; empty where it cannot be read.
+    """How often the opcodes in `COUNTED` occur in the machine code; empty if it cannot be read.
 
     Counts are of instructions in the code, not of executions.
     """

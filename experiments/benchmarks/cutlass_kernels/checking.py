@@ -1,7 +1,7 @@
 """A library in a process of its own: does it run, and are its results right?
 
 ``python -m experiments.benchmarks.cutlass_kernels.checking KIND LIBRARY [--b-rows-of-n]``, KIND
-product or grouped, prints one JSON object; `failure` is empty where all is well. A kernel that
+product or grouped, prints one JSON object; `failure` is empty if all is well. A kernel that
 faults or hangs takes only this process with it.
 """
 

@@ -24,7 +24,7 @@ Call = Callable[[], Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """A way to compute the work. `family` is what it shares with others in the screening's table;
-    `built` is None where machine code is not ours to count.
+    `built` is None if machine code is not ours to count.
     """
 
     name: str
@@ -72,7 +72,7 @@ def contest(
     rivals: Mapping[str, Sequence[Variant]],
     say: Callable[[str], None],
 ) -> Finding | None:
-    """Ours against each rival's best variant; None where none of ours is right.
+    """Ours against each rival's best variant; None if none of ours is right.
 
     What is wrong, or fails, is said, left out and kept in the finding. A failure that several
     variants of a family share is said once.

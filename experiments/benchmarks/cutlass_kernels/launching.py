@@ -118,7 +118,7 @@ class _Workspace:
 
 
 def library_of(path: Path) -> ctypes.CDLL:
-    """The loaded library; LaunchFailed where it cannot be loaded."""
+    """The loaded library; LaunchFailed if it cannot be loaded."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:

@@ -47,7 +47,7 @@ _FORM = TypeAdapter(tuple[_Asked, ...])
 
 
 def read_questions(place: Traversable) -> tuple[Question, ...]:
-    """The questions of a file; none where there is no file. InputError for another form."""
+    """The questions of a file; none if there is no file. InputError for another form."""
     if not place.is_file():
         return ()
     try:

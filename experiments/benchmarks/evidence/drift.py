@@ -23,7 +23,7 @@ from profilers.recordings.t4 import RecordedConfiguration, load_recording
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One variant's recorded and live median time in microseconds; live is None where it failed."""
+    """One variant's recorded and live median time in microseconds; live is None if it failed."""
 
     variant: RecordedConfiguration
     recorded_us: float
@@ -38,7 +38,7 @@ class Pair:
 def compare(source: TaskSource, *, variants: int, device: int = 0) -> list[Pair]:
     """Measure `variants` recorded variants again, spread evenly from the fastest to the slowest.
 
-    Raises InputError where the task has no recording or there is no GPU.
+    Raises InputError if the task has no recording or there is no GPU.
     """
     if not source.recordings:
         raise InputError(f"task {source.task.name!r} has no recording to compare with")

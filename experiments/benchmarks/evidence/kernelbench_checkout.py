@@ -46,7 +46,7 @@ class Checkout:
     root: Path
 
     def check(self) -> None:
-        """InputError where this is no checkout, or where its evaluator lacks a package."""
+        """InputError if this is no checkout, or where its evaluator lacks a package."""
         if not (self.root / "src" / "kernelbench" / "eval.py").is_file():
             raise InputError(
                 f"{self.root} is no KernelBench checkout: "
@@ -57,7 +57,7 @@ class Checkout:
             raise InputError(f"KernelBench's evaluator needs: pip install {' '.join(missing)}")
 
     def problem(self, name: str) -> Path:
-        """The file of a problem such as "level1/26"; InputError where there is none."""
+        """The file of a problem such as "level1/26"; InputError if there is none."""
         level, _, number = name.partition("/")
         found = sorted((self.root / "KernelBench" / level).glob(f"{number}_*.py"))
         if not found:
@@ -69,7 +69,7 @@ class Checkout:
     def judge(self, reference: str, source: str, *, builds: Path, device: int) -> Accepted:
         """What its evaluator says of a `ModelNew`, asked in a fresh process.
 
-        `builds` keeps what `load_inline` builds. WorldError where it gives no verdict.
+        `builds` keeps what `load_inline` builds. WorldError if it gives no verdict.
         """
         request = {
             "root": str(self.root),

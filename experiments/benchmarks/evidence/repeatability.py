@@ -68,7 +68,7 @@ def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bo
     """Judge `candidate`, which should be the baseline, `replications` times.
 
     `reopen` makes an evaluator for each, as a replay needs: it answers the same question with the
-    same numbers. InputError where not one evaluation is measured.
+    same numbers. InputError if not one evaluation is measured.
     """
     if reopen:
         found = _counted(lambda number: _judged_once(open_, candidate, number), replications)
@@ -93,7 +93,7 @@ def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bo
 def spread(open_: Open, candidate: Candidate, *, processes: int, confirm: bool = False) -> Spread:
     """Judge `candidate` in `processes` evaluators in turn, or by so many calls of `confirm`.
 
-    InputError where not one evaluation is measured, or the evaluator cannot confirm.
+    InputError if not one evaluation is measured, or the evaluator cannot confirm.
     """
     if confirm:
         with open_(0) as evaluator:

@@ -5,7 +5,7 @@
 Gives every kernel of the suites' folders to KernelBench's own evaluator, each in a fresh process,
 and prints a Markdown table of our figures beside its own. Its answers are kept in
 ``kernelbench.json`` of each folder; a second call asks only for those that are missing or of other
-kernels. Exit code 1 where one is not accepted.
+kernels. Exit code 1 if one is not accepted.
 
 Several at a time (``--parallel``) disturb one another's times, and KernelBench's speedups with
 them; its inputs are drawn on the CPU, which is what takes long.
@@ -36,7 +36,7 @@ ANSWERS = "kernelbench.json"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An exported kernel; `outcome` is None where the suite was stopped before it concluded."""
+    """An exported kernel; `outcome` is None if the suite was stopped before it concluded."""
 
     suite: SuiteFolder
     chosen: Chosen

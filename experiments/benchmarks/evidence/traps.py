@@ -47,7 +47,7 @@ class Landscape:
 
     @classmethod
     def of(cls, recording: Recording) -> Landscape:
-        """InputError where nothing, or not the baseline, was measured."""
+        """InputError if nothing, or not the baseline, was measured."""
         measured = recording.measured
         places = {
             name: {value: at for at, value in enumerate(values)}

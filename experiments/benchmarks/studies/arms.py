@@ -62,7 +62,7 @@ def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
 
 
 def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
-    """The arm's proposer. InputError where it cannot work here."""
+    """The arm's proposer. InputError if it cannot work here."""
     if arm.proposer == composing.LLM:
         raise InputError(
             "a study replays recordings, which hold no new code: proposer llm cannot be an arm"

@@ -61,7 +61,7 @@ class Line(Noun):
     """What is kept of a run: one line of JSON.
 
     best: [unique evaluations, true speedup] whenever another variant became the run's best so far.
-    to_target: the first unique evaluation at or below the target time, None where there was none.
+    to_target: the first unique evaluation at or below the target time, None if there was none.
     digest: the hash of the run's tree.
     """
 

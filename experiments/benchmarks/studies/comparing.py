@@ -30,14 +30,14 @@ class Contest(Noun):
 
     measure: `20` (speedup after 20 unique evaluations), `budget` (after each task's own budget) or
     `target` (unique evaluations to the target).
-    ratio: geometric mean over tasks of that over seeds, above 1 where the reference is better: its
+    ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better: its
     speedup over the arm's, or the arm's evaluations over its own. low, high: 95 % interval over
     tasks and seeds; low_here, high_here: over seeds alone, for these very tasks.
     p: exact two-sided signed-rank over all pairs, of which those inside the noise are ties, which
     the ratio is not rid of; p_holm: after Holm over the whole family.
     p_tasks: the same over the tasks' means, smallest_p_tasks the least it could have been.
     effect: matched-pairs rank-biserial. wins, ties, losses: the reference's, pair by pair.
-    detectable: the ratio that this study would find 4 times in 5; None where it finds none.
+    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
     """
 
     arm: str
@@ -67,7 +67,7 @@ class Standing(Noun):
     """One arm on one task. speedups: geometric means by measure, over seeds.
 
     reached: share of runs that came to the target; median_to_target: unique evaluations, None
-    where less than half of the runs came there.
+    if less than half of the runs came there.
     """
 
     arm: str
@@ -97,7 +97,7 @@ Runs = Mapping[tuple[str, str], Mapping[int, Line]]
 
 
 def runs_of(plan: Plan, lines: Iterable[Line]) -> Runs:
-    """The lines that belong to the study as it is now. InputError where there is none."""
+    """The lines that belong to the study as it is now. InputError if there is none."""
     wanted = set(plan.keys)
     found: dict[tuple[str, str], dict[int, Line]] = {}
     by_key = {line.key: line for line in lines if line.key in wanted}
@@ -120,7 +120,7 @@ def measures_of(plan: Plan) -> tuple[str, ...]:
 
 
 def compare(plan: Plan, lines: Iterable[Line], *, reference: str | None = None) -> Comparison:
-    """Everything there is to say about a study. InputError where nothing can be paired."""
+    """Everything there is to say about a study. InputError if nothing can be paired."""
     study = plan.study
     if reference is not None:
         if reference not in study.arms:

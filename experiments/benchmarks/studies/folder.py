@@ -49,7 +49,7 @@ class StudyFolder:
     def held(self) -> Iterator[None]:
         """Make the folder and keep other processes from writing to it.
 
-        InputError where one does, or where the folder holds something else.
+        InputError if one does, or where the folder holds something else.
         """
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file: name another folder with -o")
@@ -88,7 +88,7 @@ class StudyFolder:
         partial.replace(self.path / name)
 
     def plan(self) -> Plan:
-        """What the study is. InputError where the folder holds none that can be read."""
+        """What the study is. InputError if the folder holds none that can be read."""
         path = self.path / STUDY_FILE
         try:
             text = path.read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ class ResultFile:
         self._handle, self._path = handle, path
 
     def append(self, lines: Iterable[Line]) -> None:
-        """WorldError where the disk refuses."""
+        """WorldError if the disk refuses."""
         text = "".join(line.model_dump_json() + "\n" for line in lines)
         data = memoryview(text.encode())
         try:

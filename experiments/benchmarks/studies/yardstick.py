@@ -95,7 +95,7 @@ class Yardstick:
 
 @lru_cache(maxsize=64)
 def yardstick(given: str) -> Yardstick:
-    """Load a task with its latest recording. InputError where it has none."""
+    """Load a task with its latest recording. InputError if it has none."""
     source = find_task(given)
     if not source.recordings:
         raise InputError(f"task {given} has no recording: a study replays; record one first")

@@ -46,7 +46,7 @@ class RunFolder:
         write_config(self.path / CONFIG_FILE, config)
 
     def check_journal(self) -> None:
-        """InputError where the journal holds nothing though the run once had one.
+        """InputError if the journal holds nothing though the run once had one.
 
         A folder that was left before its journal began passes: it can be resumed from the start.
         """

@@ -81,7 +81,7 @@ class SqliteJournal:
     def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
         """Write an event that a power cut may take: nothing waits for the disk.
 
-        JournalError where it cannot be written.
+        JournalError if it cannot be written.
         """
         self._insert(kind, payload, durable=False)
 
@@ -150,7 +150,7 @@ def is_begun(path: Path) -> bool:
 
 
 def database_of(run_dir: Path) -> Path:
-    """The journal's file; InputError where the folder has none."""
+    """The journal's file; InputError if the folder has none."""
     path = run_dir / DATABASE
     if not path.is_file():
         raise no_run(run_dir, DATABASE)

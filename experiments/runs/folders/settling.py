@@ -31,7 +31,7 @@ class _Given:
 def settle(run_dir: Path, prices: Sequence[str]) -> Spending:
     """Price what has no price in the run's journal; returns what that adds to its sum.
 
-    `prices` are ``MODEL=IN,OUT`` options. InputError where one is not, or another process holds
+    `prices` are ``MODEL=IN,OUT`` options. InputError if one is not, or another process holds
     the run.
     """
     from codegen.chat.prices import parse_prices

@@ -32,7 +32,7 @@ def write_snapshot(run_dir: Path, knowledge: Knowledge) -> str:
 
 
 def read_snapshot(run_dir: Path, sha256: str) -> Knowledge:
-    """What `write_snapshot` kept under this hash. InputError where it is no longer there."""
+    """What `write_snapshot` kept under this hash. InputError if it is no longer there."""
     if not sha256:
         return Knowledge()
     path = run_dir / KNOWLEDGE_FILE

@@ -23,7 +23,7 @@ LOCK_WAIT_S = 10.0
 class Ceiling:
     """One rate: measured, printed on the datasheet where it has it, and the first over the second.
 
-    `measured` is None where this device has no probe for it.
+    `measured` is None if this device has no probe for it.
     """
 
     name: str

@@ -36,7 +36,7 @@ def has_module(name: str) -> bool:
 
 
 def gpu_names() -> tuple[str, ...]:
-    """Names of the GPUs CUDA shows, numbered as `--device` does; empty where there is no driver."""
+    """Names of the GPUs CUDA shows, numbered as `--device` does; empty if there is no driver."""
     from profilers.hardware import driver
 
     try:
@@ -46,7 +46,7 @@ def gpu_names() -> tuple[str, ...]:
 
 
 def driver_version() -> str | None:
-    """The driver's version by NVML, None where it cannot be asked."""
+    """The driver's version by NVML, None if it cannot be asked."""
     if not has_module("pynvml"):
         return None
     nvml = importlib.import_module("pynvml")

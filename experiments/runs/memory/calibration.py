@@ -31,7 +31,7 @@ class Firing:
 class FollowUp:
     """What a child that followed a finding came to.
 
-    `gain` is the parent's time over the child's, None where the child failed. `improved` and
+    `gain` is the parent's time over the child's, None if the child failed. `improved` and
     `regressed` mean that the two 95 % intervals of the time do not overlap.
     """
 

@@ -102,7 +102,7 @@ def read_lines(path: Path) -> list[Contribution]:
 
 
 def write_lines(path: Path, contributions: Iterable[Contribution], *, force: bool = False) -> None:
-    """Export, whole or not at all. InputError where `path` is taken, unless `force`, or cannot be
+    """Export, whole or not at all. InputError if `path` is taken, unless `force`, or cannot be
     written.
     """
     if str(path) == STANDARD:

@@ -60,7 +60,7 @@ def default_path() -> Path:
 def open_memory(path: Path) -> sqlite3.Connection:
     """The memory, to read and to teach; it is created where absent, and brought up to date.
 
-    Raises MemoryUnavailable where the file system refuses, InputError where the file is damaged,
+    Raises MemoryUnavailable if the file system refuses, InputError if the file is damaged,
     not ours, or a newer Rooftree's: it is then left as it is.
     """
     with _Told(path):
@@ -80,7 +80,7 @@ def open_memory(path: Path) -> sqlite3.Connection:
 def read_memory(path: Path) -> sqlite3.Connection:
     """The memory, only to read, as whichever version it is; also from a medium that is read-only.
 
-    Raises as `open_memory` does, and InputError where there is none.
+    Raises as `open_memory` does, and InputError if there is none.
     """
     if not path.is_file():
         raise InputError(f"there is no memory {path}")

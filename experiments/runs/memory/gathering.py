@@ -120,7 +120,7 @@ def predicted(
     act: Act, state: StateSignature, guidance: Guidance | None, knowledge: Knowledge
 ) -> float | None:
     """The gain that was to be expected: by what other runs had seen of the very method, else by the
-    strongest finding that points to it; None where nobody could expect anything.
+    strongest finding that points to it; None if nobody could expect anything.
     """
     known = knowledge.expect(state).get(act) if knowledge else None
     if known is not None and known.evidence.count > 0:

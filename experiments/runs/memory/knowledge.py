@@ -51,7 +51,7 @@ class Forgetting:
 class KnowledgeStore:
     """Contributions by content, so that adding one again changes nothing.
 
-    What is kept where there is too much are those whose slots have the smallest hashes: the same
+    What is kept if there is too much are those whose slots have the smallest hashes: the same
     ones in whatever order they came, so that the stores of a team still come to the same
     (bottom-k samples; Cohen and Kaplan, Summarizing Data Using Bottom-k Sketches, 2007).
     """
@@ -67,7 +67,7 @@ class KnowledgeStore:
         self._connection.close()
 
     def add(self, contributions: Iterable[Contribution]) -> int:
-        """Keep what is new, all or nothing; returns how many were. WorldError where it cannot."""
+        """Keep what is new, all or nothing; returns how many were. WorldError if it cannot."""
         now = time.time()
         rows = [
             (one.id, tagged_hash("slot", list(one.slot)), kin_of(one), one.run, one.task,
@@ -85,7 +85,7 @@ class KnowledgeStore:
         return added
 
     def contributions(self) -> list[Contribution]:
-        """All of them, by id. InputError where one cannot be what was written."""
+        """All of them, by id. InputError if one cannot be what was written."""
         try:
             if not has_contributions(self._connection):
                 return []
@@ -117,7 +117,7 @@ class KnowledgeStore:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction. WorldError where the file cannot be written."""
+        """One transaction. WorldError if the file cannot be written."""
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")

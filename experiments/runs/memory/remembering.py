@@ -59,7 +59,7 @@ def learn(
     task: KernelTask,
     run_dir: Path,
 ) -> None:
-    """Teach the run's memory what each tool's advice, and each method, came to. WorldError where it
+    """Teach the run's memory what each tool's advice, and each method, came to. WorldError if it
     cannot."""
     if config.memory is None:
         return

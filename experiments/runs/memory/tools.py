@@ -65,12 +65,12 @@ class ToolStatistics:
 
     @property
     def mean_gain(self) -> float | None:
-        """Geometric mean of parent's time over child's; None where no follower was measured."""
+        """Geometric mean of parent's time over child's; None if no follower was measured."""
         return math.exp(self.mean_log_gain) if self.followed > self.failed else None
 
 
 class ToolMemory:
-    """The store. Opening it creates the file; InputError where that is not ours to read.
+    """The store. Opening it creates the file; InputError if that is not ours to read.
 
     `readonly`: the file is left as it is, and must be there.
     """
@@ -95,7 +95,7 @@ class ToolMemory:
         fired: Iterable[Firing],
         followed: Iterable[FollowUp],
     ) -> None:
-        """Put what a run taught in place of what it taught before. WorldError where it cannot."""
+        """Put what a run taught in place of what it taught before. WorldError if it cannot."""
         try:
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")

@@ -18,7 +18,7 @@ def file_text(candidate: Candidate) -> str:
 
 
 def values_of(candidate: Candidate) -> dict[str, Scalar]:
-    """The value of every tunable of a `.cu`, the plan's default where the candidate has none."""
+    """The value of every tunable of a `.cu`, the plan's default if the candidate has none."""
     return {**(_defaults(candidate.source) or {}), **candidate.tunables}
 
 
@@ -40,7 +40,7 @@ def own_source(task: KernelTask, source: str) -> str:
 
 
 def _defaults(source: str) -> dict[str, Scalar] | None:
-    """The defaults of a launch plan or a host plan; None where it is neither."""
+    """The defaults of a launch plan or a host plan; None if it is neither."""
     try:
         return plan_of(source).space.default()
     except InputError:

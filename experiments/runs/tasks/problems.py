@@ -60,7 +60,7 @@ def problem_task(
     *,
     kernel: str | None = None,
 ) -> KernelTask:
-    """The task of a problem file. InputError where it is not one; nothing of it is executed.
+    """The task of a problem file. InputError if it is not one; nothing of it is executed.
 
     `dialect` says what proposers write for it: PyTorch files, or `.cu` files with a launcher.
     With `kernel`, such a file's text, that is what is improved upon, in place of the model.
