@@ -10,7 +10,7 @@ from typing import Any, get_args
 from codegen.branching import branches_of
 from codegen.chat.messages import ChatClient, Message, Reply
 from codegen.chat.prices import Price, price_of
-from codegen.chat.spending import Spending
+from codegen.chat.usage import ProposalUsage
 from codegen.lookups.conversation import NONE_LEFT, Lookups, LookupSettings
 from codegen.lookups.prompt import VERSION
 from codegen.plan_text import plan_of
@@ -202,7 +202,7 @@ class _Talk:
     prompt: Prompt
     form: Form
     space: TunableSpace | None
-    spending: Spending
+    spending: ProposalUsage
     lookups: Lookups | None = None
 
     def wants(self, reply: Reply) -> bool:
@@ -217,10 +217,10 @@ class _Talk:
         return self.spending.usage() | looked
 
 
-def _spending(prompt: Prompt, lookups: Lookups | None) -> Spending:
+def _spending(prompt: Prompt, lookups: Lookups | None) -> ProposalUsage:
     """An empty account; a prompt that offers look-ups is another one than without."""
     offered = f"+lookups/{VERSION}" if lookups is not None else ""
-    return Spending(prompt.id + offered, prompt.dropped)
+    return ProposalUsage(prompt.id + offered, prompt.dropped)
 
 
 def _check(feedback: Feedback, prompt_tokens: int, reply_repairs: int, branches: int) -> None:

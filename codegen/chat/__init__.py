@@ -1,1 +1,1 @@
-"""The conversation with a model: messages, the client, its cache and tapes, prices, faults."""
+"""The client of a language model: messages, retries, the cache, cassettes, prices."""

@@ -1,8 +1,8 @@
 """One event loop in one thread, on which any number of threads wait for their answers.
 
-The loop is the process's, not the client's: litellm keeps its connections by loop, and would hand
-those of a closed loop to a new one in its place. It stops when the process ends: a thread that is
-torn out of an import would leave its lock to nobody, and the interpreter waiting for it.
+All clients of a process share it: litellm keeps its connections by loop, and would reuse those of a
+closed loop in the one that replaces it. It stops when the process ends: a thread that is killed
+while it imports never releases the import lock, and the interpreter would wait for it forever.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from mcts.errors import WorldError
 
 T = TypeVar("T")
 _CLOSED = "the client of the language model was closed"
-_FAREWELL_S = 5.0
+_JOIN_TIMEOUT_S = 5.0
 _START_LOCK = threading.Lock()
 _LOOP: list[asyncio.AbstractEventLoop] = []
 
 
-class Desk:
-    """One client's work on the loop: it can be given up without touching that of others.
+class ClientTasks:
+    """One client's coroutines on the loop, which can be cancelled without touching those of others.
 
     Thread-safe.
     """
@@ -35,10 +35,10 @@ class Desk:
         self._waiting: set[Future[Any]] = set()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result, waited for in the calling thread.
+        """Wait for the coroutine's result in the calling thread.
 
-        Raises WorldError when the desk is closed before it is there. Whatever else ends the
-        waiting, such as KeyboardInterrupt, cancels the coroutine.
+        Raises WorldError if the client is closed first. Whatever else ends the waiting, such as
+        KeyboardInterrupt, cancels the coroutine.
         """
         future = self._submit(coroutine)
         try:
@@ -51,12 +51,12 @@ class Desk:
                 self._waiting.discard(future)
 
     def sleep(self, seconds: float) -> None:
-        """Wait in the calling thread. WorldError as soon as the desk is closed."""
+        """Wait in the calling thread. Raises WorldError as soon as the client is closed."""
         if self._closed.wait(seconds):
             raise WorldError(_CLOSED)
 
     def close(self) -> None:
-        """Cancel what is in flight: whoever waits gets a WorldError. Idempotent."""
+        """Cancel what is in flight: the threads that wait get a WorldError. Idempotent."""
         self._closed.set()
         with self._lock:
             waiting = list(self._waiting)
@@ -85,7 +85,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run until stopped, then end every task in its own words."""
+    """Run until stopped, then cancel every task and let it finish."""
     asyncio.set_event_loop(loop)
     loop.run_forever()
     tasks = asyncio.all_tasks(loop)
@@ -97,4 +97,4 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(_FAREWELL_S)
+    thread.join(_JOIN_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Answers that were paid for, kept: a replayed or resumed run asks nobody the same thing twice."""
+"""The cache of paid answers: a replayed or resumed run pays for no question twice."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 from codegen.chat.messages import ChatClient, Message, Offer, Reply
 from codegen.chat.request import ChatRequest, Route
-from codegen.chat.syncing import BackgroundSync
 from mcts.errors import InputError, WorldError
 
 SCHEMA_VERSION = 1
@@ -32,10 +31,10 @@ CREATE TABLE IF NOT EXISTS answer (
 class AnswerStore:
     """Answers by the key of their request, in one SQLite file. Threads and processes may share it.
 
-    An answer that was kept is in the file when `keep` returns, so that no killed process loses it;
-    the disk is made to hold it in the background, some milliseconds later.
+    An answer is in the file when `keep` returns, so that no killed process loses it; it is synced
+    to the disk in the background, some milliseconds later.
 
-    Raises InputError for a file that is no such store, WorldError when the disk refuses.
+    Raises InputError for a file that is no such store, WorldError if the disk refuses.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,11 +113,11 @@ class AnswerStore:
 
 
 class CachedClient:
-    """Asks `inner` what the store does not know, and keeps each answer before it is handed out.
+    """Asks `inner` what the store does not know, and stores each answer before it returns it.
 
     Two identical requests in flight share one call. An answer that run `run_id` itself paid for
     in an earlier process counts as paid now, once: the process was killed before its journal
-    could say so. Any other kept answer is `cached` and costs nothing. Thread-safe.
+    could say so. Any other stored answer is `cached` and costs nothing. Thread-safe.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class CachedClient:
         self._inner, self._store, self._route, self._run_id = inner, store, route, run_id
         self._lock = threading.Lock()
         self._asked: dict[str, Future[Reply]] = {}
-        self._told: set[str] = set()
+        self._counted: set[str] = set()
 
     def complete(
         self,
@@ -149,12 +148,12 @@ class CachedClient:
 
         key = request.key
         with self._lock:
-            mine = key not in self._asked
+            first = key not in self._asked
             asked = self._asked.setdefault(key, Future())
-        if not mine:
+        if not first:
             return asked.result().from_before()
         try:
-            reply = self._known(key) or self._bought(request, ask)
+            reply = self._from_store(key) or self._paid(request, ask)
         except BaseException as error:
             asked.set_exception(error)
             raise
@@ -169,23 +168,65 @@ class CachedClient:
         self._inner.close()
         self._store.close()
 
-    def _known(self, key: str) -> Reply | None:
+    def _from_store(self, key: str) -> Reply | None:
         found = self._store.find(key)
         if found is None:
             return None
         reply, payer = found
         with self._lock:
-            told = key in self._told
-            self._told.add(key)
-        recovered = not told and payer == self._run_id != ""
+            counted = key in self._counted
+            self._counted.add(key)
+        recovered = not counted and payer == self._run_id != ""
         return reply if recovered else reply.from_before()
 
-    def _bought(self, request: ChatRequest, ask: Callable[[], Reply]) -> Reply:
+    def _paid(self, request: ChatRequest, ask: Callable[[], Reply]) -> Reply:
         reply = ask()
         with self._lock:
-            self._told.add(request.key)
+            self._counted.add(request.key)
         self._store.keep(request, reply, run_id=self._run_id)
         return reply
+
+
+class BackgroundSync:
+    """Syncs one file to the disk in a thread of its own, some milliseconds after it was asked to.
+
+    Requests that come while one is waiting are done with it. Thread-safe.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._waiting = False
+        self._last: Future[None] | None = None
+        self._pool = ThreadPoolExecutor(1, "rooftree-sync")
+
+    def request(self) -> None:
+        """Have all that was written so far synced. OSError if an earlier request failed."""
+        with self._lock:
+            if self._last is not None and self._last.done():
+                self._last.result()
+            if self._waiting:
+                return
+            self._waiting = True
+            self._last = self._pool.submit(self._sync)
+
+    def close(self) -> None:
+        """Return once everything is synced; OSError if that failed. Idempotent."""
+        self._pool.shutdown()
+        if self._last is not None:
+            self._last.result()
+
+    def _sync(self) -> None:
+        with self._lock:
+            self._waiting = False  # what is written from here on is for another request
+        try:
+            file = os.open(self._path, os.O_RDONLY)
+        except FileNotFoundError:
+            return  # SQLite has moved it into the database, which it syncs itself
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def open_cache(path: Path) -> AnswerStore:

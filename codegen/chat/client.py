@@ -5,33 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from codegen.chat.background import Desk
-from codegen.chat.calls import Calls, Fault
-from codegen.chat.faults import fault_of
+from codegen.chat.background import ClientTasks
+from codegen.chat.litellm_errors import request_error
 from codegen.chat.messages import Message, Offer, Reply, ToolCall
+from codegen.chat.models import has_price, load_litellm
 from codegen.chat.prices import Price, names_of, nine_decimals
 from codegen.chat.request import Route, without_secrets
+from codegen.chat.retries import RequestError, Retries
 from codegen.chat.scrubbing import address, hide, scrub
-from mcts.errors import InputError
 
 __all__ = ["LitellmClient", "scrub"]
 
-_IMPORT_LOCK = threading.Lock()
-
 
 class LitellmClient:
-    """Calls `model`, and `fallbacks` in their order where it gives no answer. Keys come from the
-    environment alone, as the providers name them; with `api_base` a server that wants no key gets
-    a dummy one.
+    """Retries `model`, and `fallbacks` in their order if it gives no answer. Keys come from the
+    environment alone, under the providers' names; a server at `api_base` that wants no key gets a
+    dummy one.
 
     All requests run on one event loop; `complete` waits in the calling thread, any number at once.
     `timeout_s` bounds one attempt, to the last byte of its answer. Timeouts, rate limits, broken
     connections, cut or garbled answers and 5xx are asked again `retries` times with growing pauses
-    (or the pause the service asks for). `prices` stand before litellm's own.
+    (or the pause the service asks for). `prices` take precedence over litellm's.
     """
 
     def __init__(
@@ -53,8 +50,8 @@ class LitellmClient:
             for name in reversed(names_of(model))
             if prices and name in prices
         }
-        self._desk = Desk()
-        self._calls = Calls(self.route.models, retries=retries, sleep=sleep or self._desk.sleep)
+        self._tasks = ClientTasks()
+        self._calls = Retries(self.route.models, retries=retries, sleep=sleep or self._tasks.sleep)
 
     def complete(
         self,
@@ -74,15 +71,15 @@ class LitellmClient:
         if offer is not None:
             question |= _tools(offer)
         return self._calls.ask(
-            lambda model: self._desk.run(self._send(litellm, model, question)), who=self._who
+            lambda model: self._tasks.run(self._send(litellm, model, question)), who=self._who
         )
 
     def close(self) -> None:
-        self._desk.close()
+        self._tasks.close()
 
     def calls_tools(self) -> bool:
-        """Whether litellm knows of every model that it can call tools; of a server of one's own
-        nobody knows.
+        """Whether litellm says of every model that it can call tools. It cannot say so of a server
+        of one's own.
         """
         litellm = load_litellm()
         return all(
@@ -91,18 +88,17 @@ class LitellmClient:
         )
 
     def unpriced(self) -> list[str]:
-        """The models whose calls cost an unknown amount: neither the user nor litellm has a
-        price."""
+        """The models of unknown price: neither the user nor litellm has one."""
         litellm = load_litellm()
         return [
             model
             for model in self.route.models
             if model not in self._prices
-            and (self.route.base_of(model) is not None or not _has_price(litellm, model))
+            and (self.route.base_of(model) is not None or not has_price(litellm, model))
         ]
 
     async def _send(self, litellm: Any, model: str, question: Mapping[str, Any]) -> Reply:
-        """One request. Raises Fault where no whole reply came in time.
+        """Send one request. Raises RequestError if no whole reply came in time.
 
         litellm's own limit holds for each read, so that a server which trickles would never reach
         it; ours holds for all of them.
@@ -111,10 +107,12 @@ class LitellmClient:
             async with asyncio.timeout(self._timeout_s):
                 response = await litellm.acompletion(**self._arguments(model), **question)
         except TimeoutError:
-            raise Fault("passing", f"no whole answer within {self._timeout_s:g} s") from None
+            raise RequestError(
+                "transient", f"no whole answer within {self._timeout_s:g} s"
+            ) from None
         except litellm.exceptions.openai.OpenAIError as error:  # the root of all it raises
             has_server = self.route.base_of(model) is not None
-            raise fault_of(litellm, error, model=model, has_server=has_server) from None
+            raise request_error(litellm, error, model=model, has_server=has_server) from None
         return self._reply(response, model)
 
     def _arguments(self, model: str) -> dict[str, Any]:
@@ -137,7 +135,7 @@ class LitellmClient:
         """
         choices = getattr(response, "choices", None)
         if not choices:
-            raise Fault("passing", "an answer without a choice")
+            raise RequestError("transient", "an answer without a choice")
         usage = getattr(response, "usage", None)
         prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
         if prompt is None:
@@ -162,9 +160,9 @@ class LitellmClient:
     def _cost_usd(
         self, response: Any, model: str, prompt: int | None, completion: int
     ) -> float | None:
-        """The user's price for the response, else litellm's. None for a model that has neither,
-        for tokens that nobody counted, and for any server of one's own that the user named no
-        price for, whatever name its model goes by.
+        """The cost by the user's price, else by litellm's. Returns None for a model that has
+        neither, for tokens that the service did not count, and for a server of one's own for which
+        the user gave no price, whatever the name of its model.
         """
         price = self._prices.get(model)
         if prompt is None:
@@ -182,7 +180,7 @@ class LitellmClient:
 
 
 def _tools(offer: Offer) -> dict[str, Any]:
-    """The tools as chat completions have them. They stay named where none may be called any more:
+    """The tools as chat completions have them. They stay listed when none may be called any more:
     some services want to know the tools that earlier messages called.
     """
     tools = [
@@ -230,23 +228,3 @@ def _count(usage: Any, name: str) -> int | None:
     """A count of tokens; None if there is none, or none that says anything."""
     found = getattr(usage, name, None)
     return found if isinstance(found, int) and found > 0 else None
-
-
-def _has_price(litellm: Any, model: str) -> bool:
-    """Whether litellm's table lists the model, by its full name or without the provider's."""
-    return model in litellm.model_cost or model.partition("/")[2] in litellm.model_cost
-
-
-def load_litellm() -> Any:
-    """Import litellm on first use: it takes seconds, and would fetch a price map by itself."""
-    with _IMPORT_LOCK:
-        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-        try:
-            import litellm
-        except ImportError as error:
-            raise InputError(
-                f"the llm proposer needs litellm, which cannot be imported ({error}): "
-                "pip install 'litellm>=1.84,<2'"
-            ) from None
-        litellm.suppress_debug_info = True  # it prints to standard output otherwise
-        return litellm

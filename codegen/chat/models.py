@@ -1,11 +1,31 @@
-"""Which models litellm can ask at all, said without asking anybody."""
+"""litellm itself: its import, and what it knows of models without sending a request."""
 
 from __future__ import annotations
 
 import difflib
+import os
+import threading
 from collections.abc import Iterable
+from typing import Any
 
-from codegen.chat.client import load_litellm
+from mcts.errors import InputError
+
+_IMPORT_LOCK = threading.Lock()
+
+
+def load_litellm() -> Any:
+    """Import litellm on first use: it takes seconds, and would fetch a price map by itself."""
+    with _IMPORT_LOCK:
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        try:
+            import litellm
+        except ImportError as error:
+            raise InputError(
+                f"the llm proposer needs litellm, which cannot be imported ({error}): "
+                "pip install 'litellm>=1.84,<2'"
+            ) from None
+        litellm.suppress_debug_info = True  # it prints to standard output otherwise
+        return litellm
 
 
 def unknown_models(models: Iterable[str], *, api_base: str | None = None) -> list[str]:
@@ -38,6 +58,11 @@ def similar_model(model: str) -> str | None:
         return f"{close[0]}/{rest}" if close else None
     close = difflib.get_close_matches(model, litellm.model_cost, n=1, cutoff=0.75)
     return close[0] if close else None
+
+
+def has_price(litellm: Any, model: str) -> bool:
+    """Whether litellm's table lists the model, by its full name or without the provider's."""
+    return model in litellm.model_cost or model.partition("/")[2] in litellm.model_cost
 
 
 def _providers(litellm: object) -> list[str]:

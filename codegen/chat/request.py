@@ -1,4 +1,4 @@
-"""A question to a language model as it is kept: for the cache, and for cassettes."""
+"""A request to a language model as the cache and cassettes store it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.chat.scrubbing import address, hide
 
 @dataclass(frozen=True, kw_only=True)
 class ChatRequest:
-    """A question as it is kept: who is asked, where, and what. It holds no secret.
+    """A request as it is stored: which models, at which server, what. It holds no secret.
 
     `models` are the model and its fallbacks in their order, `server` the address without login,
     None for the providers' own. `seed` tells one sample of a question from another; it is not
@@ -61,7 +61,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who is asked: the model, its fallbacks in their order, and the server of one's own."""
+    """The model, its fallbacks in their order, and the address of a server of one's own."""
 
     model: str
     fallbacks: tuple[str, ...] = ()
@@ -72,12 +72,12 @@ class Route:
         return tuple(dict.fromkeys((self.model, *self.fallbacks)))
 
     def base_of(self, model: str) -> str | None:
-        """The server to ask for `model`: one's own serves the models of its kind alone.
+        """The server to ask for `model`: `api_base` serves only models of one provider's prefix.
 
         With ``openai/local`` there, ``openai/other`` is asked there too and ``anthropic/x`` at
         its provider.
         """
-        return self.api_base if _kind(model) == _kind(self.model) else None
+        return self.api_base if _provider(model) == _provider(self.model) else None
 
     def request(
         self,
@@ -88,7 +88,7 @@ class Route:
         seed: int | None,
         offer: Offer | None = None,
     ) -> ChatRequest:
-        """The question as it is kept, without the secrets that a prompt might have caught."""
+        """The request as it is stored, without secrets that got into the prompt."""
         return ChatRequest(
             models=self.models,
             server=None if self.api_base is None else hide(address(self.api_base)),
@@ -115,5 +115,5 @@ def _hidden(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "function": {**function, "arguments": hide(function["arguments"])}}
 
 
-def _kind(model: str) -> str:
+def _provider(model: str) -> str:
     return model.partition("/")[0] if "/" in model else ""

@@ -1,8 +1,8 @@
 """What a model looks up in a library while it prepares one proposal, within a budget.
 
 A reply may ask for look-ups instead of bringing a variant; it is answered and the model asked
-again, until it writes or its budget is used up. Whatever is wrong with a look-up is a line to the
-model: no look-up ends a proposal.
+again, until it writes or its budget is used up. What is wrong with a look-up is told to the model;
+it never ends a proposal.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from codegen.chat.messages import Message, Offer, Reply, ToolCall
-from codegen.lookups import text as lookup_text
 from codegen.lookups.messages import (
     LONGEST_CALL,
     asked_for,
     called,
+    calls_in,
     cut_to,
     in_short,
     said_of,
@@ -68,7 +68,7 @@ class LookupSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class LookupRecord:
     """One look-up for the journal: which tool, what was `asked`, what came back in short (`found`),
     or why it was `refused`; the bytes of the answer as the model got it, and the seconds it took.
     """
@@ -96,7 +96,7 @@ class Lookups:
         self._asked: dict[tuple[str, str], int] = {}
         self._ids: set[str] = set()
         self._calls, self._tokens = settings.calls, settings.tokens
-        self.done: list[Looked] = []
+        self.done: list[LookupRecord] = []
 
     @property
     def open(self) -> bool:
@@ -105,7 +105,7 @@ class Lookups:
 
     @property
     def offer(self) -> Offer | None:
-        """The tools for the service; None if plain text is spoken."""
+        """The tools for the service; None if look-ups are made in plain text."""
         if self._settings.protocol == "text":
             return None
         return Offer(tools=self._tools, open=self.open)
@@ -122,7 +122,7 @@ class Lookups:
 
     def wanted(self, reply: Reply) -> tuple[ToolCall, ...]:
         """The look-ups that a reply asks for."""
-        return reply.tool_calls or lookup_text.calls_in(reply.text)
+        return reply.tool_calls or calls_in(reply.text)
 
     def answer(self, reply: Reply) -> list[Message]:
         """What the conversation goes on with: the reply that asks for look-ups, and the answers."""
@@ -166,7 +166,7 @@ class Lookups:
         self._calls -= 1
         self._tokens -= estimate_tokens(text)
         self.done.append(
-            Looked(
+            LookupRecord(
                 tool=inline(call.name, longest=40),
                 asked=inline(asked_for(call.arguments)),
                 found=in_short(text),
@@ -194,7 +194,7 @@ class Lookups:
         """Refuse the look-ups of a reply that are beyond what it may ask for at once."""
         text = f"refused: {left_out} further look-ups of this reply, which could ask for {most}"
         self.done.append(
-            Looked(
+            LookupRecord(
                 tool="",
                 asked=f"{left_out} more at once",
                 found=text,

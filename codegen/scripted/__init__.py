@@ -1,5 +1,6 @@
 """Proposals without a model: values of tunables, chosen by advice and by the run's own times.
 
-`encoded_space` turns configurations into rows of numbers, `row_weights` weighs these, by `weights`,
-`effects` and `strides`, `drawing` and `expected_improvement` choose one, and `rationale` says why.
+`encoded_space` turns configurations into rows of whole numbers, `candidate_space` knows their
+candidates, `row_weights` weighs them by `weights`, `effects` and `step_size`. `proposer` draws one
+of them, or takes that of the greatest `expected_improvement`, and `rationale` says why.
 """

@@ -1,9 +1,9 @@
 """What the times of a run say of each value of each tunable.
 
 A Gaussian process over log speedups whose covariance is a sum over the tunables (an additive
-kernel: Duvenaud, Nickisch and Rasmussen, Additive Gaussian Processes, NIPS 2011): its mean falls
-apart into one effect per value, which is all that the proposer's weights, a product over tunables,
-can make use of. How tunables act together is left to the search, which goes on from what was good.
+kernel: Duvenaud, Nickisch and Rasmussen, Additive Gaussian Processes, NIPS 2011): its mean is
+a sum of one effect per value, which is all that the proposer's weights, a product over tunables,
+can use. How tunables act together is left to the search, which goes on from what was good.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mcts.domain import Scalar
 
 Floats = NDArray[np.float64]
 
-KINSHIP = 0.5
-"""How alike the effects of values a quarter of a tunable's range apart are, or of neighbours where
-that is further; of values twice as far apart, its square."""
-UNEXPLAINED = 0.3
+NEIGHBOUR_CORRELATION = 0.5
+"""Correlation of the effects of values a quarter of a tunable's range apart, or of neighbours if
+these are further apart; of values twice as far apart, its square."""
+RESIDUAL_VARIANCE = 0.3
 """Variance that values alone do not explain, in units of that of the effects together."""
-LEAST_MEASURED = 4
-"""So many times are needed before anything is said."""
+MIN_MEASURED = 4
+"""Measurements that are needed before an effect is estimated."""
 
 
 def value_effects(
@@ -38,25 +38,25 @@ def value_effects(
     """
     effects = np.zeros((len(values), max(map(len, values))))
     measured = log_speedups[~np.isnan(log_speedups)]
-    if len(measured) < LEAST_MEASURED or not (spread := float(measured.std())) > 0:
+    if len(measured) < MIN_MEASURED or not (spread := float(measured.std())) > 0:
         return effects
     gains = (log_speedups - measured.mean()) / spread
     gains = np.where(np.isnan(gains), min(-1.0, float(np.nanmin(gains))), gains)
-    kinships = [kinship(known) / len(values) for known in values]
-    covariance = UNEXPLAINED * np.eye(len(rows))
-    for column, alike in enumerate(kinships):
+    covariances = [value_covariance(known) / len(values) for known in values]
+    covariance = RESIDUAL_VARIANCE * np.eye(len(rows))
+    for column, alike in enumerate(covariances):
         covariance += alike[np.ix_(rows[:, column], rows[:, column])]
     weights = np.linalg.solve(covariance, gains - gains.mean())
-    for column, alike in enumerate(kinships):
+    for column, alike in enumerate(covariances):
         effects[column, : len(alike)] = alike[:, rows[:, column]] @ weights
     return effects
 
 
-def kinship(values: Sequence[Scalar]) -> Floats:
+def value_covariance(values: Sequence[Scalar]) -> Floats:
     """Covariance of the effects of a tunable's values: text has no order, numbers have."""
     if not all(isinstance(value, int | float) for value in values):
         return np.eye(len(values))
     at = np.arange(len(values))
     unit = max(1.0, (len(values) - 1) / 4)
-    alike: Floats = KINSHIP ** (np.abs(at[:, None] - at[None, :]) / unit)
+    alike: Floats = NEIGHBOUR_CORRELATION ** (np.abs(at[:, None] - at[None, :]) / unit)
     return alike

@@ -1,4 +1,4 @@
-"""Where a run's times promise most, anywhere in a space of tunables.
+"""The configuration of the greatest expected improvement, anywhere in a space of tunables.
 
 Expected improvement (Mockus, Tiesis and Zilinskas, 1978; Jones, Schonlau and Welch, Efficient
 Global Optimization of Expensive Black-Box Functions, J. Global Optimization 13, 1998) under a
@@ -8,7 +8,8 @@ alike as far as all of their values are. Unlike the effects of single values
 nothing of is worth a look: a value never measured, or one that a single step from where the run
 stands is not allowed to reach.
 
-What runs slower than a margin counts as that much slower, for what is told apart is the fast end.
+What is slower than the best by more than a margin counts as slower by the margin: the model is to
+tell the fast configurations apart.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ from collections.abc import Container, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.scripted.effects import LEAST_MEASURED, kinship
-from codegen.scripted.encoded_space import EncodedSpace
-from codegen.scripted.lattice import Rows
+from codegen.scripted.candidate_space import CandidateSpace
+from codegen.scripted.effects import MIN_MEASURED, value_covariance
+from codegen.scripted.encoded_space import Rows
 from mcts.domain import Scalar
 from mcts.ports import Attempt
 
 Floats = NDArray[np.float64]
 
-LOOSENESS = 0.5
-"""Covariance that a change of one tunable to a value of no kinship takes away."""
+CHANGE_COVARIANCE = 0.5
+"""Covariance that a change of one tunable to a wholly unlike value takes away."""
 MARGIN = 1.0
 """Log speedups further than this below the best measured count as this far below it: 2.7 times
 as slow and ten times as slow are both places not to go."""
 NOISE = 0.01
 """Variance of a measurement, in that of the log speedups measured."""
-MOST_LOOKED_AT = 4096
+MAX_POOL = 4096
 """Out of larger spaces a leap chooses among so many configurations, drawn evenly."""
 
 
 def most_promising(
-    space: EncodedSpace,
+    space: CandidateSpace,
     pool: Rows,
     history: Sequence[Attempt],
     *,
@@ -50,9 +51,9 @@ def most_promising(
     """The untried row of `pool` of the greatest expected gain; None if the run's times say
     nothing, or nothing is left."""
     rows, log_speedups = space.observed(history)
-    if len(pool) > MOST_LOOKED_AT:
-        pool = pool[rng.sample(range(len(pool)), MOST_LOOKED_AT)]
-    gains = expected_gains(space.lattice.values, rows, log_speedups, pool)
+    if len(pool) > MAX_POOL:
+        pool = pool[rng.sample(range(len(pool)), MAX_POOL)]
+    gains = expected_gains(space.encoded.values, rows, log_speedups, pool)
     if gains is None:
         return None
     best_first = (pool[at] for at in np.argsort(-gains, kind="stable"))
@@ -72,7 +73,7 @@ def expected_gains(
     failed, which counts as the worst measured.
     """
     measured = log_speedups[~np.isnan(log_speedups)]
-    if len(measured) < LEAST_MEASURED:
+    if len(measured) < MIN_MEASURED:
         return None
     floor = max(measured.max() - MARGIN, measured.min())
     gains = np.where(np.isnan(log_speedups), floor, np.maximum(log_speedups, floor))
@@ -87,7 +88,9 @@ def _predicted(
     values: Sequence[Sequence[Scalar]], rows: Rows, gains: Floats, wanted: Rows
 ) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the gains of the `wanted` rows, after those of `rows`."""
-    alike = [1.0 - LOOSENESS + LOOSENESS * kinship(known) for known in values]
+    alike = [
+        1.0 - CHANGE_COVARIANCE + CHANGE_COVARIANCE * value_covariance(known) for known in values
+    ]
     known = _covariance(alike, rows, rows) + NOISE * np.eye(len(rows))
     factor = np.linalg.cholesky(known)
     shared = np.linalg.solve(factor, _covariance(alike, rows, wanted))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Container
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.scripted.drawing import draw_untried
-from codegen.scripted.encoded_space import TaskKey, encoded_space
+from codegen.scripted.candidate_space import CandidateSpace, TaskKey, candidate_space
+from codegen.scripted.encoded_space import Rows
 from codegen.scripted.expected_improvement import most_promising
 from codegen.scripted.rationale import candidate_at
 from codegen.scripted.row_weights import row_weights
@@ -22,14 +23,16 @@ from mcts.errors import NoMoves
 from mcts.knowledge.sampling import Sampling
 from mcts.ports import Proposal, ProposalRequest
 
+_QUICK_DRAWS = 32
+
 
 class ScriptedProposer:
     """Draws an untried configuration near the parent's: the closer and the better advised, the
     likelier.
 
-    A tunable weighs otherwise for steps away from its default, which apply its methods, than for
-    steps back, and each value by what the run's times say of it; `codegen.scripted.row_weights`
-    makes the weight of a configuration of these. A far move is drawn at greater odds, whatever the
+    The weight of a configuration (`codegen.scripted.row_weights`) is made of those of its tunables,
+    one for steps away from the default, which apply the tunable's methods, and one for steps back,
+    and of what the run's times say of each value. A far move is drawn at greater odds, whatever the
     number of tunables: most of them change, the advised ones likeliest; so is one that is to be
     structurally different, at lesser odds. Where such a move is to be far, it is a leap: not drawn
     around the parent, but to where in the whole space the run's times promise most. Where nothing
@@ -42,23 +45,23 @@ class ScriptedProposer:
 
     def __init__(self, *, sampling: Sampling = "mean") -> None:
         self._sampling = sampling
-        self._space = lru_cache(maxsize=16)(encoded_space)
+        self._space = lru_cache(maxsize=16)(candidate_space)
 
     def propose(self, request: ProposalRequest) -> Proposal:
         """A neighbour of the parent. Raises NoMoves when the whole space was tried."""
         space = self._space(TaskKey(request.task), request.parent.source)
-        if not space.lattice.names:
+        if not space.encoded.names:
             raise NoMoves("the kernel declares no tunables, so there is nothing to move")
         rng = random.Random(request.seed)
-        origin = space.lattice.encode(request.parent.tunables)
-        pool = space.lattice.around(origin, rng)
+        origin = space.encoded.encode(request.parent.tunables)
+        pool = space.encoded.neighbourhood(origin, rng)
         weights = row_weights(request, space, origin, pool, sampling=self._sampling)
         row = None
         if request.move.kind == "diversify" and request.move.far:
             row = most_promising(space, pool, request.history, tried=request.tried, rng=rng)
         leaps = row is not None
         if row is None:
-            row = draw_untried(space, pool, weights.of_rows, tried=request.tried, rng=rng)
+            row = _draw_untried(space, pool, weights.of_rows, tried=request.tried, rng=rng)
         moved = weights.of_values[np.arange(len(row)), row][origin != row]
         return Proposal(
             candidate=candidate_at(row, request, space, origin, leaps=leaps), prior=_prior(moved)
@@ -69,3 +72,41 @@ def _prior(moved: NDArray[np.float64]) -> float:
     """1/2 for a single move of a tunable of average weight; less for each further change."""
     mean = math.exp(sum(math.log(weight) for weight in moved.tolist()) / len(moved))
     return min(0.95, max(0.05, mean / (1.0 + mean) * 0.9 ** (len(moved) - 1)))
+
+
+def _draw_untried(
+    space: CandidateSpace,
+    pool: Rows,
+    weights: NDArray[np.float64],
+    *,
+    tried: Container[str],
+    rng: random.Random,
+) -> Rows:
+    """Draw an untried row of `pool` by weight; ids are computed only for rows that are drawn.
+
+    Raises NoMoves if none is left.
+    """
+    left = np.ones(len(pool), dtype=np.bool_)
+    for _ in range(_QUICK_DRAWS if len(pool) else 0):
+        at = _weighted_position(weights, rng)
+        if space.id_of(pool[at]) not in tried:
+            chosen: Rows = pool[at]
+            return chosen
+        left[at] = False
+        weights = np.where(left, weights, 0.0)
+        if not weights.any():
+            break
+    for at, row in enumerate(pool):
+        left[at] = left[at] and space.id_of(row) not in tried
+    if not left.any():
+        raise NoMoves("every configuration within reach was tried")
+    untried: Rows = pool[left]
+    last: Rows = untried[_weighted_position(weights[left], rng)]
+    return last
+
+
+def _weighted_position(weights: NDArray[np.float64], rng: random.Random) -> int:
+    """A position with probability proportional to its weight."""
+    sums = weights.cumsum()
+    at = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+    return min(at, len(weights) - 1)

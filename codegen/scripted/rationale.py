@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from codegen.playbook import method_name
-from codegen.scripted.encoded_space import EncodedSpace
-from codegen.scripted.lattice import Rows
+from codegen.scripted.candidate_space import CandidateSpace
+from codegen.scripted.encoded_space import Rows
 from mcts.domain import Candidate, Guidance, Scalar, Tunable
 from mcts.knowledge.moves import is_undone
 from mcts.ports import ProposalRequest
 
 
 def candidate_at(
-    row: Rows, request: ProposalRequest, space: EncodedSpace, origin: Rows, *, leaps: bool
+    row: Rows, request: ProposalRequest, space: CandidateSpace, origin: Rows, *, leaps: bool
 ) -> Candidate:
     """The candidate at `row`, with the methods that the step from `origin` applies and its
     rationale. `leaps` says that the run's times led there, not advice.
     """
-    lattice, tunables = space.lattice, space.tunables
-    before, after = lattice.decode(origin), lattice.decode(row)
-    moved = [name for name in lattice.names if before[name] != after[name]]
+    encoded, tunables = space.encoded, space.tunables
+    before, after = encoded.decode(origin), encoded.decode(row)
+    moved = [name for name in encoded.names if before[name] != after[name]]
     undone = {
         name: is_undone(*map(int, step))
-        for name, *step in zip(lattice.names, origin, row, lattice.defaults, strict=True)
+        for name, *step in zip(encoded.names, origin, row, encoded.defaults, strict=True)
     }
     methods = _methods(tunables[name] for name in moved if not undone[name])
     taken = _methods((tunables[name] for name in moved if undone[name]), besides=methods)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.scripted.candidate_space import CandidateSpace
 from codegen.scripted.effects import value_effects
-from codegen.scripted.encoded_space import EncodedSpace
-from codegen.scripted.lattice import Mask, Rows
-from codegen.scripted.strides import stride_of
-from codegen.scripted.weights import MOST, tunable_weights
+from codegen.scripted.encoded_space import Mask, Rows
+from codegen.scripted.step_size import step_size_of
+from codegen.scripted.weights import MAX_WEIGHT, tunable_weights
 from mcts.knowledge.moves import is_undone
 from mcts.knowledge.sampling import Sampling
 from mcts.knowledge.states import state_of
@@ -26,9 +26,9 @@ from mcts.search.seeding import seed_from
 
 Floats = NDArray[np.float64]
 
-STEPWISE = 0.5
+SEPARABLE_PAIR = 0.5
 """Factor on a pair whose two changes could as well be made one after the other."""
-HOMEWARD = 4.0
+TOWARDS_DEFAULT = 4.0
 """In a repair: how much likelier a step towards the default is than one away from it."""
 SIBLING_FADE = 0.5
 """How much a tunable fades once all of its single moves from this parent were tried."""
@@ -43,41 +43,41 @@ class RowWeights:
 
 
 def row_weights(
-    request: ProposalRequest, space: EncodedSpace, origin: Rows, pool: Rows, *, sampling: Sampling
+    request: ProposalRequest, space: CandidateSpace, origin: Rows, pool: Rows, *, sampling: Sampling
 ) -> RowWeights:
     """The weights of the rows of `pool`, none of which is `origin`, the parent's."""
-    lattice = space.lattice
-    stride = stride_of(request, lattice)
-    pulls = _pulls(request, space, origin, sampling)
+    encoded = space.encoded
+    step = step_size_of(request, encoded)
+    tunables = _step_weights(request, space, origin, sampling)
     changed = pool != origin
     single = changed.sum(axis=1) == 1
-    if not stride.far:
-        pulls = pulls * _fade(request, space, pool[single], changed[single])[:, None]
+    if not step.far:
+        tunables = tunables * _fade(request, space, pool[single], changed[single])[:, None]
     effects = _effects(request, space)
     values = np.zeros_like(effects)
     factors = np.ones_like(values)
-    for column, known in enumerate(lattice.values):
-        at, default, count = int(origin[column]), int(lattice.defaults[column]), len(known)
+    for column, known in enumerate(encoded.values):
+        at, default, count = int(origin[column]), int(encoded.defaults[column]), len(known)
         undone = [int(is_undone(at, there, default)) for there in range(count)]
-        gained = np.exp(stride.hindsight * (effects[column, :count] - effects[column, at]))
-        values[column, :count] = pulls[column, undone] * gained.clip(1 / MOST, MOST)
-        steps = _steps(count, at, default, request.move.kind == "repair", stride.reach)
-        factors[column, :count] = steps * values[column, :count] * stride.odds
+        gained = np.exp(step.effect_exponent * (effects[column, :count] - effects[column, at]))
+        values[column, :count] = tunables[column, undone] * gained.clip(1 / MAX_WEIGHT, MAX_WEIGHT)
+        steps = _steps(count, at, default, request.move.kind == "repair", step.distance_exponent)
+        factors[column, :count] = steps * values[column, :count] * step.change_odds
         factors[column, at] = 1.0
-    rows = factors[np.arange(len(lattice.names)), pool].prod(axis=1)
-    if not stride.far:
+    rows = factors[np.arange(len(encoded.names)), pool].prod(axis=1)
+    if not step.far:
         rows = rows * _coupling(space, pool, changed, single)
     return RowWeights(rows, values)
 
 
-def _pulls(
-    request: ProposalRequest, space: EncodedSpace, origin: Rows, sampling: Sampling
+def _step_weights(
+    request: ProposalRequest, space: CandidateSpace, origin: Rows, sampling: Sampling
 ) -> Floats:
     """Tunables x 2: the weights of steps away from the default and of steps back, around 1."""
-    defaults = space.lattice.defaults
+    defaults = space.encoded.defaults
     if request.move.kind == "repair":
         # What differs from the safe default is what can have broken.
-        suspects = np.where(origin != defaults, HOMEWARD, 1.0 / HOMEWARD)
+        suspects = np.where(origin != defaults, TOWARDS_DEFAULT, 1.0 / TOWARDS_DEFAULT)
         return np.repeat((suspects / suspects.mean())[:, None], 2, axis=1)
     advised = tunable_weights(
         space.tunables,
@@ -88,32 +88,35 @@ def _pulls(
         sampling=sampling,
         seed=seed_from(request.seed, "experience"),
     )
-    pulls = np.array([advised[name] for name in space.lattice.names])
+    tunables = np.array([advised[name] for name in space.encoded.names])
     # Where the parent has the default, nothing can be taken back.
-    around: Floats = pulls / np.where(origin == defaults, pulls[:, 0], pulls.mean(axis=1)).mean()
-    return around
+    movable = np.where(origin == defaults, tunables[:, 0], tunables.mean(axis=1))
+    around_one: Floats = tunables / movable.mean()
+    return around_one
 
 
-def _effects(request: ProposalRequest, space: EncodedSpace) -> Floats:
+def _effects(request: ProposalRequest, space: CandidateSpace) -> Floats:
     """What this run's times say of each value; nothing if a failure is to be repaired."""
-    values = space.lattice.values
+    values = space.encoded.values
     rows, log_speedups = space.observed(request.history)
     if not len(rows) or request.move.kind == "repair":
         return np.zeros((len(values), max(map(len, values))))
     return value_effects(values, rows, log_speedups)
 
 
-def _steps(count: int, origin: int, default: int, repair: bool, reach: float) -> Floats:
+def _steps(count: int, origin: int, default: int, repair: bool, exponent: float) -> Floats:
     """Weights of the values of one tunable, summing to 1 without the present value."""
-    weights = [0.0 if at == origin else abs(at - origin) ** -reach for at in range(count)]
+    weights = [0.0 if at == origin else abs(at - origin) ** -exponent for at in range(count)]
     if repair:
         home = abs(origin - default)
-        weights = [w * HOMEWARD if abs(at - default) < home else w for at, w in enumerate(weights)]
+        weights = [
+            w * TOWARDS_DEFAULT if abs(at - default) < home else w for at, w in enumerate(weights)
+        ]
     total = sum(weights)
     return np.array([w / total if total else 0.0 for w in weights])
 
 
-def _fade(request: ProposalRequest, space: EncodedSpace, singles: Rows, changed: Mask) -> Floats:
+def _fade(request: ProposalRequest, space: CandidateSpace, singles: Rows, changed: Mask) -> Floats:
     """Factors that turn later siblings to tunables which earlier ones did not move."""
     tried = np.array([space.id_of(row) in request.tried for row in singles], dtype=bool)
     there = changed.sum(axis=0)
@@ -122,7 +125,7 @@ def _fade(request: ProposalRequest, space: EncodedSpace, singles: Rows, changed:
     return fade
 
 
-def _coupling(space: EncodedSpace, pool: Rows, changed: Mask, single: Mask) -> Floats:
+def _coupling(space: CandidateSpace, pool: Rows, changed: Mask, single: Mask) -> Floats:
     """Halve pairs that share no method and whose two steps are allowed one by one."""
     reachable = np.zeros((pool.shape[1], pool.max(initial=0) + 1), dtype=np.bool_)
     for column in range(pool.shape[1]):
@@ -131,4 +134,4 @@ def _coupling(space: EncodedSpace, pool: Rows, changed: Mask, single: Mask) -> F
     stepwise = (reachable[columns, pool] | ~changed).all(axis=1)
     related = ((changed @ space.related) & changed).any(axis=1)
     pair = changed.sum(axis=1) == 2
-    return np.where(pair & stepwise & ~related, STEPWISE, 1.0)
+    return np.where(pair & stepwise & ~related, SEPARABLE_PAIR, 1.0)

@@ -19,21 +19,21 @@ from mcts.knowledge.evidence import observed_gain
 from mcts.knowledge.moves import Act
 from mcts.knowledge.sampling import Sampling, sampled
 
-FINDING_PULL = 3.0
+FINDING_WEIGHT = 3.0
 """A finding of strength 1 multiplies the weight of the tunables it points to by 1 + this."""
-BUDGET_PULL = 0.5
+SLOT_WEIGHT = 0.5
 """Each method slot that the roofline gives to an axis adds this to that axis's tunables."""
-LESSON_PULL = 3.0
+LESSON_EXPONENT = 3.0
 """Exponent on the gain that this run's lessons make one expect of a method."""
-EXPERIENCE_PULL = 6.0
+EXPERIENCE_EXPONENT = 6.0
 """The same once other runs' experience stands behind it."""
-OTHER_STATE = 0.3
+OTHER_STATE_TRUST = 0.3
 """What a lesson from another performance state counts, against 1 for one like this."""
-LEAST, MOST = 0.2, 8.0
+MIN_WEIGHT, MAX_WEIGHT = 0.2, 8.0
 """No tunable is ever ruled out, and none takes all."""
 
 
-class Pull(NamedTuple):
+class StepWeights(NamedTuple):
     """The weights of a tunable's steps: away from its default, which apply its methods, and towards
     it, which take them back."""
 
@@ -50,34 +50,34 @@ def tunable_weights(
     experience: Sequence[Experience] = (),
     sampling: Sampling = "mean",
     seed: int = 0,
-) -> dict[str, Pull]:
-    """The weights of each tunable, in [LEAST, MOST].
+) -> dict[str, StepWeights]:
+    """The weights of each tunable, in [MIN_WEIGHT, MAX_WEIGHT].
 
-    Steps that apply a method take the best pull among those of the guidance; what the tunable's
-    methods are expected to gain in this `state`, on average, counts for both directions.
+    Steps that apply a method take the greatest weight that the guidance gives to one of them. What
+    the tunable's methods are expected to gain in this `state`, on average, counts both ways.
     """
-    advised = _pulls(guidance)
+    advised = _finding_weights(guidance)
     budget = guidance.roofline.method_budget if guidance.roofline else {}
     expected = expected_gains(
         state, lessons=lessons, experience=experience, sampling=sampling, seed=seed
     )
 
-    strength = EXPERIENCE_PULL if experience else LESSON_PULL
+    strength = EXPERIENCE_EXPONENT if experience else LESSON_EXPONENT
 
     def learned(methods: tuple[str, ...], *, undone: bool) -> float:
         unknown = expected.get(Act(ANY, undone), 0.0)
         gains = [expected.get(Act(method, undone), unknown) for method in methods]
         return math.exp(strength * sum(gains) / len(gains))
 
-    weights: dict[str, Pull] = {}
+    weights: dict[str, StepWeights] = {}
     for name, tunable in tunables.items():
         methods = tunable.methods
         if not methods:
-            weights[name] = Pull(1.0, 1.0)
+            weights[name] = StepWeights(1.0, 1.0)
             continue
         advice = 1.0 + max(advised.get(method, 0.0) for method in methods)
-        advice += BUDGET_PULL * max(_slots(method, budget) for method in methods)
-        weights[name] = Pull(
+        advice += SLOT_WEIGHT * max(_slots(method, budget) for method in methods)
+        weights[name] = StepWeights(
             _clipped(advice * learned(methods, undone=False)),
             _clipped(learned(methods, undone=True)),
         )
@@ -103,7 +103,7 @@ def expected_gains(
     for lesson in lessons:
         if lesson.realised is False:
             continue
-        trust = 1.0 if lesson.state.closeness(state) else OTHER_STATE
+        trust = 1.0 if lesson.state.closeness(state) else OTHER_STATE_TRUST
         for undone in (False, True) if lesson.undone is None else (lesson.undone,):
             learned[Act(lesson.method, undone)].append((trust, observed_gain(lesson.gain)))
     beliefs = {
@@ -124,16 +124,16 @@ def _corrected(belief: Belief, observed: Sequence[tuple[float, float]]) -> Belie
 
 
 def _clipped(weight: float) -> float:
-    return min(MOST, max(LEAST, weight))
+    return min(MAX_WEIGHT, max(MIN_WEIGHT, weight))
 
 
-def _pulls(guidance: Guidance) -> dict[str, float]:
-    """Per method, the pull of the strongest finding that points to it."""
-    pull: dict[str, float] = {}
+def _finding_weights(guidance: Guidance) -> dict[str, float]:
+    """Per method, the weight of the strongest finding that points to it."""
+    weights: dict[str, float] = {}
     for finding in guidance.findings:
         for method in finding.methods:
-            pull[method] = max(pull.get(method, 0.0), FINDING_PULL * finding.strength)
-    return pull
+            weights[method] = max(weights.get(method, 0.0), FINDING_WEIGHT * finding.strength)
+    return weights
 
 
 def _slots(method: str, budget: Mapping[Axis, int]) -> int:

@@ -8,7 +8,7 @@ from mcts.errors import InputError, WorldError
 
 _MENDED_OUTSIDE = ("refused the credentials", "wants to be paid first")
 _MENDED_BY_NOTHING = ("does not know this model", "refused the request")
-"""What `codegen.chat.faults` says of a service's refusals."""
+"""What `codegen.chat.litellm_errors` says of a service's refusals."""
 
 
 def check_models(asking: Asking | None, *, model: str | None, api_base: str | None) -> None:

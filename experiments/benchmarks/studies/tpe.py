@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.scripted.lattice import Lattice, Rows
+from codegen.scripted.encoded_space import EncodedSpace, Rows
 from experiments.benchmarks.studies.uniform import LatticeKey, candidate_of, draw_untried
 from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space
@@ -98,7 +98,7 @@ class _Ground:
 
     def __init__(self, key: LatticeKey) -> None:
         space = declared_space(key.task, key.source)
-        self.lattice = Lattice(space, key.task)
+        self.lattice = EncodedSpace(space, key.task)
         self._tunables = space.tunables
         rows = self.lattice.rows
         self._allowed = None if rows is None else {tuple(row) for row in rows.tolist()}

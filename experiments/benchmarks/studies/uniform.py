@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from codegen.scripted.lattice import Lattice, Rows
+from codegen.scripted.encoded_space import EncodedSpace, Rows
 from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves
@@ -49,12 +49,12 @@ class LatticeKey:
         return isinstance(other, LatticeKey) and self._key == other._key
 
 
-def _lattice_of(key: LatticeKey) -> Lattice:
-    return Lattice(declared_space(key.task, key.source), key.task)
+def _lattice_of(key: LatticeKey) -> EncodedSpace:
+    return EncodedSpace(declared_space(key.task, key.source), key.task)
 
 
 def draw_untried(
-    lattice: Lattice, request: ProposalRequest, rng: random.Random, *, near: Rows | None = None
+    lattice: EncodedSpace, request: ProposalRequest, rng: random.Random, *, near: Rows | None = None
 ) -> Candidate:
     """An untried candidate, uniformly, or the one with the fewest steps to the row `near`.
 
@@ -65,7 +65,7 @@ def draw_untried(
     pool = lattice.rows
     if pool is None:
         origin = lattice.encode(request.parent.tunables) if near is None else near
-        pool = lattice.around(origin, rng)
+        pool = lattice.neighbourhood(origin, rng)
     for row in _in_turn(pool, rng, near):
         candidate = candidate_of(lattice, row, request)
         if candidate.id not in request.tried and candidate.id != request.parent.id:
@@ -82,7 +82,7 @@ def _in_turn(pool: Rows, rng: random.Random, near: Rows | None) -> Iterator[Rows
         yield pool[at]
 
 
-def candidate_of(lattice: Lattice, row: Rows, request: ProposalRequest) -> Candidate:
+def candidate_of(lattice: EncodedSpace, row: Rows, request: ProposalRequest) -> Candidate:
     """The parent's source with the tunables of `row`."""
     return Candidate(source=request.parent.source, tunables=lattice.decode(row))
 

@@ -160,10 +160,10 @@ def client_of(
     file that cannot be used, and for a cap on the cost of a model that nobody knows the price of.
     """
     from codegen.chat.cache import CachedClient, open_cache
+    from codegen.chat.cassette import CassetteClient, RecordingClient
     from codegen.chat.client import LitellmClient
     from codegen.chat.prices import parse_prices
     from codegen.chat.request import Route
-    from codegen.chat.tape import CassetteClient, RecordingClient
 
     route = Route(model, asking.fallbacks, api_base)
     if asking.replay is not None:

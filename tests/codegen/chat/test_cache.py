@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from codegen.chat.cache import AnswerStore, CachedClient, open_cache
+from codegen.chat.cache import AnswerStore, BackgroundSync, CachedClient, open_cache
 from codegen.chat.messages import Message, Reply
 from codegen.chat.request import Route
-from codegen.chat.syncing import BackgroundSync
 from mcts.errors import InputError, WorldError
 from tests.support.scripted_client import Asked, ScriptedClient
 
@@ -223,7 +222,7 @@ def test_the_disk_holds_every_answer_once_the_store_is_closed(
 ) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(
-        "codegen.chat.syncing.os.fsync", lambda fd: sizes.append(os.fstat(fd).st_size)
+        "codegen.chat.cache.os.fsync", lambda fd: sizes.append(os.fstat(fd).st_size)
     )
     link = path.with_name("link.sqlite")
     link.symlink_to(path)
@@ -242,7 +241,7 @@ def test_a_disk_that_fails_in_the_background_is_told(
     def fail(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("codegen.chat.syncing.os.fsync", fail)
+    monkeypatch.setattr("codegen.chat.cache.os.fsync", fail)
     client, _ = cached(path, "first")
     ask(client)
     with pytest.raises(WorldError, match=r"llm_cache.sqlite cannot be used.*Input/output error"):
@@ -260,7 +259,7 @@ def test_requests_that_come_together_are_synced_together(
         go.wait(30)
         synced.append(fd)
 
-    monkeypatch.setattr("codegen.chat.syncing.os.fsync", wait)
+    monkeypatch.setattr("codegen.chat.cache.os.fsync", wait)
     sync = BackgroundSync(path)
     sync.request()
     assert begun.wait(30)
@@ -281,7 +280,7 @@ def test_after_a_failed_sync_the_next_answer_is_refused(
         raise OSError(errno.EIO, "Input/output error")
 
     path.touch()
-    monkeypatch.setattr("codegen.chat.syncing.os.fsync", fail)
+    monkeypatch.setattr("codegen.chat.cache.os.fsync", fail)
     sync = BackgroundSync(path)
     sync.request()
     with pytest.raises(OSError, match="Input/output"):

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from codegen.chat.cache import CachedClient, open_cache
+from codegen.chat.cassette import CassetteClient, RecordingClient
 from codegen.chat.client import LitellmClient
 from codegen.chat.messages import Message, Reply, ToolCall
 from codegen.chat.prices import parse_prices
 from codegen.chat.request import Route
-from codegen.chat.tape import CassetteClient, RecordingClient
 from codegen.llm import LlmProposer
-from codegen.lookups import text as lookup_text
+from codegen.lookups import messages as lookup_messages
 from codegen.lookups.conversation import MOST_AT_ONCE, NONE_LEFT, LookupSettings
 from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.ports import Proposal
@@ -233,7 +233,7 @@ class TestPlainText:
     def test_models_write_a_lookup_in_many_ways(
         self, reply: str, made: list[tuple[str, dict[str, str]]]
     ) -> None:
-        found = lookup_text.calls_in(reply)
+        found = lookup_messages.calls_in(reply)
         assert [(call.name, json.loads(call.arguments)) for call in found] == made
 
     def test_what_cannot_be_read_is_said_and_the_talk_goes_on(self) -> None:

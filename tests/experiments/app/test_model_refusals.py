@@ -95,7 +95,7 @@ def test_without_a_model_litellm_is_not_looked_for(
     def imported() -> None:
         raise InputError("litellm was imported")
 
-    monkeypatch.setattr("codegen.chat.client.load_litellm", imported)
+    monkeypatch.setattr("codegen.chat.models.load_litellm", imported)
     done = optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
     assert done.exit_code == 0, done.output
 

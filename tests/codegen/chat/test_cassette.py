@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from codegen.chat.cassette import CassetteClient, RecordingClient
 from codegen.chat.messages import ChatClient, Message, Reply
 from codegen.chat.request import Route
-from codegen.chat.tape import CassetteClient, RecordingClient
 from mcts.errors import InputError, ProposalRejected, WorldError
 from tests.support.scripted_client import ScriptedClient
 

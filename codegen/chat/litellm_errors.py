@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from codegen.chat.calls import Fault
+from codegen.chat.retries import RequestError
 from codegen.chat.scrubbing import scrub
 
 _CREDENTIALS = re.compile(r"api[_ ]?key|credential", re.IGNORECASE)
@@ -19,31 +19,31 @@ _REFUSALS = ("content_filter", "content_policy_violation")
 _PASSING_STATUS = (408, 409, 425, 429)
 
 
-def fault_of(litellm: Any, error: Exception, *, model: str, has_server: bool) -> Fault:
-    """The fault behind an exception of litellm for a request to `model`.
+def request_error(litellm: Any, error: Exception, *, model: str, has_server: bool) -> RequestError:
+    """The error behind an exception of litellm for a request to `model`.
 
-    `has_server`: it went to a server of one's own, for which no provider's key is missing.
+    `has_server`: it went to a server of one's own, which needs no provider's key.
     """
     kinds = litellm.exceptions
     said, status = scrub(_PREFIX.sub("", str(error))), getattr(error, "status_code", None)
     refused_key = isinstance(error, kinds.AuthenticationError | kinds.PermissionDeniedError)
     if refused_key or status in (401, 403) or _lacks_key(litellm, error, model, has_server):
-        return Fault(
-            "mend",
+        return RequestError(
+            "configuration",
             "refused the credentials: set the environment variable "
             f"{_key_variable(litellm, model)} to a valid key ({said})",
         )
     if isinstance(error, kinds.NotFoundError):
-        return Fault("mend", f"does not know this model ({said})")
+        return RequestError("configuration", f"does not know this model ({said})")
     if isinstance(error, kinds.ContextWindowExceededError) or status == 413:
-        return Fault("too_long", f"refused the prompt: {said}")
+        return RequestError("too_long", f"refused the prompt: {said}")
     if isinstance(error, kinds.BadRequestError | kinds.UnprocessableEntityError):
         return _bad_request(kinds, error, said)
     if status == 402:
-        return Fault("mend", f"wants to be paid first: {said}")
+        return RequestError("configuration", f"wants to be paid first: {said}")
     if _passes(kinds, error, status):
-        return Fault("passing", said, wait_s=asked_pause_s(_headers(error)))
-    return Fault("broken", f"failed: {said}")
+        return RequestError("transient", said, wait_s=asked_pause_s(_headers(error)))
+    return RequestError("permanent", f"failed: {said}")
 
 
 def asked_pause_s(headers: Mapping[str, str], *, now_s: float | None = None) -> float | None:
@@ -65,16 +65,16 @@ def asked_pause_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
     return max(0.0, moment.timestamp() - (time.time() if now_s is None else now_s))
 
 
-def _bad_request(kinds: Any, error: Exception, said: str) -> Fault:
-    """A refused request: because of what the prompt says, how long it is, or how it is put."""
+def _bad_request(kinds: Any, error: Exception, said: str) -> RequestError:
+    """A refused request: for what the prompt says, for its length or for its form."""
     refused = isinstance(error, kinds.ContentPolicyViolationError)
     if refused or getattr(error, "code", None) in _REFUSALS:
-        return Fault("refused", f"refused the prompt: {said}")
+        return RequestError("refused", f"refused the prompt: {said}")
     if _TOO_LONG.search(str(error)):
-        return Fault("too_long", f"refused the prompt: {said}")
+        return RequestError("too_long", f"refused the prompt: {said}")
     if _NO_TOOLS.search(str(error)):
         said += " (a model that calls no tools looks things up with --lookup-protocol text)"
-    return Fault("mend", f"refused the request: {said}")
+    return RequestError("configuration", f"refused the request: {said}")
 
 
 def _passes(kinds: Any, error: Exception, status: object) -> bool:
@@ -93,8 +93,8 @@ def _passes(kinds: Any, error: Exception, status: object) -> bool:
 
 
 def _lacks_key(litellm: Any, error: Exception, model: str, has_server: bool) -> bool:
-    """Whether the call failed for want of a key, which some providers report as a server error.
-    The environment alone would not tell: there are roles and local servers.
+    """Whether the call failed because a key is missing, which some providers report as a server
+    error. The environment alone cannot tell: there are roles and local servers.
     """
     if has_server or not _CREDENTIALS.search(str(error)):
         return False

@@ -1,4 +1,4 @@
-"""The lattice knows exactly the configurations that the task allows."""
+"""An encoded space holds exactly the configurations that the task allows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.scripted import lattice as lattice_module
-from codegen.scripted.lattice import Lattice
+from codegen.scripted import encoded_space as module
+from codegen.scripted.encoded_space import EncodedSpace
 from mcts.domain import Candidate, KernelTask, Tunable, TunableSpace, Workload, parse_launch_plan
 from tests.codegen.cases import SCALE, scale_task, space_task
 
@@ -32,40 +32,40 @@ def test_it_holds_what_the_task_allows_in_natural_order(where: list[str]) -> Non
         where=tuple(where),
     )
     task = _task(space)
-    lattice = Lattice(space, task)
-    assert lattice.rows is not None
+    encoded = EncodedSpace(space, task)
+    assert encoded.rows is not None
     expected = [c for c in space.configurations({"n": 12}) if task.allows(space, c)]
-    assert [lattice.decode(row) for row in lattice.rows] == expected
+    assert [encoded.decode(row) for row in encoded.rows] == expected
 
 
 def test_recorded_rows_are_all_there_is() -> None:
     task = space_task(rows=20)
-    lattice = Lattice(task.space, task)
-    assert lattice.rows is not None and len(lattice.rows) == 20
+    encoded = EncodedSpace(task.space, task)
+    assert encoded.rows is not None and len(encoded.rows) == 20
 
 
 def test_a_large_space_is_sampled_around_a_row() -> None:
     task = space_task(tunables=14, values=4)
-    lattice = Lattice(task.space, task)
-    assert lattice.rows is None
-    origin = lattice.encode(task.baseline.tunables)
-    pool = lattice.around(origin, random.Random(0))
+    encoded = EncodedSpace(task.space, task)
+    assert encoded.rows is None
+    origin = encoded.encode(task.baseline.tunables)
+    pool = encoded.neighbourhood(origin, random.Random(0))
     changes = (pool != origin).sum(axis=1)
     assert (changes == 1).sum() == 14 * 3
     assert (changes == 2).sum() >= 91 * 9
     assert (changes >= 3).any() and not (changes == 0).any()
-    assert len(pool) < lattice_module.ENUMERATED_ROWS
+    assert len(pool) < module.ENUMERATED_ROWS
 
 
 def test_a_division_by_zero_forbids_a_combination() -> None:
     space = TunableSpace(
         tunables={"A": Tunable(values=(0, 1, 2), default=1)}, where=("A > 0", "4 % A == 0")
     )
-    lattice = Lattice(space, _task(space))
-    assert lattice.rows is not None and len(lattice.rows) == 2
+    encoded = EncodedSpace(space, _task(space))
+    assert encoded.rows is not None and len(encoded.rows) == 2
 
 
 def test_values_come_back_as_declared() -> None:
-    lattice = Lattice(parse_launch_plan(SCALE).space, scale_task())
-    row = lattice.encode({"BLOCK": 256.0, "VEC": True, "OTHER": 3, "ITEMS": 5})
-    assert lattice.decode(row) == {"BLOCK": 256, "VEC": 1, "ITEMS": 1, "HINT": 0}
+    encoded = EncodedSpace(parse_launch_plan(SCALE).space, scale_task())
+    row = encoded.encode({"BLOCK": 256.0, "VEC": True, "OTHER": 3, "ITEMS": 5})
+    assert encoded.decode(row) == {"BLOCK": 256, "VEC": 1, "ITEMS": 1, "HINT": 0}

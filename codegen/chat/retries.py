@@ -1,4 +1,4 @@
-"""When to ask again, and whom: retries with growing pauses, then the next model."""
+"""Retries with growing pauses, then the next model."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ LONGEST_ASKED_S = 300.0
 REST_S = 60.0
 """How long a model that kept failing is passed over while another one can be asked."""
 
-FaultKind = Literal["passing", "broken", "mend", "too_long", "refused"]
+ErrorKind = Literal["transient", "permanent", "configuration", "too_long", "refused"]
 
 
-class Fault(Exception):
+class RequestError(Exception):
     """A request that brought no reply.
 
-    passing: the same request may work a moment later, after `wait_s` seconds where the service
-    says so. broken: it failed in a way that no retry mends. mend: the user must mend something.
-    too_long: the prompt is too long for this model. refused: the service refuses this prompt.
-    The text is one line without secrets.
+    transient: the same request may work a moment later, after `wait_s` seconds if the service
+    says so. permanent: no retry will help. configuration: the user must correct something (a key,
+    a model's name). too_long: the prompt is too long for this model. refused: the service refuses
+    this prompt. The text is one line without secrets.
     """
 
-    def __init__(self, kind: FaultKind, text: str, *, wait_s: float | None = None) -> None:
+    def __init__(self, kind: ErrorKind, text: str, *, wait_s: float | None = None) -> None:
         super().__init__(text)
         self.kind, self.wait_s = kind, wait_s
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """How asking one model ended; `faults` are those of all requests, the last included."""
+    """How asking one model ended; `faults` are the texts of all its errors, the last included."""
 
-    fault: Fault
+    error: RequestError
     faults: tuple[str, ...]
 
     @property
@@ -48,14 +48,15 @@ class _Failure:
         return len(self.faults)
 
 
-class Calls:
+class Retries:
     """Asks `models` in their order until one answers. Thread-safe.
 
-    A model is asked `retries` times more after a passing fault, with a pause before each. Then,
-    or after any other fault than a refused prompt, the next model is asked. A model with something
-    to mend is not asked again while another one is left; one that kept failing rests for a while.
+    After a transient error a model is asked `retries` times more, with a pause before each. Then,
+    or after any other error than a refused prompt, the next model is asked. A model with an error
+    of configuration is not asked again while another one is left; one that kept failing is passed
+    over for a while.
 
-    `sleep` waits so many seconds and is what `close` must interrupt.
+    `sleep` waits so many seconds; closing the client must interrupt it.
     """
 
     def __init__(
@@ -68,87 +69,87 @@ class Calls:
     ) -> None:
         self._models, self._retries, self._sleep, self._clock = models, retries, sleep, clock
         self._lock = threading.Lock()
-        self._barred: dict[str, Fault] = {}
+        self._misconfigured: set[str] = set()
         self._rests_until: dict[str, float] = {}
         self._random = random.Random()
 
     def ask(self, send: Callable[[str], Reply], *, who: Callable[[str], str]) -> Reply:
-        """The first reply that `send` brings; it raises Fault where it brings none.
+        """The first reply that `send` returns; it raises RequestError if there is none.
 
-        `who` names a model in messages. Raises InputError when every model has something to mend,
-        ProposalRejected when the prompt is refused or too long for all, otherwise WorldError.
+        `who` names a model in messages. Raises InputError if every model is misconfigured,
+        ProposalRejected if the prompt is refused or too long for all, otherwise WorldError.
         """
         failures: dict[str, _Failure] = {}
-        for model in self._in_turn():
-            found = self._persist(model, send)
+        for model in self._candidates():
+            found = self._with_retries(model, send)
             if isinstance(found, Reply):
                 faults = [fault for each in failures.values() for fault in each.faults]
                 faults += found.faults
                 return replace(found, attempts=len(faults) + 1, faults=tuple(faults))
             failures[model] = found
-            self._judge(model, found.fault)
-            if found.fault.kind == "refused":
+            self._note_failure(model, found.error)
+            if found.error.kind == "refused":
                 break
         raise self._error({who(model): failure for model, failure in failures.items()})
 
-    def _in_turn(self) -> list[str]:
-        """The models that may answer, as the user ordered them; all where none is left."""
+    def _candidates(self) -> list[str]:
+        """The models to ask, in the user's order; all of them if none is left."""
         with self._lock:
             now = self._clock()
-            open_ = [model for model in self._models if model not in self._barred]
+            open_ = [model for model in self._models if model not in self._misconfigured]
             rested = [model for model in open_ if self._rests_until.get(model, now) <= now]
         resting = [model for model in open_ if model not in rested]
         return rested + resting or list(self._models)
 
-    def _persist(self, model: str, send: Callable[[str], Reply]) -> Reply | _Failure:
+    def _with_retries(self, model: str, send: Callable[[str], Reply]) -> Reply | _Failure:
         faults: list[str] = []
         for attempt in range(self._retries + 1):
             try:
                 return replace(send(model), faults=tuple(faults))
-            except Fault as fault:
-                faults.append(str(fault))
-                wait_s = self._pause_s(fault, attempt)
-                if fault.kind != "passing" or attempt == self._retries or wait_s is None:
-                    return _Failure(fault, tuple(faults))
+            except RequestError as error:
+                faults.append(str(error))
+                wait_s = self._pause_s(error, attempt)
+                if error.kind != "transient" or attempt == self._retries or wait_s is None:
+                    return _Failure(error, tuple(faults))
                 self._sleep(wait_s)
         raise AssertionError("the loop returns")
 
-    def _pause_s(self, fault: Fault, attempt: int) -> float | None:
+    def _pause_s(self, error: RequestError, attempt: int) -> float | None:
         """Seconds before the next attempt, None if the service asks for too many.
 
         The pause doubles from one second and is drawn from its upper half, so that many calls
         that failed together do not come back together.
         """
-        if fault.wait_s is not None and fault.wait_s > LONGEST_ASKED_S:
+        if error.wait_s is not None and error.wait_s > LONGEST_ASKED_S:
             return None
         longest = min(FIRST_PAUSE_S * 2.0**attempt, LONGEST_PAUSE_S)
         own = longest * (1 + self._random.random()) / 2
-        return own if fault.wait_s is None else fault.wait_s + own / 10
+        return own if error.wait_s is None else error.wait_s + own / 10
 
-    def _judge(self, model: str, fault: Fault) -> None:
+    def _note_failure(self, model: str, error: RequestError) -> None:
         with self._lock:
-            if fault.kind == "mend":
-                self._barred[model] = fault
-            elif fault.kind in ("passing", "broken"):
+            if error.kind == "configuration":
+                self._misconfigured.add(model)
+            elif error.kind in ("transient", "permanent"):
                 self._rests_until[model] = self._clock() + REST_S
 
     def _error(self, failures: dict[str, _Failure]) -> RooftreeError:
-        """One error for all that was tried: the world's where waiting may help, else the user's."""
+        """One error for all models: WorldError if waiting may help, else the user's."""
         text = "; ".join(_sentence(who, failure) for who, failure in failures.items())
-        kinds = {failure.fault.kind for failure in failures.values()}
+        kinds = {failure.error.kind for failure in failures.values()}
         if "refused" in kinds:
             return ProposalRejected(_sentence(*list(failures.items())[-1]))
-        if kinds & {"passing", "broken"}:
+        if kinds & {"transient", "permanent"}:
             return WorldError(text)
         return ProposalRejected(text) if "too_long" in kinds else InputError(text)
 
 
 def _sentence(who: str, failure: _Failure) -> str:
-    fault = failure.fault
-    if fault.kind != "passing":
-        return f"{who} {fault}"
+    error = failure.error
+    if error.kind != "transient":
+        return f"{who} {error}"
     tries = f"{failure.attempts} attempts" if failure.attempts > 1 else "1 attempt"
-    text = f"{who} gave no answer in {tries}: {fault}"
-    if fault.wait_s is not None and fault.wait_s > LONGEST_ASKED_S:
-        text += f" (it asks to wait {fault.wait_s:.0f} s)"
+    text = f"{who} gave no answer in {tries}: {error}"
+    if error.wait_s is not None and error.wait_s > LONGEST_ASKED_S:
+        text += f" (it asks to wait {error.wait_s:.0f} s)"
     return text

@@ -1,6 +1,7 @@
-"""What a proposal cost: the sums over its calls, and what is in them where a call did not say.
+"""What a proposal cost: sums over its calls, as far as the services told.
 
-A price that becomes known later is asked of each call without one, by its own model.
+The calls of unknown cost are listed, so that a price that becomes known later can be applied to
+each by its own model.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from codegen.chat.messages import Reply
 
 
 @dataclass(slots=True)
-class Spending:
+class ProposalUsage:
     """Replies of one proposal in their order, and the seconds they took in all."""
 
     prompt: str
@@ -27,11 +28,11 @@ class Spending:
         self.seconds += seconds
 
     def usage(self) -> dict[str, Any]:
-        """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs; what
-        the others told is then in `priced_usd` and `counted_tokens`.
+        """JSON-safe, for the journal. Tokens and cost are None unless all calls told theirs; the
+        sums over those that did are then in `priced_usd` and `counted_tokens`.
 
-        `prompt` is role and version of the template, `dropped` what did not fit into it by kind,
-        `replies` how many were asked for, `attempts` how many requests that took, `faults` why
+        `prompt` is role and version of the template, `dropped` counts by kind what did not fit into
+        it, `replies` how many were asked for, `attempts` how many requests that took, `faults` why
         some of them brought no reply.
         """
         replies = self.replies
@@ -49,7 +50,7 @@ class Spending:
         return told | {name: value for name, value in self._details().items() if value}
 
     def _details(self) -> dict[str, Any]:
-        """What is told only if it says something."""
+        """Entries that are left out if they are empty."""
         replies = self.replies
         asked = dict.fromkeys(reply.asked for reply in replies if reply.asked)
         before = [reply.original_cost_usd for reply in replies if reply.cached]
@@ -68,8 +69,8 @@ class Spending:
         }
 
     def _unpriced(self) -> list[dict[str, Any]]:
-        """The replies of unknown cost, for `codegen.chat.prices.price_of`; a lone reply says it
-        all."""
+        """The replies of unknown cost, for `codegen.chat.prices.price_of`; empty for a single
+        reply, whose usage says it all."""
         if len(self.replies) < 2:
             return []
         return [
@@ -84,7 +85,7 @@ class Spending:
         ]
 
     def _priced_usd(self) -> float | None:
-        """What the other replies cost, where some are unpriced."""
+        """What the priced replies cost, if some are unpriced."""
         known = [reply.cost_usd for reply in self.replies if reply.cost_usd is not None]
         return _cost(known) if len(known) < len(self.replies) else None
 

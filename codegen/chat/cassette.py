@@ -1,4 +1,4 @@
-"""Answers on a tape: real ones recorded to a JSON-lines file, and played with no network."""
+"""Cassettes: real answers recorded to a JSON-lines file, and replayed without a network."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from codegen.chat.request import ChatRequest, Route
 from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.library import LibraryTool
 
-_AROUND = 30
+_EXCERPT_LENGTH = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What the service said instead of answering: it will not have this prompt."""
+class RefusedPrompt:
+    """What the service said when it refused the prompt."""
 
     text: str
 
 
 class RecordingClient:
-    """Asks `inner` and appends every question and answer to `path`, refusals of a prompt included.
+    """Asks `inner` and appends every question and answer to `path`, refused prompts included.
 
-    What the world did to a question (no answer came, the client was closed) is not on the tape: it
-    says nothing of the question. Thread-safe.
+    Failures that say nothing about the question (no answer came, the client was closed) are not
+    recorded. Thread-safe.
     """
 
     def __init__(self, inner: ChatClient, path: Path, *, route: Route) -> None:
@@ -78,17 +78,17 @@ class RecordingClient:
 
 
 class CassetteClient:
-    """Plays what a `RecordingClient` recorded. Thread-safe.
+    """Replays what a `RecordingClient` recorded. Thread-safe.
 
     A question that was recorded several times is answered in that order, then with the last
-    answer again; a refusal is one, and is raised as ProposalRejected. Where the server stood does
-    not matter. Nothing is paid: replies are `cached`.
+    answer again; a refused prompt raises ProposalRejected. The server's address does not matter.
+    Nothing is paid: replies are `cached`.
     """
 
     def __init__(self, path: Path, *, route: Route) -> None:
         self._path, self._route = path, replace(route, api_base=None)
         self._lock = threading.Lock()
-        self._answers: defaultdict[str, list[Reply | Refusal]] = defaultdict(list)
+        self._answers: defaultdict[str, list[Reply | RefusedPrompt]] = defaultdict(list)
         self._requests = _read(path)
         for request, answer in self._requests:
             self._answers[request.key].append(answer)
@@ -114,7 +114,7 @@ class CassetteClient:
                     f"{self._path} holds no answer to this request: {self._nearest(asked)}"
                 )
             answer = answers.pop() if len(answers) > 1 else answers[0]
-        if isinstance(answer, Refusal):
+        if isinstance(answer, RefusedPrompt):
             raise ProposalRejected(answer.text)
         return answer.from_before()
 
@@ -122,12 +122,12 @@ class CassetteClient:
         """Nothing is in flight."""
 
     def _nearest(self, asked: ChatRequest) -> str:
-        """The first difference from the recorded request that is alike the longest."""
+        """The first difference from the most similar recorded request."""
         differences = [_difference(asked, recorded) for recorded, _ in self._requests]
         return max(differences, default=((), "nothing is recorded"), key=lambda each: each[0])[1]
 
 
-def _read(path: Path) -> list[tuple[ChatRequest, Reply | Refusal]]:
+def _read(path: Path) -> list[tuple[ChatRequest, Reply | RefusedPrompt]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -145,7 +145,7 @@ def _read(path: Path) -> list[tuple[ChatRequest, Reply | Refusal]]:
     return found
 
 
-def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | Refusal]:
+def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | RefusedPrompt]:
     asked = line["request"]
     request = ChatRequest(
         models=tuple(asked["models"]),
@@ -157,7 +157,7 @@ def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | Refusal]:
         offer=_offer(asked.get("offer")),
     )
     if "refusal" in line:
-        return request, Refusal(str(line["refusal"]))
+        return request, RefusedPrompt(str(line["refusal"]))
     return request, Reply(**line["reply"])
 
 
@@ -168,17 +168,17 @@ def _offer(told: dict[str, Any] | None) -> Offer | None:
 
 
 def _difference(asked: ChatRequest, recorded: ChatRequest) -> tuple[tuple[int, ...], str]:
-    """How far two requests are alike, and in words where they part: models, then messages, then
+    """How far two requests agree, and their first difference in words: models, then messages, then
     numbers."""
     if asked.models != recorded.models:
         return (0,), f"models {list(asked.models)}, recorded {list(recorded.models)}"
     for index, (mine, theirs) in enumerate(zip(asked.messages, recorded.messages, strict=False)):
         if mine != theirs:
-            said, heard = _told(mine), _told(theirs)
-            at = _parting(said, heard)
+            asked_text, recorded_text = _full_text(mine), _full_text(theirs)
+            at = _first_difference(asked_text, recorded_text)
             return (1, index, at), (
                 f"message {index + 1} ({mine['role']}), character {at + 1}: "
-                f"{_excerpt(said, at)!r}, recorded {_excerpt(heard, at)!r}"
+                f"{_excerpt(asked_text, at)!r}, recorded {_excerpt(recorded_text, at)!r}"
             )
     if len(asked.messages) != len(recorded.messages):
         alike = min(len(asked.messages), len(recorded.messages))
@@ -193,16 +193,16 @@ def _difference(asked: ChatRequest, recorded: ChatRequest) -> tuple[tuple[int, .
     return (4,), "none, it is the same"
 
 
-def _told(message: Message) -> str:
-    """All that a message says, its calls behind its text."""
+def _full_text(message: Message) -> str:
+    """A message's text followed by its calls."""
     calls = message.get("tool_calls")
     return message["content"] + (json.dumps(calls, ensure_ascii=False) if calls else "")
 
 
-def _parting(mine: str, theirs: str) -> int:
+def _first_difference(mine: str, theirs: str) -> int:
     pairs = zip(mine, theirs, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(mine), len(theirs)))
 
 
 def _excerpt(text: str, at: int) -> str:
-    return text[max(0, at - _AROUND // 2) : at + _AROUND]
+    return text[max(0, at - _EXCERPT_LENGTH // 2) : at + _EXCERPT_LENGTH]

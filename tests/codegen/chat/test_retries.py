@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.chat.calls import FIRST_PAUSE_S, LONGEST_PAUSE_S, REST_S, Calls, Fault
-from codegen.chat.faults import asked_pause_s
+from codegen.chat.litellm_errors import asked_pause_s
 from codegen.chat.messages import Reply
+from codegen.chat.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, REST_S, RequestError, Retries
 from mcts.errors import InputError, ProposalRejected, WorldError
 
 
 class Models:
     """Models that fail as told, and a clock that stands until it is moved."""
 
-    def __init__(self, retries: int = 2, **faults: Fault | None) -> None:
+    def __init__(self, retries: int = 2, **faults: RequestError | None) -> None:
         self.faults = dict(faults)
         self.sent: list[str] = []
         self.pauses: list[float] = []
         self.now = 0.0
-        self.calls = Calls(
+        self.calls = Retries(
             list(faults), retries=retries, sleep=self.pauses.append, clock=lambda: self.now
         )
 
@@ -32,41 +32,41 @@ class Models:
         return Reply(text="fine", model=model, asked=model)
 
 
-def passing() -> Fault:
-    return Fault("passing", "it is busy")
+def transient() -> RequestError:
+    return RequestError("transient", "it is busy")
 
 
 def test_pauses_double_and_are_spread() -> None:
-    models = Models(retries=9, a=passing())
+    models = Models(retries=9, a=transient())
     with pytest.raises(WorldError, match="a gave no answer in 10 attempts: it is busy"):
         models.ask()
     assert len(models.pauses) == 9
     for attempt, pause in enumerate(models.pauses):
         longest = min(FIRST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S)
         assert longest / 2 <= pause <= longest
-    again = Models(retries=9, a=passing())
+    again = Models(retries=9, a=transient())
     with pytest.raises(WorldError):
         again.ask()
     assert again.pauses != models.pauses
 
 
-@pytest.mark.parametrize("kind", ["broken", "mend", "too_long", "refused"])
+@pytest.mark.parametrize("kind", ["permanent", "configuration", "too_long", "refused"])
 def test_only_what_may_pass_is_asked_again(kind: str) -> None:
-    models = Models(a=Fault(kind, "no"))  # type: ignore[arg-type]
+    models = Models(a=RequestError(kind, "no"))  # type: ignore[arg-type]
     with pytest.raises((WorldError, InputError, ProposalRejected)):
         models.ask()
     assert models.sent == ["a"] and models.pauses == []
 
 
 def test_models_are_asked_in_their_order() -> None:
-    models = Models(retries=1, a=passing(), b=Fault("mend", "no key"), c=None)
+    models = Models(retries=1, a=transient(), b=RequestError("configuration", "no key"), c=None)
     reply = models.ask()
     assert (reply.asked, reply.attempts) == ("c", 4)
     assert models.sent == ["a", "a", "b", "c"]
 
 
 def test_a_model_that_kept_failing_rests_and_is_asked_again_later() -> None:
-    models = Models(retries=0, a=passing(), b=None)
+    models = Models(retries=0, a=transient(), b=None)
     models.ask()
     models.faults["a"] = None
     assert models.ask().asked == "b"
@@ -75,19 +75,19 @@ def test_a_model_that_kept_failing_rests_and_is_asked_again_later() -> None:
 
 
 def test_a_resting_model_is_asked_where_nobody_else_answers() -> None:
-    models = Models(retries=0, a=passing(), b=None)
+    models = Models(retries=0, a=transient(), b=None)
     models.ask()
-    models.faults |= {"a": None, "b": passing()}
+    models.faults |= {"a": None, "b": transient()}
     assert models.ask().asked == "a"
     assert models.sent == ["a", "b", "b", "a"]
 
 
 def test_a_model_with_something_to_mend_is_asked_only_where_no_other_is_left() -> None:
-    models = Models(a=Fault("mend", "no key"), b=None)
+    models = Models(a=RequestError("configuration", "no key"), b=None)
     for _ in range(3):
         models.ask()
     assert models.sent == ["a", "b", "b", "b"]
-    models.faults["b"] = Fault("mend", "no such model")
+    models.faults["b"] = RequestError("configuration", "no such model")
     with pytest.raises(InputError, match="b no such model"):
         models.ask()
     models.faults["a"] = None
@@ -97,17 +97,17 @@ def test_a_model_with_something_to_mend_is_asked_only_where_no_other_is_left() -
 @pytest.mark.parametrize(
     ("kinds", "error"),
     [
-        (("mend", "mend"), InputError),
-        (("mend", "passing"), WorldError),
-        (("too_long", "mend"), ProposalRejected),
-        (("too_long", "broken"), WorldError),
-        (("passing", "refused"), ProposalRejected),
+        (("configuration", "configuration"), InputError),
+        (("configuration", "transient"), WorldError),
+        (("too_long", "configuration"), ProposalRejected),
+        (("too_long", "permanent"), WorldError),
+        (("transient", "refused"), ProposalRejected),
     ],
 )
 def test_the_error_of_several_models_is_the_one_that_waiting_may_mend(
     kinds: tuple[str, str], error: type[Exception]
 ) -> None:
-    first, second = (Fault(kind, f"is {kind}") for kind in kinds)  # type: ignore[arg-type]
+    first, second = (RequestError(kind, f"is {kind}") for kind in kinds)  # type: ignore[arg-type]
     with pytest.raises(error, match=kinds[1]):
         Models(retries=0, a=first, b=second).ask()
 
