@@ -107,7 +107,7 @@ class Pricer(Protocol):
 
 
 @runtime_checkable
-class Remover(Protocol):
+class Ablator(Protocol):
     """What a proposer may do besides: write a variant without one of its methods."""
 
     def without(self, request: ProposalRequest, method: str) -> Proposal:

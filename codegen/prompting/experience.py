@@ -8,8 +8,8 @@ import re
 
 from codegen.prompting.budget import Part, Section
 from mcts.knowledge.base import ANY, Experience
+from mcts.knowledge.belief import sampled
 from mcts.knowledge.moves import Act
-from mcts.knowledge.sampling import sampled
 from mcts.ports import ProposalRequest
 from mcts.search.seeding import seed_from
 

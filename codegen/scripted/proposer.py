@@ -20,7 +20,7 @@ from codegen.scripted.expected_improvement import most_promising
 from codegen.scripted.rationale import candidate_at
 from codegen.scripted.row_weights import row_weights
 from mcts.errors import NoMoves
-from mcts.knowledge.sampling import Sampling
+from mcts.knowledge.belief import Sampling
 from mcts.ports import Proposal, ProposalRequest
 
 _QUICK_DRAWS = 32

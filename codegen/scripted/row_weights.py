@@ -18,8 +18,8 @@ from codegen.scripted.effects import value_effects
 from codegen.scripted.encoded_space import Mask, Rows
 from codegen.scripted.step_size import step_size_of
 from codegen.scripted.weights import MAX_WEIGHT, tunable_weights
+from mcts.knowledge.belief import Sampling
 from mcts.knowledge.moves import is_undone
-from mcts.knowledge.sampling import Sampling
 from mcts.knowledge.states import state_of
 from mcts.ports import ProposalRequest
 from mcts.search.seeding import seed_from

@@ -14,10 +14,9 @@ from typing import NamedTuple
 from codegen.playbook import catalogue
 from mcts.domain import Axis, Guidance, Lesson, StateSignature, Tunable
 from mcts.knowledge.base import ANY, ELSEWHERE, Experience
-from mcts.knowledge.belief import Belief
+from mcts.knowledge.belief import Belief, Sampling, sampled
 from mcts.knowledge.evidence import observed_gain
 from mcts.knowledge.moves import Act
-from mcts.knowledge.sampling import Sampling, sampled
 
 FINDING_WEIGHT = 3.0
 """A finding of strength 1 multiplies the weight of the tunables it points to by 1 + this."""

@@ -9,7 +9,7 @@ from experiments.deliverables.best import Delivery
 from experiments.deliverables.markdown import code, codes, folded, plain, table
 from experiments.text import worth as worth_text
 from experiments.views.claims import standing_methods
-from mcts.attribution.method_worth import without_by_tunable
+from mcts.attribution.ablation import ablated_by_tunable
 from mcts.domain import Attribution
 from mcts.domain.objective import time_noise
 
@@ -109,7 +109,7 @@ def _can_be_switched_off(delivery: Delivery, method: str) -> bool:
         before is not None
         and after is not None
         and method in after.methods
-        and without_by_tunable(delivery.task, after, before, method) is not None
+        and ablated_by_tunable(delivery.task, after, before, method) is not None
         for before, after in steps
     )
 

@@ -14,13 +14,13 @@ from experiments.text.plain import clean
 from mcts.domain import (
     PLAN_COMMENT,
     KernelProfile,
-    KernelSheet,
+    KernelSpec,
     KernelTask,
     Profile,
     Scalar,
     Tunable,
     Work,
-    parse_kernel_sheet,
+    parse_kernel_spec,
 )
 from mcts.errors import InputError
 
@@ -34,7 +34,7 @@ _WOULD_ADD = "with one, counters, a timeline and a roofline can be measured on a
 class Kernel:
     """Device code ready to be looked at.
 
-    `sheet` is None without a launch plan. `task` is the one it belongs to, where there is one.
+    `spec` is None without a launch plan. `task` is the one it belongs to, where there is one.
     `plan` is the plan's text where it is not in the source. `lacks` says what keeps the kernel from
     being run, None if nothing does.
     """
@@ -42,7 +42,7 @@ class Kernel:
     path: Path
     source: str
     values: dict[str, Scalar]
-    sheet: KernelSheet | None = None
+    spec: KernelSpec | None = None
     task: KernelTask | None = None
     lacks: str | None = None
     plan: str | None = None
@@ -60,9 +60,9 @@ class Kernel:
     @property
     def work(self) -> Work | None:
         """The least work of a call, where one kernel does all of it."""
-        if self.sheet is None or not self.sheet.buffer or len(self.sheet.kernels) != 1:
+        if self.spec is None or not self.spec.buffer or len(self.spec.kernels) != 1:
             return None
-        return self.sheet.work(dict(self.values))
+        return self.spec.work(dict(self.values))
 
 
 def read_kernel(
@@ -80,25 +80,25 @@ def read_kernel(
         return Kernel(path=path, source=source, values=macros(values), lacks=lacks)
     own_plan = read_text(plan) if plan else None
     with naming(plan or path):
-        sheet = parse_kernel_sheet(source, plan=own_plan)
-    owner = _task_of(path, sheet, task)
+        spec = parse_kernel_spec(source, plan=own_plan)
+    owner = _task_of(path, spec, task)
     with naming(plan or path):
         if owner is not None:
-            sheet = KernelSheet.for_task(sheet, owner)
-        if sheet.buffer:
-            sheet.check()
-        chosen = choose(sheet, values)
+            spec = KernelSpec.for_task(spec, owner)
+        if spec.buffer:
+            spec.check()
+        chosen = choose(spec, values)
         kernel = Kernel(
-            path=path, source=source, values=chosen, sheet=sheet, task=owner, plan=own_plan
+            path=path, source=source, values=chosen, spec=spec, task=owner, plan=own_plan
         )
         _ = kernel.work  # a cost that names what nobody declares is told before anything runs
-    if sheet.buffer:
+    if spec.buffer:
         return kernel
     return replace(kernel, lacks=f"no buffers in the plan ([[buffer]], or --task): {_WOULD_ADD}")
 
 
-def _task_of(path: Path, sheet: KernelSheet, named: str | None) -> KernelTask | None:
-    if named is None and (sheet.buffer or not (path.parent / TASK_FILE).is_file()):
+def _task_of(path: Path, spec: KernelSpec, named: str | None) -> KernelTask | None:
+    if named is None and (spec.buffer or not (path.parent / TASK_FILE).is_file()):
         return None
     task = find_task(named or str(path.parent)).task
     if task.dialect == "space":
@@ -106,15 +106,15 @@ def _task_of(path: Path, sheet: KernelSheet, named: str | None) -> KernelTask | 
     return task
 
 
-def choose(sheet: KernelSheet, pairs: Sequence[str]) -> dict[str, Scalar]:
+def choose(spec: KernelSpec, pairs: Sequence[str]) -> dict[str, Scalar]:
     """The plan's defaults with the given ``NAME=VALUE``. InputError for one that is not allowed."""
-    space = sheet.space
+    space = spec.space
     chosen = space.default()
     for name, text in _pairs(pairs):
         declared = space.tunables.get(name, Tunable(values=(text,), default=text)).values
         chosen[name] = next((value for value in declared if str(value) == text), text)
     space.check(chosen)
-    if sheet.shape and not space.allows(chosen, sheet.shape):
+    if spec.shape and not space.allows(chosen, spec.shape):
         listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
         raise InputError(f"the plan's `where` excludes {listed}")
     return chosen
@@ -144,13 +144,13 @@ def measure(kernel: Kernel, *, device: int, on_progress: Callable[[str], None]) 
     """Compile, run and profile on this machine's GPU."""
     from profilers.profiles.inspecting import Inspector
 
-    if kernel.sheet is None or kernel.lacks:
+    if kernel.spec is None or kernel.lacks:
         raise InputError(f"{kernel.path}: {kernel.lacks}")
     with (
         naming(kernel.path),
         Inspector(device=device, on_progress=on_progress) as inspector,
     ):
-        return inspector.profile(kernel.source, kernel.sheet, kernel.values)
+        return inspector.profile(kernel.source, kernel.spec, kernel.values)
 
 
 def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
@@ -173,13 +173,13 @@ def _launched(found: tuple[KernelProfile, ...], kernel: Kernel) -> tuple[KernelP
 
     if not found:
         raise InputError("it defines no __global__ kernel (a template counts where it is used)")
-    if kernel.sheet is None:
+    if kernel.spec is None:
         plain = [item.model_copy(update={"name": bare_name(item.name)}) for item in found]
         return tuple(sorted(plain, key=lambda item: kernel.source.find(item.name)))
     known = {item.name: item for item in found}
-    absent = [name for name in kernel.sheet.kernels if name not in known]
+    absent = [name for name in kernel.spec.kernels if name not in known]
     if absent:
         defined = ", ".join(clean(name) for name in known)
         hint = '; write extern "C" before it' if any("_Z" in name for name in known) else ""
         raise InputError(f"the plan launches {absent[0]!r}, the code defines {defined}{hint}")
-    return tuple(known[name] for name in kernel.sheet.kernels)
+    return tuple(known[name] for name in kernel.spec.kernels)

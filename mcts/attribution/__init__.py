@@ -1,1 +1,1 @@
-"""What each method of a variant is worth, measured by taking it out again."""
+"""What each method of a variant is worth, measured by ablation."""

@@ -1,4 +1,4 @@
-"""Attribution of a run: its variants without a method written, measured and journalled once."""
+"""Attribution of a run by ablation: variants without one method, each written and measured once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcts.attribution.method_worth import Variant, unweighed, weigh, without_by_tunable
+from mcts.attribution.ablation import AblatedVariant, ablated_by_tunable, attribute, unattributed
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, KernelTask
 from mcts.domain.objective import Ranking, time_noise
 from mcts.errors import (
@@ -24,19 +24,19 @@ from mcts.journal.spending import NOTHING, Spending, seconds_of, spent_on_reply
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Signatures, realised
 from mcts.loop.budget import Budget
-from mcts.ports import Evaluator, Journal, ProposalRequest, Remover
+from mcts.ports import Ablator, Evaluator, Journal, ProposalRequest
 from mcts.search.seeding import seed_from
 from mcts.search.trial import Move
 
 
 class Attributor:
-    """Says of nodes of a run what each of their methods is worth.
+    """Measures what each method of a run's nodes is worth, by ablation.
 
     Works on the journal of a run that has ended, and goes on where it was interrupted: no variant
-    is written or measured twice. `remover` takes out what no tunable can; `signatures` say by
-    method whether machine code shows it. With `budget` nothing is begun once a cap is reached, the
-    run's own spending included. Replies of unknown cost that the journal holds are priced first,
-    where `remover` is a Pricer; `settled` is what that has added to the run's sum.
+    is written or measured twice. `ablator` removes what no tunable can; `signatures` say by method
+    whether machine code shows it. With `budget` nothing is begun once a cap is reached, the run's
+    own spending included. If `ablator` is a Pricer, replies of unknown cost in the journal are
+    priced first; `settled` is what that has added to the run's sum.
     """
 
     def __init__(
@@ -45,15 +45,15 @@ class Attributor:
         task: KernelTask,
         evaluator: Evaluator,
         journal: Journal,
-        remover: Remover | None = None,
+        ablator: Ablator | None = None,
         signatures: Signatures | None = None,
         budget: Budget | None = None,
     ) -> None:
-        self.task, self.remover, self.budget = task, remover, budget
+        self.task, self.ablator, self.budget = task, ablator, budget
         self.signatures: Signatures = signatures or {}
         self._log = RunLog(journal)
         self._bench = Bench(evaluator, log=self._log, ranking=Ranking())
-        self._pricing = Pricing(self._log, remover)
+        self._pricing = Pricing(self._log, ablator)
         self._spent: Spending = NOTHING
         self.settled: Spending = NOTHING
 
@@ -92,77 +92,77 @@ class Attributor:
             return Attribution.model_validate(said["attribution"])
         if self.budget is not None and self.budget.exhausted(self._spent) is not None:
             return None
-        attribution = self._weigh(node, method, key, noise)
-        if attribution.worth == "unknown" and attribution.without is None and self.remover is None:
-            return attribution  # not written down: whoever can rewrite code may know later
+        attribution = self._attribute(node, method, key, noise)
+        if attribution.worth == "unknown" and attribution.without is None and self.ablator is None:
+            return attribution  # not journalled: a later session with an ablator may find out
         body = attribution.model_dump(mode="json")
         payload = {"key": key, "node": node.record.id, "attribution": body}
         self._log.write("attributed", payload)
         return attribution
 
-    def _weigh(self, node: _Node, method: str, key: str, noise: float) -> Attribution:
-        seen = self._seen(node).get(method)
-        variant = without_by_tunable(self.task, node.candidate, node.parent, method)
+    def _attribute(self, node: _Node, method: str, key: str, noise: float) -> Attribution:
+        seen = self._realised(node).get(method)
+        variant = ablated_by_tunable(self.task, node.candidate, node.parent, method)
         try:
             if variant is None:
-                variant = self._rewritten(node, method, key)
-            without = self._measured(variant.candidate)
+                variant = self._ablated_by_rewriting(node, method, key)
+            without = self._evaluation(variant.candidate)
         except (NoMoves, ProposalRejected) as error:
             note = f"it could not be taken out: {error or 'nobody knows how'}"
-            return unweighed(method, node.candidate.id, note, seen=seen)
+            return unattributed(method, node.candidate.id, note, seen=seen)
         except NotRecorded as error:
-            return unweighed(method, node.candidate.id, str(error), seen=seen, variant=variant)
-        return weigh(
+            return unattributed(method, node.candidate.id, str(error), seen=seen, variant=variant)
+        return attribute(
             method, whole=node.verdict, without=without, variant=variant, seen=seen, noise=noise
         )
 
-    def _seen(self, node: _Node) -> dict[str, bool]:
+    def _realised(self, node: _Node) -> dict[str, bool]:
         if not self.signatures:
             return {}
         known = self._log.find("profiled", node.candidate.id) is not None
         profile = self._bench.profile(node.candidate, node.evaluation)
-        self._pay("profiled", node.candidate.id, known=known)
+        self._count_gpu_time("profiled", node.candidate.id, known=known)
         return realised(self.signatures, profile)
 
-    def _measured(self, candidate: Candidate) -> Evaluation:
+    def _evaluation(self, candidate: Candidate) -> Evaluation:
         known = self._log.find("measured", candidate.id) is not None
         evaluation = self._bench.evaluate(None, candidate)
-        self._pay("measured", candidate.id, known=known)
+        self._count_gpu_time("measured", candidate.id, known=known)
         return evaluation
 
-    def _pay(self, kind: str, candidate_id: str, *, known: bool) -> None:
+    def _count_gpu_time(self, kind: str, candidate_id: str, *, known: bool) -> None:
         if not known:
             self._spent += Spending(gpu_s=seconds_of(self._log.find(kind, candidate_id) or {}))
 
-    def _rewritten(self, node: _Node, method: str, key: str) -> Variant:
+    def _ablated_by_rewriting(self, node: _Node, method: str, key: str) -> AblatedVariant:
         """The code without the method, asked for once. Raises NoMoves or ProposalRejected.
 
-        Raises WorldError or InputError if no answer could be had; what replies before that cost
-        is in the journal, and the next session asks anew.
+        Raises WorldError or InputError if there was no answer; what earlier replies cost is in the
+        journal, and the next session asks again.
         """
-        key, said = self._tried(key)
+        key, said = self._last_attempt(key)
         if said is None:
-            if self.remover is None:
+            if self.ablator is None:
                 raise NoMoves("no tunable switches it off alone, and nobody here rewrites code")
-            said = self._asked(self.remover, node, method, key)
+            said = self._ask(self.ablator, node, method, key)
         if said["candidate"] is None:
             raise ProposalRejected(said["reason"])
         candidate = Candidate.model_validate(said["candidate"])
         if candidate.id == node.candidate.id:
             raise ProposalRejected("the code came back as it was")
-        return Variant(candidate=candidate)
+        return AblatedVariant(candidate=candidate)
 
-    def _tried(self, key: str) -> tuple[str, Mapping[str, Any] | None]:
-        """The key of the try that counts, and its answer where there is one: each that the world
-        failed after it was paid for has a key of its own."""
+    def _last_attempt(self, key: str) -> tuple[str, Mapping[str, Any] | None]:
+        """The key of the attempt that counts, and its answer if there is one. An attempt that was
+        paid for and then failed by no fault of the variant keeps a key of its own."""
         tried, number = key, 1
         while (said := self._log.find("removed", tried)) is not None and said.get("failed"):
             number += 1
             tried = f"{key} try {number}"
         return tried, said
 
-    def _asked(self, remover: Remover, node: _Node, method: str, key: str) -> Mapping[str, Any]:
-        """The remover's answer, journalled with what it cost.
+    def _ask(self, ablator: Ablator, node: _Node, method: str, key: str) -> Mapping[str, Any]:
+        """Ask the ablator, and journal its answer with what it cost.
 
         Raises InputError if a cap cannot be kept, before anything is asked if it is known then.
         """
@@ -171,7 +171,7 @@ class Attributor:
         begin = time.monotonic()
         answer: dict[str, Any] = {"candidate": None, "reason": "", "usage": {}}
         try:
-            proposal = remover.without(self._request(node, method), method)
+            proposal = ablator.without(self._request(node, method), method)
         except (NoMoves, ProposalRejected) as error:
             answer |= {"reason": str(error), "usage": dict(error.usage)}
         except JournalError:
@@ -179,16 +179,16 @@ class Attributor:
         except (InputError, WorldError) as error:
             if error.usage:
                 answer |= {"reason": str(error), "usage": dict(error.usage), "failed": True}
-                self._keep(key, answer, begin)
+                self._journal_reply(key, answer, begin)
             raise
         else:
             answer["candidate"] = proposal.candidate.model_dump(mode="json")
             answer["usage"] = dict(proposal.usage)
-        self._keep(key, answer, begin)
+        self._journal_reply(key, answer, begin)
         self._check_caps()
         return answer
 
-    def _keep(self, key: str, answer: Mapping[str, Any], begin: float) -> None:
+    def _journal_reply(self, key: str, answer: Mapping[str, Any], begin: float) -> None:
         """Write an answer down and count what it cost."""
         took = round(time.monotonic() - begin, 3)
         self._log.write("removed", {"key": key, **answer, "seconds": took})

@@ -1,9 +1,9 @@
 """The nouns: frozen values that pass between the rooms."""
 
 from mcts.domain.attribution import Attribution, Worth
-from mcts.domain.base import Noun
+from mcts.domain.base import Noun, canonical_json, tagged_hash
 from mcts.domain.candidate import Candidate
-from mcts.domain.declared import declared_space
+from mcts.domain.environment import Ceilings, Hardware, Isolation, IsolationLevel
 from mcts.domain.evaluation import (
     FAILED,
     Build,
@@ -19,7 +19,6 @@ from mcts.domain.evaluation import (
 )
 from mcts.domain.expressions import Scalar, evaluate, evaluate_int
 from mcts.domain.guidance import Evidence, Finding, Guidance, Level
-from mcts.domain.hardware import Ceilings, Hardware
 from mcts.domain.host_plan import (
     HOST_ITEM_BYTES,
     STREAM,
@@ -31,9 +30,7 @@ from mcts.domain.host_plan import (
     is_host_source,
     parse_host_plan,
 )
-from mcts.domain.identity import canonical_json, tagged_hash
-from mcts.domain.isolation import Isolation, IsolationLevel
-from mcts.domain.kernel_sheet import KernelSheet, parse_kernel_sheet
+from mcts.domain.kernel_spec import KernelSpec, parse_kernel_spec
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
     PLAN_COMMENT,
@@ -46,8 +43,8 @@ from mcts.domain.launch_plan import (
     parse_launch_plan,
 )
 from mcts.domain.lesson import Lesson, StateSignature
+from mcts.domain.metrics import DURATION
 from mcts.domain.profile import (
-    DURATION,
     Axis,
     AxisGap,
     BoundClass,
@@ -71,10 +68,11 @@ from mcts.domain.task import (
     Policy,
     Regressions,
     Tolerance,
+    Work,
     Workload,
+    declared_space,
 )
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
-from mcts.domain.work import Work
 
 __all__ = [
     "DURATION",
@@ -111,7 +109,7 @@ __all__ = [
     "Isolation",
     "IsolationLevel",
     "KernelProfile",
-    "KernelSheet",
+    "KernelSpec",
     "KernelTask",
     "Latency",
     "Launch",
@@ -153,7 +151,7 @@ __all__ = [
     "is_host_source",
     "kernel_macros",
     "parse_host_plan",
-    "parse_kernel_sheet",
+    "parse_kernel_spec",
     "parse_launch_plan",
     "tagged_hash",
 ]

@@ -1,4 +1,4 @@
-"""What one method of a variant is worth: the variant measured again without it."""
+"""What one method of a variant is worth, by measuring the variant without it."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Attribution(Noun):
         return self
 
     def lesson(self, state: StateSignature, *, noise: float) -> Lesson | None:
-        """What to keep of it: the method's own gain, no longer that of all methods together.
+        """The lesson of the method's own gain, no longer that of all methods together.
 
-        None if no gain was measured.
+        Returns None if no gain was measured.
         """
         if self.gain is None or self.gain_low is None or self.gain_high is None:
             return None

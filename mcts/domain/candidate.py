@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mcts.domain.base import Noun
+from mcts.domain.base import Noun, tagged_hash
 from mcts.domain.expressions import Scalar
-from mcts.domain.identity import tagged_hash
 
 
 class Candidate(Noun):

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from mcts.domain.base import Noun
-from mcts.domain.isolation import Isolation
+from mcts.domain.environment import Isolation
 from mcts.domain.profile import Profile
 
 Status = Literal[

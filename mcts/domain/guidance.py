@@ -12,7 +12,7 @@ from mcts.domain.profile import Axis, Roofline
 
 
 class Evidence(Noun):
-    """A measured value against the threshold that makes it worth a word."""
+    """A measured value and the threshold that makes it worth reporting."""
 
     metric: str
     value: float
@@ -29,7 +29,7 @@ Level = Literal["kernel", "instruction", "system"]
 
 
 class Finding(Noun):
-    """One tool's word: how strong in [0, 1], on what evidence, what to do, what to expect.
+    """What one tool found: how strong in [0, 1], on what evidence, what to do, what to expect.
 
     `expected_gain` is a speedup factor; `methods` are playbook ids; `lines` are places in the
     source, empty if unknown. `kernel` names the kernel meant where there are several.

@@ -1,7 +1,7 @@
 """The host plan: what a `host` candidate's launcher is called with, and its tunables.
 
 It stands as TOML in the first comment of the source, as a launch plan does in a `cuda` candidate.
-The launcher is host code of the candidate's own: what it launches, and how, is its affair.
+The launcher is the candidate's own host code: what it launches, and how, is up to it.
 """
 
 from __future__ import annotations

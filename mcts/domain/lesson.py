@@ -18,9 +18,9 @@ class StateSignature(Noun):
     """The performance state a method was applied in.
 
     The primary bottleneck is the roofline class, with the memory `level` that limits where memory
-    does; `secondary` is the tool whose finding speaks loudest. `stall` is what warps wait for most,
-    by Nsight's name, and `arithmetic` what the hot loop computes with. Whatever nobody looked at is
-    empty or unknown.
+    does; `secondary` is the tool of the strongest finding. `stall` is what warps wait for most, by
+    Nsight's name, and `arithmetic` what the hot loop computes with. What was not looked at is empty
+    or unknown.
     """
 
     bound: BoundClass = "unknown"
@@ -31,7 +31,7 @@ class StateSignature(Noun):
     stall: str = _NAME
 
     def closeness(self, other: StateSignature) -> int:
-        """How much alike two states are, from 0 to MOST_ALIKE.
+        """How much alike two states are, from 0 to MAX_CLOSENESS.
 
         1: the same roofline class, both near their peak or both not. 2: the same memory level and
         arithmetic as well. 3: also the same secondary bottleneck and stall.
@@ -42,7 +42,7 @@ class StateSignature(Noun):
             return 1
         if (self.secondary, self.stall) != (other.secondary, other.stall):
             return 2
-        return MOST_ALIKE
+        return MAX_CLOSENESS
 
     def __str__(self) -> str:
         """``memory (DRAM), near its peak, fp32, coalescing, long_scoreboard``"""
@@ -52,7 +52,7 @@ class StateSignature(Noun):
         return ", ".join(filter(None, [bound, near, arithmetic, self.secondary, self.stall]))
 
 
-MOST_ALIKE = 3
+MAX_CLOSENESS = 3
 
 
 class Lesson(Noun):

@@ -1,9 +1,9 @@
 """What counts as better: less time, less energy at the same speed, or less of their product.
 
 Every comparison of candidates goes through a `Ranking`: the search's best so far, the finalists
-and the kernel that is handed back. A candidate that makes one of several timed shapes slower, where
-the task refuses that, is behind all others and never handed back; it may be built upon, since what
-is fast on the other shapes is worth mending, and is paid for by its worst shape.
+and the kernel that is handed back. If the task refuses regressions, a candidate that makes one of
+several timed shapes slower ranks behind all others and is never handed back. It may be built upon,
+since what is fast on the other shapes is worth repairing; its reward is that of its worst shape.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ class Ranking:
     """Orders measured evaluations by an objective.
 
     `noise` is the relative difference in time that counts as none; only `energy` uses it.
-    `yardstick` is the baseline's candidate id: it is never taken for slower than itself.
+    `baseline_id` is the baseline's candidate id: it is never held back as slower than itself.
     """
 
     objective: Objective = "time"
     noise: float = MIN_NOISE
-    yardstick: str | None = None
+    baseline_id: str | None = None
 
     @classmethod
     def calibrate(cls, baseline: Evaluation, objective: Objective) -> Ranking:
         """The ranking of a run, with the noise of its baseline's own time."""
-        return cls(objective=objective, noise=time_noise(baseline), yardstick=baseline.candidate_id)
+        return cls(
+            objective=objective, noise=time_noise(baseline), baseline_id=baseline.candidate_id
+        )
 
     def gain(self, evaluation: Evaluation) -> float | None:
         """How many times better than the baseline: its speedup, or the ratio of the products.
@@ -55,7 +57,7 @@ class Ranking:
     def interval(self, evaluation: Evaluation) -> tuple[float, float]:
         """Ends of the gain's interval, for an evaluation that has a gain.
 
-        Under `energy` it is widened by the noise: who lies within it may still win by its energy.
+        Under `energy` it is widened by the noise: a candidate within it may still win by energy.
         """
         timing, energy = evaluation.timing, evaluation.energy
         assert timing is not None, "only what was measured has a gain"
@@ -92,8 +94,8 @@ class Ranking:
         sound: dict[int, Evaluation] = {}
         held: dict[int, Evaluation] = {}
         for node, found in evaluations.items():
-            spared = not found.held_back or found.candidate_id == self.yardstick
-            (sound if spared else held)[node] = found
+            allowed = not found.held_back or found.candidate_id == self.baseline_id
+            (sound if allowed else held)[node] = found
         return sound, held
 
     def _order(self, evaluations: Mapping[int, Evaluation]) -> Iterator[int]:
@@ -130,11 +132,11 @@ class Ranking:
 def standing(
     evaluations: Mapping[int, Evaluation], confirmed: Mapping[str, Evaluation]
 ) -> dict[int, Evaluation]:
-    """Who may be handed back, by node: all that was measured, until candidates are confirmed.
+    """The candidates that may be handed back, by node: all measured ones, until some are confirmed.
 
     From then on only the baseline (node 0) and what was confirmed, with those measurements: the
     best of many noisy figures is too good on average, a fresh one is not. Never what is slower on a
-    shape than the task lets it be.
+    shape than the task allows.
     """
     measured = {node: found for node, found in evaluations.items() if found.measured}
     if not confirmed:
@@ -152,10 +154,10 @@ def _without_regressions(evaluations: Mapping[int, Evaluation]) -> dict[int, Eva
 
 
 def credited(evaluation: Evaluation) -> tuple[float | None, float | None]:
-    """Speedup and energy gain as a search is paid for them; each None if not measured.
+    """Speedup and energy gain as a search is rewarded for them; each None if not measured.
 
-    What is held back has the speedup of its worst shape, and no gain in energy: less than no gain,
-    and more the less is left to mend.
+    What is held back has the speedup of its worst shape and no gain in energy: less than 1, and the
+    closer to 1 the less is left to repair.
     """
     speedup, saved = evaluation.speedup, energy_gain(evaluation)
     timing = evaluation.timing

@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from mcts.domain.base import Noun
-from mcts.domain.hardware import Hardware
-from mcts.domain.work import Work
+from mcts.domain.environment import Hardware
+from mcts.domain.metrics import DURATION
+from mcts.domain.task import Work
 
 BoundClass = Literal["compute", "memory", "latency", "launch", "mixed", "unknown"]
 Axis = Literal["compute", "memory", "latency"]
@@ -261,6 +262,3 @@ class Profile(Noun):
         if not self.kernels:
             return None
         return max(self.kernels, key=lambda kernel: kernel.total_us or 0.0)
-
-
-DURATION = "gpu__time_duration.sum"

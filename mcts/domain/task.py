@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from mcts.domain.base import Noun
+from mcts.domain.base import Noun, tagged_hash
 from mcts.domain.candidate import Candidate
 from mcts.domain.expressions import evaluate_int, names_in
-from mcts.domain.identity import tagged_hash
-from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression
+from mcts.domain.host_plan import is_host_source, parse_host_plan
+from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression, parse_launch_plan
 from mcts.domain.tunables import TunableSpace
 from mcts.errors import InputError
 
@@ -188,3 +188,53 @@ class KernelTask(Noun):
     def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:
         """Whether `configuration` satisfies the `where` of `space` on every workload."""
         return all(space.allows(configuration, load.shape) for load in self.workloads)  # type: ignore[arg-type]
+
+
+class Work(Noun):
+    """The least a call must do: bytes through device memory, and operations on `math`."""
+
+    bytes: int = Field(ge=0)
+    flops: int = Field(ge=0)
+    math: MathUnit = "fp32"
+
+    @classmethod
+    def of(cls, task: KernelTask) -> Work | None:
+        """The task's declared cost on its timed workload; None if none is declared."""
+        if task.cost is None:
+            return None
+        shape = task.timed_workload.shape
+        return cls(
+            bytes=evaluate_int(task.cost.bytes, shape),
+            flops=evaluate_int(task.cost.flops, shape),
+            math=task.cost.math,
+        )
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte."""
+        return self.flops / self.bytes if self.bytes else None
+
+
+def declared_space(task: KernelTask, source: str) -> TunableSpace:
+    """The tunables of a candidate's plan, or the task's where its source has none of its own.
+
+    Where only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
+    that declares the same tunables. InputError if the plan cannot be read.
+    """
+    if task.dialect == "cuda":
+        declared = _of_launch_plan(source)
+        same = task.space.rows and declared.tunables == task.space.tunables
+        return task.space if same else declared
+    if task.dialect == "host" and is_host_source(source):
+        return _of_host_plan(source)
+    return task.space
+
+
+@lru_cache(maxsize=256)
+def _of_launch_plan(source: str) -> TunableSpace:
+    return parse_launch_plan(source).space
+
+
+@lru_cache(maxsize=256)
+def _of_host_plan(source: str) -> TunableSpace:
+    return parse_host_plan(source).space

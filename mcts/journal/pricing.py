@@ -17,7 +17,7 @@ from mcts.ports import Pricer
 class Pricing:
     """What replies of a journal cost. `asked` is whom prices are asked of, where it is a Pricer.
 
-    A reply is named by its trial, or by the `key` of the removal that it was for.
+    A reply is named by its trial, or by the `key` of the ablation that it was for.
     """
 
     def __init__(self, log: RunLog, asked: object) -> None:

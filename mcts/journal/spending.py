@@ -14,7 +14,7 @@ REPLIES: Mapping[str, str] = {
     "abandoned": "trial",
     "removed": "key",
 }
-"""Events with the `usage` of replies, by what says whose they are: a trial, a removal's key."""
+"""Events with the `usage` of replies, by what says whose they are: a trial, a ablation's key."""
 PRICES: Mapping[str, str] = {"priced": "trial", "removal_priced": "key"}
 """Events with a price found later for such replies, likewise."""
 
@@ -98,7 +98,7 @@ def spent_on_reply(usage: Mapping[str, Any]) -> Spending:
 class Receipts:
     """What each event adds to the sum: replies, and prices found for them later.
 
-    A price is that of all that a trial's replies cost, or a removal's, so that what was in the sum
+    A price is that of all that a trial's replies cost, or a ablation's, so that what was in the sum
     already is taken off it. A journal may hold it before the replies: it is kept first where the
     world failed them.
     """

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcts.domain.lesson import MOST_ALIKE, StateSignature
+from mcts.domain.lesson import MAX_CLOSENESS, StateSignature
 from mcts.knowledge.belief import Belief
 from mcts.knowledge.contribution import Contribution, newest
 from mcts.knowledge.evidence import NOTHING, Evidence, evidence_of, total
 from mcts.knowledge.moves import Act
 
 ELSEWHERE = 4.0
-"""How many observations all that was seen less close by counts for, at most."""
+"""How many observations the evidence of less similar states counts for, at most."""
 
 ANY = ""
 """Stands for every method of which nothing is known."""
@@ -43,18 +43,19 @@ class Experience:
 
 
 class Knowledge:
-    """Sums of contributions by task, state and act. Immutable, and cheap to ask: what is expected
-    in a state is worked out once.
+    """Sums of contributions by task, state and act. Immutable; what is expected in a state is
+    computed once.
 
-    A belief is grown from what is least like the question to what is most like it, ring by ring:
+    A belief is built level by level, from the evidence least similar to the question to the most
+    similar:
 
         any method in other states; any method in states of the same roofline class; this method in
-        other states; in those of the same class; with the same level and arithmetic as well; in
-        this very state.
+        other states; in those of the same class; with the same memory level and arithmetic as well;
+        in this very state.
 
-    Before each ring the belief is weakened to ELSEWHERE observations, so that its mean becomes
+    Before each level the belief is weakened to ELSEWHERE observations, so that its mean becomes
 
-        (ELSEWHERE * mean + n * ring's mean) / (ELSEWHERE + n)
+        (ELSEWHERE * mean + n * level's mean) / (ELSEWHERE + n)
 
     once there is more: partial pooling, by which a state of which little is known borrows from
     coarser ones (Gelman and Hill, Data Analysis Using Regression and Multilevel/Hierarchical
@@ -84,51 +85,53 @@ class Knowledge:
         return bool(self.sums)
 
     def expect(self, state: StateSignature) -> Mapping[Act, Experience]:
-        """What is expected of every act that was ever seen, and of ANY other; nothing if nothing
-        is known at all."""
+        """What is expected of every act that was ever seen, and of ANY other; empty if nothing is
+        known at all."""
         if state not in self._known:
             self._known[state] = {one.act: one for one in self._expectations(state)}
         return self._known[state]
 
     def _expectations(self, state: StateSignature) -> Iterator[Experience]:
-        seen: dict[Act, Rings] = {}
+        seen: dict[Act, Levels] = {}
         for key, found in self.sums.items():
-            ring = seen.setdefault(key.act, _rings())[key.state.closeness(state)]
-            ring[key.task] = ring.get(key.task, NOTHING) + found
+            level = seen.setdefault(key.act, _empty_levels())[key.state.closeness(state)]
+            level[key.task] = level.get(key.task, NOTHING) + found
         for undone in (False, True) if seen else ():
-            same_way = {act: rings for act, rings in seen.items() if act.undone == undone}
-            every = [_merged(ring) for ring in zip(*same_way.values(), strict=True)] or _rings()
+            same_way = {act: levels for act, levels in seen.items() if act.undone == undone}
+            every = [
+                _merged(level) for level in zip(*same_way.values(), strict=True)
+            ] or _empty_levels()
             start = _learned(Belief(), [every[0], _merged(every[1:])])
-            for act, rings in {Act(ANY, undone): _rings(), **same_way}.items():
+            for act, levels in {Act(ANY, undone): _empty_levels(), **same_way}.items():
                 yield Experience(
                     act=act,
-                    belief=_learned(start, rings),
-                    evidence=total(found for ring in rings for found in ring.values()),
-                    closeness=max((at for at, ring in enumerate(rings) if ring), default=0),
-                    tasks=len({task for ring in rings for task in ring}),
+                    belief=_learned(start, levels),
+                    evidence=total(found for level in levels for found in level.values()),
+                    closeness=max((at for at, level in enumerate(levels) if level), default=0),
+                    tasks=len({task for level in levels for task in level}),
                 )
 
 
-Rings = list[dict[str, Evidence]]
+Levels = list[dict[str, Evidence]]
 """Evidence by closeness of its state, then by task."""
 
 
-def _rings() -> Rings:
-    return [{} for _ in range(MOST_ALIKE + 1)]
+def _empty_levels() -> Levels:
+    return [{} for _ in range(MAX_CLOSENESS + 1)]
 
 
-def _learned(belief: Belief, rings: Rings) -> Belief:
-    """The belief after rings of evidence, the closest last; a task counts for less the more it
-    repeats itself."""
-    for ring in rings:
-        found = total(evidence.discounted() for evidence in ring.values())
+def _learned(belief: Belief, levels: Levels) -> Belief:
+    """The belief after levels of evidence, the most similar last; repeated observations of one task
+    are discounted."""
+    for level in levels:
+        found = total(evidence.discounted() for evidence in level.values())
         belief = belief.weakened(ELSEWHERE).after(found.count, found.mean, found.deviations)
     return belief
 
 
-def _merged(rings: Iterable[Mapping[str, Evidence]]) -> dict[str, Evidence]:
+def _merged(levels: Iterable[Mapping[str, Evidence]]) -> dict[str, Evidence]:
     merged: dict[str, Evidence] = {}
-    for ring in rings:
-        for task, found in ring.items():
+    for level in levels:
+        for task, found in level.items():
             merged[task] = merged.get(task, NOTHING) + found
     return merged

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field, model_validator
 
-from mcts.domain.base import Noun
-from mcts.domain.identity import tagged_hash
+from mcts.domain.base import Noun, tagged_hash
 from mcts.domain.lesson import Outcome, StateSignature
 
 _LABEL = Field(max_length=200)
@@ -67,18 +66,17 @@ class Contribution(Noun):
 def newest(contributions: Iterable[Contribution]) -> list[Contribution]:
     """One contribution per slot, in an order that depends on their content alone.
 
-    A run that is resumed, or whose methods are weighed later, says more of the same event: what
-    knows whether the method was realised stands in place of what does not, and what shares the gain
-    with fewer methods in place of what shares it with more. The greater id breaks ties, so that
-    every order of merging comes to the same.
+    A run that is resumed, or whose methods are attributed later, says more about the same event: a
+    contribution replaces another if fewer methods share its gain, or if it alone knows whether the
+    method was realised. The greater id breaks ties, so that the order of merging does not matter.
     """
     best: dict[Slot, Contribution] = {}
     for one in contributions:
         other = best.get(one.slot)
-        if other is None or _standing(one) > _standing(other):
+        if other is None or _precedence(one) > _precedence(other):
             best[one.slot] = one
     return [best[slot] for slot in sorted(best)]
 
 
-def _standing(one: Contribution) -> tuple[int, bool, str]:
+def _precedence(one: Contribution) -> tuple[int, bool, str]:
     return -one.among, one.realised is not None, one.id

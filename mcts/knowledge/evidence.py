@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from mcts.knowledge.contribution import Contribution
 
 FAILURE_GAIN = 0.7
-"""What a variant without a result counts as: worse than most regressions, better than the worst."""
-MOST_LOG_GAIN = math.log(4)
-"""One outlier must not drown the rest: an observation says at most "four times" or "a quarter"."""
-ALIKE = 0.1
+"""The gain of a variant that failed: worse than most regressions, better than the worst."""
+MAX_LOG_GAIN = math.log(4)
+"""Bounds outliers: an observation counts as at most four times as fast, or a quarter."""
+SAME_TASK_CORRELATION = 0.1
 """Correlation between observations of the same task."""
 
 
@@ -44,13 +44,13 @@ class Evidence:
     def discounted(self) -> Evidence:
         """As many independent observations as these are worth, all of one task.
 
-        n observations that correlate by ALIKE say as much as n / (1 + (n - 1) ALIKE) independent
+        n observations that correlate by SAME_TASK_CORRELATION say as much as n / (1 + (n - 1) SAME_TASK_CORRELATION) independent
         ones (Kish, Survey Sampling, 1965, section 5.4): a recording replayed a hundred times counts
         for ten. Only what beliefs are made of is scaled.
         """
         if self.count <= 1.0:
             return self
-        share = 1.0 / (1.0 + (self.count - 1.0) * ALIKE)
+        share = 1.0 / (1.0 + (self.count - 1.0) * SAME_TASK_CORRELATION)
         return Evidence(
             count=share * self.count,
             total=share * self.total,
@@ -81,7 +81,7 @@ NOTHING = Evidence()
 def observed_gain(gain: float | None) -> float:
     """The log gain that an observation counts as, None being a failure."""
     log_gain = math.log(FAILURE_GAIN if gain is None else gain)
-    return min(MOST_LOG_GAIN, max(-MOST_LOG_GAIN, log_gain))
+    return min(MAX_LOG_GAIN, max(-MAX_LOG_GAIN, log_gain))
 
 
 def evidence_of(contribution: Contribution) -> Evidence:

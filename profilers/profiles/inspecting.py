@@ -15,7 +15,7 @@ from typing import Any, Self
 from mcts.domain import (
     Hardware,
     KernelProfile,
-    KernelSheet,
+    KernelSpec,
     Profile,
     Scalar,
     Work,
@@ -41,10 +41,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A kernel to look at: source, what its sheet says, and values of its tunables."""
+    """A kernel to look at: source, what its spec says, and values of its tunables."""
 
     source: str
-    sheet: KernelSheet
+    spec: KernelSpec
     tunables: Mapping[str, Scalar]
 
 
@@ -103,9 +103,9 @@ class Inspector:
         )
         return self._gpu.hardware.model_copy(update={"ceilings": rates.ceilings})
 
-    def profile(self, source: str, sheet: KernelSheet, tunables: Mapping[str, Scalar]) -> Inspected:
+    def profile(self, source: str, spec: KernelSpec, tunables: Mapping[str, Scalar]) -> Inspected:
         """Compile, run and profile one kernel. InputError for what is wrong with it."""
-        return self.profile_many([Exhibit(source, sheet, tunables)])[0]
+        return self.profile_many([Exhibit(source, spec, tunables)])[0]
 
     def profile_many(self, exhibits: Sequence[Exhibit]) -> list[Inspected]:
         """Profile several kernels under one start of each profiler, in order."""
@@ -128,22 +128,22 @@ class Inspector:
         return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
 
     def _request(self, exhibit: Exhibit) -> ProfilingRequest:
-        sheet, values = exhibit.sheet, dict(exhibit.tunables)
-        sheet.check()
-        sheet.space.check(values)
+        spec, values = exhibit.spec, dict(exhibit.tunables)
+        spec.check()
+        spec.space.check(values)
         compiled = _compile(self._compiler, exhibit.source, values)
         call = lower_plan(
-            sheet,
+            spec,
             values,
-            shape=sheet.shape,
-            buffers=frozenset(item.name for item in sheet.buffer),
+            shape=spec.shape,
+            buffers=frozenset(item.name for item in spec.buffer),
             place="the plan",
         )
         return ProfilingRequest(
             cubin=compiled.cubin,
             call=call,
-            data=data_of(sheet.buffer, sheet.shape),
-            work=sheet.work(values),
+            data=data_of(spec.buffer, spec.shape),
+            work=spec.work(values),
             timeline=True,
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcts.domain import Isolation
-    from mcts.domain.isolation import IsolationLevel
+    from mcts.domain.environment import IsolationLevel
 
 FULL = frozenset(
     {"user", "pid", "network", "mount", "landlock", "seccomp", "no_new_privs"}

@@ -18,7 +18,7 @@ from codegen.llm import LlmProposer
 from mcts.domain import Candidate
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.journal.spending import spent_on_reply
-from mcts.ports import Proposal, ProposalRequest, Proposer, Remover
+from mcts.ports import Ablator, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
@@ -406,7 +406,7 @@ def test_a_method_is_taken_out_for_attribution() -> None:
     assert proposal.candidate.methods == ("latency.block_size",)
     assert proposal.usage["prompt"] == "remove/1"
     assert "without it" in seen.body["messages"][-1]["content"]
-    assert isinstance(proposer, Remover)
+    assert isinstance(proposer, Ablator)
 
 
 def test_where_only_values_may_change_no_model_takes_a_method_out() -> None:

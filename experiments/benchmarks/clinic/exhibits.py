@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from mcts.domain import BoundClass, KernelSheet, Noun, Scalar, first_problem, parse_kernel_sheet
+from mcts.domain import BoundClass, KernelSpec, Noun, Scalar, first_problem, parse_kernel_spec
 from mcts.errors import InputError
 
 FOLDER = Path(__file__).parent
@@ -66,14 +66,14 @@ class Exhibit(Noun):
         return _MAIN.search(self.source) is not None
 
     @cached_property
-    def sheet(self) -> KernelSheet:
-        return parse_kernel_sheet(self.source)
+    def spec(self) -> KernelSpec:
+        return parse_kernel_spec(self.source)
 
     def tunables(self, *, repaired: bool) -> dict[str, Scalar]:
         """The values that choose a twin, as `inspect` would be given them."""
         if self.is_program:
             return {SWITCH: 1} if repaired else {}
-        return {**self.sheet.space.default(), SWITCH: int(repaired)}
+        return {**self.spec.space.default(), SWITCH: int(repaired)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,19 +43,19 @@ def replayed(patients: Sequence[Patient], recording: Path) -> list[tuple[Patient
 def measured(
     patients: Sequence[Patient], *, device: int, on_progress: Say
 ) -> list[tuple[Patient, Inspected]]:
-    """Profile every patient on a GPU: sheets under one start of each profiler, programs apart."""
+    """Profile every patient on a GPU: specs under one start of each profiler, programs apart."""
     from experiments.inspect import programs
     from experiments.inspect.building import built
 
-    sheets = [patient for patient in patients if not patient.exhibit.is_program]
+    specs = [patient for patient in patients if not patient.exhibit.is_program]
     found: dict[Patient, Inspected] = {}
     with Inspector(device=device, on_progress=on_progress) as inspector:
         exhibits = [
-            Exhibit(patient.exhibit.source, patient.exhibit.sheet, patient.tunables)
-            for patient in sheets
+            Exhibit(patient.exhibit.source, patient.exhibit.spec, patient.tunables)
+            for patient in specs
         ]
-        on_progress(f"profiling {len(sheets)} kernels")
-        found.update(zip(sheets, inspector.profile_many(exhibits), strict=True))
+        on_progress(f"profiling {len(specs)} kernels")
+        found.update(zip(specs, inspector.profile_many(exhibits), strict=True))
     others = [patient for patient in patients if patient.exhibit.is_program]
     arch = programs.device_arch(device) if others else ""
     for number, patient in enumerate(others, 1):

@@ -36,7 +36,7 @@ from mcts.attribution.attributor import Attributor
 from mcts.domain import Hardware
 from mcts.loop.briefing import Signatures
 from mcts.loop.optimizer import Budget, Optimizer, Progress
-from mcts.ports import Advisor, Evaluator, Journal, Proposer, Remover
+from mcts.ports import Ablator, Advisor, Evaluator, Journal, Proposer
 
 __all__ = [
     "GPU",
@@ -202,13 +202,13 @@ def build_attributor(
 ) -> Attributor:
     """What weighs the methods of a run, under the run's own caps.
 
-    A `proposer` that is a Remover takes out what no tunable can; its caller must close it.
+    A `proposer` that is a Ablator takes out what no tunable can; its caller must close it.
     """
     return Attributor(
         task=source.task,
         evaluator=evaluator,
         journal=journal,
-        remover=proposer if isinstance(proposer, Remover) else None,
+        ablator=proposer if isinstance(proposer, Ablator) else None,
         signatures=signatures(),
         budget=budget_of(config),
     )

@@ -60,7 +60,7 @@ def requests() -> dict[str, ProposalRequest]:
     }
 
 
-REMOVALS = {
+ABLATIONS = {
     "remove.cuda": full_request(scale_task(), OTHER, Move("improve", 0)),
     "remove.kernelbench": full_request(problem_task(), MODEL, Move("improve", 0)),
 }
@@ -88,15 +88,15 @@ def sections(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-@pytest.mark.parametrize("name", [*requests(), *REMOVALS])
+@pytest.mark.parametrize("name", [*requests(), *ABLATIONS])
 def test_the_golden_prompt_has_not_changed(name: str) -> None:
     """``ROOFTREE_UPDATE_GOLDEN=1 pytest tests/codegen/prompting/test_prompts.py`` accepts the new
     one; raise the role's version in `codegen.prompting.roles` with it.
     """
-    removal = name in REMOVALS
-    request = REMOVALS[name] if removal else requests()[name]
-    without = METHOD if removal else None
-    prompt = built(request, without=without, branches=1 if removal else 4)
+    ablation = name in ABLATIONS
+    request = ABLATIONS[name] if ablation else requests()[name]
+    without = METHOD if ablation else None
+    prompt = built(request, without=without, branches=1 if ablation else 4)
     text = f"<!-- {prompt.id} -->\n" + "".join(
         f"\n<!-- {message['role']} -->\n\n{message['content']}\n" for message in prompt.messages
     )
@@ -109,7 +109,7 @@ def test_the_golden_prompt_has_not_changed(name: str) -> None:
 
 
 def test_every_role_has_a_version_and_a_golden_prompt() -> None:
-    names = {*requests(), *REMOVALS}
+    names = {*requests(), *ABLATIONS}
     assert {name.partition(".")[0] for name in names} == set(VERSIONS)
     assert {file.stem for file in GOLDEN.glob("*.md")} == names
 

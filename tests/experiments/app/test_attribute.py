@@ -307,7 +307,7 @@ def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) ->
 def asked_unpriced(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A run of a model without a price, with two removals as a live one would have them."""
+    """A run of a model without a price, with two ablations as a live one would have them."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     run = tmp_path / "asked"
     with OpenAiServer([AutoModel()]) as server:

@@ -94,11 +94,11 @@ def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
 def test_a_sheet_can_be_run_as_it_is(one: Exhibit) -> None:
     assert "REPAIRED" in one.source
     if not one.is_program:
-        one.sheet.check()
+        one.spec.check()
         for repaired in (False, True):
             values = one.tunables(repaired=repaired)
-            one.sheet.space.check(values)
-            work = one.sheet.work(dict(values))
+            one.spec.space.check(values)
+            work = one.spec.work(dict(values))
             assert work is not None and work.bytes > 0
 
 
@@ -272,9 +272,9 @@ def test_both_twins_compile_and_differ(one: Exhibit) -> None:
         values = one.tunables(repaired=repaired)
         profile = static_profile(one.source, values)
         codes.append({item.name: item.sass.code_hash for item in profile.kernels if item.sass})
-        buffers = frozenset(item.name for item in one.sheet.buffer)
+        buffers = frozenset(item.name for item in one.spec.buffer)
         calls.append(
-            lower_plan(one.sheet, values, shape=one.sheet.shape, buffers=buffers, place="plan")
+            lower_plan(one.spec, values, shape=one.spec.shape, buffers=buffers, place="plan")
         )
     assert codes[0] and codes[1]
     assert codes[0] != codes[1] or calls[0] != calls[1]

@@ -118,7 +118,7 @@ def journal() -> MemoryJournal:
         task=toy_task(),
         evaluator=ToyEvaluator(),
         journal=found,
-        remover=Rewriter(fails="toy.unroll"),
+        ablator=Rewriter(fails="toy.unroll"),
         signatures={"toy.tile": lambda _profile: False},
     )
     attributor.nodes(result, result.nodes[:12])

@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from experiments.views.report.account import account_rows
+from mcts.attribution.ablation import AblatedVariant, ablated_by_tunable, attribute
 from mcts.attribution.attributor import Attributor
-from mcts.attribution.method_worth import Variant, weigh, without_by_tunable
 from mcts.domain import (
     Attribution,
     Candidate,
@@ -25,7 +25,7 @@ from mcts.domain import (
 from mcts.errors import InputError, WorldError
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, read_result
-from mcts.ports import Remover
+from mcts.ports import Ablator
 from tests.mcts.journal.paid import (
     CENTS,
     TOKENS,
@@ -62,8 +62,8 @@ def timed(speedup: float, spread: float = 0.01, name: str = "x") -> Evaluation:
 
 
 def worth(whole: Evaluation, without: Evaluation, seen: bool | None = None) -> Attribution:
-    taken = Variant(candidate=variant())
-    return weigh("toy.tile", whole=whole, without=without, variant=taken, seen=seen, noise=0.02)
+    taken = AblatedVariant(candidate=variant())
+    return attribute("toy.tile", whole=whole, without=without, variant=taken, seen=seen, noise=0.02)
 
 
 @pytest.mark.parametrize(
@@ -144,22 +144,22 @@ def claims(*methods: str, **tunables: int) -> Candidate:
 
 def test_a_tunable_goes_back_to_the_parents_value_else_to_the_baselines() -> None:
     child = claims("toy.tile", "toy.block", "toy.reuse", TILE=8, BLOCK=4)
-    found = without_by_tunable(TASK, child, variant(TILE=2, BLOCK=4), "toy.tile")
+    found = ablated_by_tunable(TASK, child, variant(TILE=2, BLOCK=4), "toy.tile")
     assert found is not None and found.tunables == ("TILE",)
     assert found.candidate.tunables == {"TILE": 2, "BLOCK": 4, "UNROLL": 1}
     assert found.candidate.methods == ("toy.block", "toy.reuse")
     assert found.note == "moving TILE also touches toy.reuse"
-    found = without_by_tunable(TASK, child, variant(TILE=2, BLOCK=4), "toy.block")
+    found = ablated_by_tunable(TASK, child, variant(TILE=2, BLOCK=4), "toy.block")
     assert found is not None and found.candidate.tunables["BLOCK"] == 1
-    assert without_by_tunable(TASK, claims("toy.unroll"), variant(), "toy.unroll") is None
-    assert without_by_tunable(TASK, child, variant(), "fusion") is None
+    assert ablated_by_tunable(TASK, claims("toy.unroll"), variant(), "toy.unroll") is None
+    assert ablated_by_tunable(TASK, child, variant(), "fusion") is None
 
 
 def test_a_forbidden_combination_is_no_variant() -> None:
     space = SPACE.model_copy(update={"where": ("BLOCK * TILE >= 8",)})
     task = TASK.model_copy(update={"space": space})
     child = claims("toy.tile", TILE=8)
-    assert without_by_tunable(task, child, variant(), "toy.tile") is None
+    assert ablated_by_tunable(task, child, variant(), "toy.tile") is None
 
 
 def test_the_plan_of_a_cuda_source_names_the_methods() -> None:
@@ -176,10 +176,10 @@ block = [1]
     )
     child = Candidate(source=source, tunables={"VEC": 4}, methods=("memory.vectorized_loads",))
     parent = Candidate(source="other")
-    found = without_by_tunable(task, child, parent, "memory.vectorized_loads")
+    found = ablated_by_tunable(task, child, parent, "memory.vectorized_loads")
     assert found is not None and found.candidate.tunables == {"VEC": 1}
     unplanned = child.model_copy(update={"source": "no plan"})
-    assert without_by_tunable(task, unplanned, parent, "memory.vectorized_loads") is None
+    assert ablated_by_tunable(task, unplanned, parent, "memory.vectorized_loads") is None
 
 
 # The whole of it, over a run.
@@ -192,7 +192,7 @@ def searched(journal: MemoryJournal) -> Result:
 def test_every_method_on_the_best_path_is_weighed_once() -> None:
     journal, rewriter, toy = MemoryJournal(), Rewriter(), ToyEvaluator()
     result = searched(journal)
-    found = attributor(journal, remover=rewriter, evaluator=toy).best_path(result)
+    found = attributor(journal, ablator=rewriter, evaluator=toy).best_path(result)
     claimed = [m for n in result.path_to(result.best) if n.candidate for m in n.candidate.methods]
     assert [attribution.method for attribution in found] == claimed and claimed
     assert all(attribution.worth == "effective" for attribution in found[:1])
@@ -202,16 +202,16 @@ def test_every_method_on_the_best_path_is_weighed_once() -> None:
     assert after.unique == result.unique and after.best.id == result.best.id
     assert after.spending.replies == result.spending.replies + len(rewriter.asked)
     idle = Rewriter()
-    again = attributor(journal, remover=idle, evaluator=ToyEvaluator()).best_path(after)
+    again = attributor(journal, ablator=idle, evaluator=ToyEvaluator()).best_path(after)
     assert again == found and idle.asked == []
-    assert isinstance(rewriter, Remover)
+    assert isinstance(rewriter, Ablator)
 
 
 def test_by_tunable_nobody_is_asked() -> None:
     journal, rewriter = MemoryJournal(), Rewriter()
     result = searched(journal)
     found = Attributor(
-        task=TASK, evaluator=ToyEvaluator(), journal=journal, remover=rewriter
+        task=TASK, evaluator=ToyEvaluator(), journal=journal, ablator=rewriter
     ).best_path(result)
     assert found and rewriter.asked == [] and all(a.tunables for a in found)
 
@@ -233,12 +233,12 @@ def test_what_cannot_be_taken_out_is_unknown_and_says_why() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     method = next(m for n in result.path_to(result.best)[1:] for m in n.candidate.methods)  # type: ignore[union-attr]
-    found = attributor(journal, remover=Rewriter(fails=method)).best_path(result)
+    found = attributor(journal, ablator=Rewriter(fails=method)).best_path(result)
     failed = [a for a in found if a.method == method]
     assert failed and all(a.worth == "unknown" for a in failed)
     assert "I would not know how" in failed[0].note
     other = MemoryJournal(tuple(e for e in journal.events() if e.kind != "attributed")[:-1])
-    alone = attributor(MemoryJournal(tuple(other.events())), remover=None)
+    alone = attributor(MemoryJournal(tuple(other.events())), ablator=None)
     assert any("nobody here rewrites code" in a.note for a in alone.nodes(result, result.nodes))
 
 
@@ -248,9 +248,9 @@ def test_a_spent_budget_ends_it_and_more_of_it_goes_on() -> None:
     spent = result.spending.cost_usd
     rewriter = Rewriter()
     budget = Budget(evaluations=40, cost_usd=spent + 0.0001)
-    some = attributor(journal, remover=rewriter, budget=budget).nodes(result, result.nodes)
+    some = attributor(journal, ablator=rewriter, budget=budget).nodes(result, result.nodes)
     assert len(rewriter.asked) == 1 and len(some) == 1
-    rest = attributor(journal, remover=rewriter).nodes(result, result.nodes)
+    rest = attributor(journal, ablator=rewriter).nodes(result, result.nodes)
     assert rest[0] == some[0] and len(rest) > 1
     resumed = optimizer(journal, PaidToy(), evaluations=60, caps={"cost_usd": spent + 0.0001})
     assert resumed.run().evaluations == 40, "what attribution spent counts too"
@@ -280,22 +280,22 @@ def test_a_removal_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
     expected = attributor(whole).best_path(searched(whole))
     journal = MemoryJournal()
     result = searched(journal)
-    remover = Broken(*(error("cut off", usage=usage()) for _ in range(2)))
+    ablator = Broken(*(error("cut off", usage=usage()) for _ in range(2)))
     for failures in (1, 2):
         with pytest.raises(error, match="cut off"):
-            attributor(journal, remover=remover).best_path(result)
+            attributor(journal, ablator=ablator).best_path(result)
         spent = read_result(journal.events()).spending
         assert spent.replies == result.spending.replies + failures
         assert spent.tokens == result.spending.tokens + failures * TOKENS
         assert spent.cost == result.spending.cost + failures * Decimal(str(CENTS))
-    found = attributor(journal, remover=remover).best_path(read_result(journal.events()))
+    found = attributor(journal, ablator=ablator).best_path(read_result(journal.events()))
     assert found == expected
     after, ideal = read_result(journal.events()), read_result(whole.events())
     assert after.spending.cost == ideal.spending.cost + 2 * Decimal(str(CENTS))
     besides, before = (Decimal(account_rows(each)[-2]["cost_usd"]) for each in (after, ideal))
     assert besides == before + 2 * Decimal(str(CENTS)), "shown beside what led to no node"
     idle = Broken()
-    assert attributor(journal, remover=idle).best_path(after) == expected and idle.asked == []
+    assert attributor(journal, ablator=idle).best_path(after) == expected and idle.asked == []
 
 
 def test_what_a_failed_removal_cost_counts_for_the_cap() -> None:
@@ -303,12 +303,12 @@ def test_what_a_failed_removal_cost_counts_for_the_cap() -> None:
     result = searched(journal)
     cap = result.spending.cost_usd + CENTS / 2
     budget = Budget(evaluations=40, cost_usd=cap)
-    remover = Broken(WorldError("cut off", usage=usage()))
+    ablator = Broken(WorldError("cut off", usage=usage()))
     with pytest.raises(WorldError):
-        attributor(journal, remover=remover, budget=budget).best_path(result)
+        attributor(journal, ablator=ablator, budget=budget).best_path(result)
     after = read_result(journal.events())
-    assert attributor(journal, remover=remover, budget=budget).best_path(after) == ()
-    assert remover.asked == []
+    assert attributor(journal, ablator=ablator, budget=budget).best_path(after) == ()
+    assert ablator.asked == []
     resumed = optimizer(journal, PaidToy(), evaluations=60, caps={"cost_usd": cap})
     assert resumed.run().evaluations == 40
 
@@ -317,6 +317,6 @@ def test_a_removal_that_failed_before_any_reply_leaves_no_trace() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     with pytest.raises(WorldError):
-        attributor(journal, remover=Broken(WorldError("gone"))).best_path(result)
+        attributor(journal, ablator=Broken(WorldError("gone"))).best_path(result)
     assert "removed" not in [event.kind for event in journal.events()]
     assert read_result(journal.events()).spending == result.spending

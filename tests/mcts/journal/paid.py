@@ -167,5 +167,5 @@ def variant(**tunables: int) -> Candidate:
 
 
 def attributor(journal: MemoryJournal, **options: Any) -> Attributor:
-    options = {"evaluator": ToyEvaluator(), "remover": Rewriter(), **options}
+    options = {"evaluator": ToyEvaluator(), "ablator": Rewriter(), **options}
     return Attributor(task=toy_task(), journal=journal, **options)

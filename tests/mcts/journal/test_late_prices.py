@@ -1,4 +1,4 @@
-"""A price that becomes known later: laid on trials and on removals alike, once, to the cent."""
+"""A price that becomes known later: laid on trials and on ablations alike, once, to the cent."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def unpriced(*errors: Exception) -> Broken:
 
 
 def weighed(*errors: type[Exception]) -> tuple[MemoryJournal, Result, int]:
-    """A run whose trials had a price, whose removals had none, and how many removals replied.
+    """A run whose trials had a price, whose ablations had none, and how many ablations replied.
 
     Each of `errors` ended one that was asked anew.
     """
-    journal, remover = MemoryJournal(), unpriced(*(error("cut off", usage=usage(None))
+    journal, ablator = MemoryJournal(), unpriced(*(error("cut off", usage=usage(None))
                                                    for error in errors))  # fmt: skip
     result = optimizer(journal, PaidToy(), evaluations=40).run()
     for error in errors:
         with pytest.raises(error):
-            attributor(journal, remover=remover).best_path(result)
-    attributor(journal, remover=remover).best_path(result)
-    return journal, result, len(remover.asked) + len(errors)
+            attributor(journal, ablator=ablator).best_path(result)
+    attributor(journal, ablator=ablator).best_path(result)
+    return journal, result, len(ablator.asked) + len(errors)
 
 
 def kinds(journal: MemoryJournal) -> Counter[str]:
@@ -73,7 +73,7 @@ def rest_of(journal: MemoryJournal, before: Result) -> tuple[Decimal, int]:
 def test_without_a_price_a_removal_is_of_unknown_cost() -> None:
     journal, result, asked = weighed(WorldError)
     assert asked > 2 and rest_of(journal, result) == (0, asked)
-    attributor(journal, remover=unpriced()).best_path(result)
+    attributor(journal, ablator=unpriced()).best_path(result)
     optimizer(journal, PaidToy(), evaluations=40).run()
     assert rest_of(journal, result) == (0, asked) and "removal_priced" not in kinds(journal)
 
@@ -83,9 +83,9 @@ def test_a_price_given_later_is_laid_on_each_removal_once(again: str) -> None:
     journal, result, asked = weighed(WorldError, InputError)
     for _ in range(2):
         if again == "attribute":
-            remover = PricedRewriter()
-            attributor(journal, remover=remover).best_path(read_result(journal.events()))
-            assert remover.asked == []
+            ablator = PricedRewriter()
+            attributor(journal, ablator=ablator).best_path(read_result(journal.events()))
+            assert ablator.asked == []
         else:
             optimizer(journal, PricedToy(), evaluations=40).run()
         assert rest_of(journal, result) == (asked * DIME, 0)
@@ -122,9 +122,9 @@ def test_what_removals_cost_by_a_later_price_counts_for_the_cap() -> None:
 def test_the_cap_of_an_attribution_counts_it_too() -> None:
     journal, result, asked = weighed()
     budget = Budget(evaluations=40, cost_usd=float(result.spending.cost + asked * DIME))
-    remover, stale = PricedRewriter(), read_result(journal.events())
-    attributor(journal, remover=remover, budget=budget).nodes(stale, stale.nodes)
-    assert remover.asked == []
+    ablator, stale = PricedRewriter(), read_result(journal.events())
+    attributor(journal, ablator=ablator, budget=budget).nodes(stale, stale.nodes)
+    assert ablator.asked == []
     assert budget.exhausted(read_result(journal.events()).spending) == "money spent"
 
 
@@ -136,18 +136,18 @@ def test_a_cap_that_removals_without_a_price_let_nobody_keep_is_an_error() -> No
             optimizer(journal, toy, evaluations=60, caps={"cost_usd": 9.0}).run()
         assert toy.asked == [] and list(journal.events())[-1].kind == "stopped"
     budget, result = Budget(evaluations=40, cost_usd=9.0), read_result(journal.events())
-    remover = unpriced()
+    ablator = unpriced()
     with pytest.raises(InputError, match="--price toy-1=IN,OUT"):
-        attributor(journal, remover=remover, budget=budget).nodes(result, result.nodes)
-    assert remover.asked == [], "it was known before a further reply was paid for"
+        attributor(journal, ablator=ablator, budget=budget).nodes(result, result.nodes)
+    assert ablator.asked == [], "it was known before a further reply was paid for"
 
 
 def test_a_price_known_when_the_removal_is_made_keeps_the_cap_at_once() -> None:
-    journal, remover = MemoryJournal(), PricedRewriter()
+    journal, ablator = MemoryJournal(), PricedRewriter()
     result = optimizer(journal, PaidToy(), evaluations=40).run()
     budget = Budget(evaluations=40, cost_usd=float(result.spending.cost + DIME))
-    assert len(attributor(journal, remover=remover, budget=budget).best_path(result)) == 1
-    assert len(remover.asked) == 1 and rest_of(journal, result) == (DIME, 0)
+    assert len(attributor(journal, ablator=ablator, budget=budget).best_path(result)) == 1
+    assert len(ablator.asked) == 1 and rest_of(journal, result) == (DIME, 0)
 
 
 def test_an_attribution_prices_the_trials_as_well() -> None:
@@ -155,10 +155,10 @@ def test_an_attribution_prices_the_trials_as_well() -> None:
     toy = PaidToy(cost=None, rejects=4, breaks=9)
     result = optimizer(journal, toy, evaluations=20).run()
     assert result.spending.unpriced == len(toy.asked) > 20
-    remover = PricedRewriter()
-    attributor(journal, remover=remover).best_path(result)
+    ablator = PricedRewriter()
+    attributor(journal, ablator=ablator).best_path(result)
     after = read_result(journal.events()).spending
-    assert after.unpriced == 0 and after.cost == (len(toy.asked) + len(remover.asked)) * DIME
+    assert after.unpriced == 0 and after.cost == (len(toy.asked) + len(ablator.asked)) * DIME
     again = optimizer(journal, PricedToy(rejects=4, breaks=9), evaluations=20).run()
     assert again.spending == after and again.tree_digest == result.tree_digest
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from mcts.domain import StateSignature
 from mcts.knowledge.base import ANY, Knowledge
-from mcts.knowledge.belief import Belief
+from mcts.knowledge.belief import SAMPLINGS, Belief, sampled, weighted_choice
 from mcts.knowledge.contribution import Contribution, newest
-from mcts.knowledge.evidence import ALIKE, FAILURE_GAIN, evidence_of
+from mcts.knowledge.evidence import FAILURE_GAIN, SAME_TASK_CORRELATION, evidence_of
 from mcts.knowledge.moves import Act
-from mcts.knowledge.sampling import SAMPLINGS, sampled, weighted_choice
 
 DRAM = StateSignature(
     bound="memory", level="DRAM", arithmetic="fp32", secondary="coalescing", stall="long_scoreboard"
@@ -137,7 +136,7 @@ def test_a_task_repeated_a_thousand_times_does_not_outweigh_nine_others() -> Non
     knowledge = Knowledge.of([*loud, *others])
     assert mean(knowledge) < 0
     (sums,) = Knowledge.of(loud).sums.values()
-    assert sums.discounted().count < 1 / ALIKE
+    assert sums.discounted().count < 1 / SAME_TASK_CORRELATION
     assert sums.tried == 1000
 
 

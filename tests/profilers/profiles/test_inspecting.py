@@ -1,4 +1,4 @@
-"""A kernel on its own: what its sheet must say, and what its machine code tells without a GPU."""
+"""A kernel on its own: what its spec must say, and what its machine code tells without a GPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from mcts.domain import KernelSheet, parse_kernel_sheet
+from mcts.domain import KernelSpec, parse_kernel_spec
 from mcts.errors import InputError
 from profilers.profiles.inspecting import static_profile
 
@@ -44,15 +44,15 @@ nvrtc = pytest.mark.skipif(
 
 
 def test_a_sheet_says_what_a_task_would() -> None:
-    sheet = parse_kernel_sheet(SHEET)
-    sheet.check()
-    work = sheet.work({"BLOCK": 64})
+    spec = parse_kernel_spec(SHEET)
+    spec.check()
+    work = spec.work({"BLOCK": 64})
     assert work is not None and (work.bytes, work.flops) == (8192, 1024)
 
 
 def test_a_plan_beside_the_source_takes_the_place_of_its_comment() -> None:
     plan = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
-    assert parse_kernel_sheet("no comment here", plan=plan).kernels == ("k",)
+    assert parse_kernel_spec("no comment here", plan=plan).kernels == ("k",)
 
 
 @pytest.mark.parametrize(
@@ -64,27 +64,27 @@ def test_a_plan_beside_the_source_takes_the_place_of_its_comment() -> None:
     ],
 )
 def test_a_sheet_that_cannot_be_run_says_why(change: tuple[str, str], message: str) -> None:
-    sheet = parse_kernel_sheet(SHEET.replace(*change))
+    spec = parse_kernel_spec(SHEET.replace(*change))
     with pytest.raises(InputError, match=message):
-        sheet.check()
+        spec.check()
 
 
 def test_a_plan_without_buffers_says_what_to_add() -> None:
     plan = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
     with pytest.raises(InputError, match=r"--task"):
-        parse_kernel_sheet("", plan=plan).check()
+        parse_kernel_spec("", plan=plan).check()
 
 
 def test_the_line_of_a_mistake_is_the_files_own() -> None:
     with pytest.raises(InputError, match="line 3"):
-        parse_kernel_sheet("/* rooftree\n[shape]\nn = = 2\n*/")
+        parse_kernel_spec("/* rooftree\n[shape]\nn = = 2\n*/")
 
 
 def test_a_task_lends_a_plan_its_buffers(scale_task) -> None:  # type: ignore[no-untyped-def]
-    plan = parse_kernel_sheet(scale_task.baseline.source)
-    sheet = KernelSheet.for_task(plan, scale_task)
-    sheet.check()
-    assert [item.name for item in sheet.buffer] == ["x", "y"]
+    plan = parse_kernel_spec(scale_task.baseline.source)
+    spec = KernelSpec.for_task(plan, scale_task)
+    spec.check()
+    assert [item.name for item in spec.buffer] == ["x", "y"]
 
 
 @nvrtc

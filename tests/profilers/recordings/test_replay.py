@@ -19,7 +19,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.domain import metrics as m
-from mcts.domain.profile import DURATION
+from mcts.domain.metrics import DURATION
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator
 from profilers.ncu.metrics import COLLECTED

@@ -1,10 +1,14 @@
-"""Which device was measured, and the ceilings found on it."""
+"""What a candidate ran on and in: the device with its measured ceilings, and the sandbox."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import Field
 
 from mcts.domain.base import Noun
+
+IsolationLevel = Literal["full", "partial", "process"]
 
 
 class Ceilings(Noun):
@@ -42,3 +46,21 @@ class Hardware(Noun):
         if self.recorded_on is not None:
             return f"{self.name} (recorded {self.recorded_on}, replayed)"
         return self.name
+
+
+class Isolation(Noun):
+    """What stood between untrusted code and the machine while it ran.
+
+    full: its own user, process, network and mount namespaces, Landlock, seccomp, no new
+    privileges and resource limits. partial: some of them; `missing` says which not, and why.
+    process: nothing but a process group, an allow-listed environment and resource limits.
+    """
+
+    level: IsolationLevel
+    parts: tuple[str, ...] = ()
+    missing: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        if not self.missing:
+            return self.level
+        return f"{self.level} (without {', '.join(sorted(self.missing))})"

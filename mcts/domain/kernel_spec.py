@@ -1,7 +1,7 @@
-"""A kernel on its own: a launch plan that also says what a task would say.
+"""A kernel that belongs to no task: a launch plan that also declares what a task would.
 
-What is inspected need not belong to a task: the plan then declares shape values, buffers and,
-where known, the least work, in the same words as `task.toml`.
+`rooftree inspect` takes such kernels: their plan declares shape values, buffers and, if known, the
+least work, with the same keys as `task.toml`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Mapping
 
 from mcts.domain.expressions import Scalar, evaluate_int
 from mcts.domain.launch_plan import LaunchPlan, plan_text, read_plan
-from mcts.domain.task import Buffer, Cost, KernelTask
-from mcts.domain.work import Work
+from mcts.domain.task import Buffer, Cost, KernelTask, Work
 from mcts.errors import InputError
 
 
-class KernelSheet(LaunchPlan):
+class KernelSpec(LaunchPlan):
     """A launch plan with `shape` values, `buffer` tables and an optional `cost`.
 
     Buffers with the role `input` are filled at random, others are left as they are. `fill` and
@@ -27,7 +26,7 @@ class KernelSheet(LaunchPlan):
     cost: Cost | None = None
 
     @classmethod
-    def for_task(cls, plan: LaunchPlan, task: KernelTask) -> KernelSheet:
+    def for_task(cls, plan: LaunchPlan, task: KernelTask) -> KernelSpec:
         """`plan` with what the task declares."""
         return cls(
             **{name: getattr(plan, name) for name in LaunchPlan.model_fields},
@@ -48,7 +47,7 @@ class KernelSheet(LaunchPlan):
         )
 
     def check(self) -> None:
-        """Raise InputError for a name that nobody declares, or where there is no buffer."""
+        """Raise InputError for a name that is not declared, and if there is no buffer."""
         if not self.buffer:
             raise InputError(
                 "the plan declares no buffers: add [[buffer]] tables and [shape], or name the "
@@ -61,10 +60,10 @@ class KernelSheet(LaunchPlan):
             item.extents(self.shape)
 
 
-def parse_kernel_sheet(source: str, *, plan: str | None = None) -> KernelSheet:
-    """Read the sheet from the source's plan comment, or from `plan` where that is given.
+def parse_kernel_spec(source: str, *, plan: str | None = None) -> KernelSpec:
+    """Read the spec from the source's plan comment, or from `plan` if that is given.
 
     Raises InputError naming the line where the TOML is wrong.
     """
     text, first_line = (plan, 0) if plan is not None else plan_text(source)
-    return read_plan(text, KernelSheet, first_line=first_line)
+    return read_plan(text, KernelSpec, first_line=first_line)

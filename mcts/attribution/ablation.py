@@ -1,4 +1,4 @@
-"""Attribution: what each method that a variant claims is worth, by taking it out again.
+"""Ablation: a variant without one of its methods, and what the comparison says the method is worth.
 
 After the ablation and the SASS check of cuda-optimized-skill V2: a proposal usually applies several
 methods at once and its gain belongs to all of them together. One variant per method, with that
@@ -23,7 +23,7 @@ from mcts.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class AblatedVariant:
     """A candidate without one of its methods: `tunables` were moved for it, or it was rewritten.
 
     `note` says what else the change may have touched.
@@ -34,10 +34,10 @@ class Variant:
     note: str = ""
 
 
-def without_by_tunable(
+def ablated_by_tunable(
     task: KernelTask, candidate: Candidate, parent: Candidate, method: str
-) -> Variant | None:
-    """`candidate` with the tunables that exercise `method` set back, or None if that cannot be.
+) -> AblatedVariant | None:
+    """`candidate` with the tunables that exercise `method` set back. Returns None if none can be.
 
     Each goes back to the parent's value, or where it has that already to the one of the task's
     baseline, else to its default.
@@ -59,7 +59,7 @@ def without_by_tunable(
     }
     others = {other for name in moved for other in space.tunables[name].methods} - {method}
     shared = ", ".join(sorted(others & set(candidate.methods)))
-    return Variant(
+    return AblatedVariant(
         candidate=candidate.model_copy(update=update),
         tunables=tuple(moved),
         note=f"moving {', '.join(moved)} also touches {shared}" if shared else "",
@@ -84,12 +84,12 @@ def _before(
     return None
 
 
-def weigh(
+def attribute(
     method: str,
     *,
     whole: Evaluation,
     without: Evaluation,
-    variant: Variant,
+    variant: AblatedVariant,
     seen: bool | None,
     noise: float,
 ) -> Attribution:
@@ -102,7 +102,7 @@ def weigh(
     with_it, without_it = whole.timing, without.timing
     if not whole.measured or not without.measured or with_it is None or without_it is None:
         note = f"the variant without it fails ({without.status}): {without.message}"
-        return unweighed(method, whole.candidate_id, note, seen=seen, variant=variant)
+        return unattributed(method, whole.candidate_id, note, seen=seen, variant=variant)
     gain = with_it.speedup / without_it.speedup - 1
     low = with_it.speedup_low / without_it.speedup_high - 1
     worth: Worth = "effective" if low > 0 and gain > noise else "ineffective"
@@ -120,10 +120,15 @@ def weigh(
     )
 
 
-def unweighed(
-    method: str, candidate_id: str, note: str, *, seen: bool | None, variant: Variant | None = None
+def unattributed(
+    method: str,
+    candidate_id: str,
+    note: str,
+    *,
+    seen: bool | None,
+    variant: AblatedVariant | None = None,
 ) -> Attribution:
-    """The worth of a method without whom nothing was measured; `note` says why."""
+    """The worth of a method if no variant without it was measured; `note` says why."""
     return Attribution(
         candidate_id=candidate_id,
         method=method,
