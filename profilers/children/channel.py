@@ -21,8 +21,7 @@ from mcts.errors import WorldError
 from profilers.children.descriptors import DescriptorError, Descriptors
 from profilers.children.protocol import DeadlineError, FrameError, read_frame, write_frame
 from profilers.children.supervised import Tail
-from profilers.sandbox.held import Held
-from profilers.sandbox.report import read_report
+from profilers.sandbox.report import JailReport, read_report
 
 _OUTPUT_CAP = 8192
 _ENTER_TIMEOUT_S = 30.0
@@ -100,7 +99,7 @@ class Channel(abc.ABC):
         self._ends = ours
         self._tail = Tail(ours.output, _OUTPUT_CAP)
         ours.output = -1  # the tail's now
-        self._held: Held | None = None
+        self._held: JailReport | None = None
         self._descriptors: Descriptors | None = None
         if ours.descriptors >= 0:
             self._descriptors, ours.descriptors = Descriptors(ours.descriptors), -1

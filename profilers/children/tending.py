@@ -25,9 +25,9 @@ from typing import Any, NoReturn
 from profilers.children.descriptors import DescriptorError, Descriptors
 from profilers.children.protocol import read_frame, write_frame
 from profilers.children.serving import Handler, serve_on
-from profilers.sandbox import Held, Jail
+from profilers.sandbox import Jail, JailReport
 from profilers.sandbox.enter import enter, prepare
-from profilers.sandbox.launch import environment_inside, tell
+from profilers.sandbox.launch import environment_inside, write_report
 
 STATUS = struct.Struct("<i")
 HANDED_OVER = 7
@@ -40,7 +40,7 @@ class ForkContext:
     """What a fork is given: its folder, what holds it, and a socket for descriptors."""
 
     cwd: Path
-    held: Held
+    held: JailReport
     descriptors: Descriptors
 
 
@@ -127,7 +127,7 @@ class _Tender:
         """In the fork: let go of the nursery, enter the jail, serve."""
         code = 1
         try:
-            requests, replies, lifeline, output, report, descriptors = ends
+            requests, replies, lifeline, output, report_fd, descriptors = ends
             self._let_go()
             for fd, standard in ((lifeline, 0), (output, 1), (output, 2)):
                 os.dup2(fd, standard)
@@ -135,12 +135,12 @@ class _Tender:
             os.close(output)
             jail = Jail.from_json(request["jail"])
             os.chdir(request["cwd"])
-            held = enter(jail, lifelines=(0, self._alive))
+            report = enter(jail, lifelines=(0, self._alive))
             os.close(self._alive)
-            os.environ.update(environment_inside(held, jail, os.environ))
+            os.environ.update(environment_inside(report, jail, os.environ))
             tempfile.tempdir = None  # found again, from the environment
-            tell(report, held)
-            context = ForkContext(Path(request["cwd"]), held, Descriptors(descriptors))
+            write_report(report_fd, report)
+            context = ForkContext(Path(request["cwd"]), report, Descriptors(descriptors))
             serve_on(self._make_handlers(context), requests, replies)
             code = 0
         except BaseException:  # noqa: BLE001 - nothing of a fork may run on as the nursery

@@ -1,4 +1,4 @@
-"""Going in: the current process becomes a guardian, and its child comes back jailed."""
+"""Entering a jail: the current process becomes a guardian, and its child returns in the jail."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from profilers.sandbox import guardian, kernel, landlock, limits, mounts, namespaces, seccomp
-from profilers.sandbox.held import Held
+from profilers.sandbox import guardian, landlock, limits, mounts, namespaces, seccomp, syscalls
 from profilers.sandbox.jail import Jail
-from profilers.sandbox.view import View, view_of
+from profilers.sandbox.report import JailReport
+from profilers.sandbox.view import FileSystemView, view_of
 
 _OWN_ENTRY = Path("/proc/self")
-"""Names of threads are written below it: NVIDIA's driver fails (error 304) where it cannot."""
+"""The driver writes names of threads below it, and fails (error 304) if it cannot."""
 
 
 def prepare() -> None:
-    """Find out what does not change, so that the forks of this process enter faster."""
+    """Find out once what does not change, so that forks of this process enter faster."""
     namespaces.survey()
     mounts.prepare()
 
 
-def enter(jail: Jail, *, lifelines: tuple[int, ...] = (0,)) -> Held:
+def enter(jail: Jail, *, lifelines: tuple[int, ...] = (0,)) -> JailReport:
     """Return in a child that is held by `jail`; this process only waits for it from now on.
 
-    The caller must have one thread. What it holds open stays open in the child; itself it keeps
-    only the standard streams and `lifelines`, descriptors of which the first to hang up ends all
-    that is in the jail, and it ends as the child does. Whatever this machine refuses is named in
-    the answer.
+    The caller must have one thread. Its open descriptors stay open in the child. This process
+    keeps only the standard streams and `lifelines`, and ends as the child does; when the first of
+    the lifelines hangs up, everything in the jail is killed. The report names whatever this
+    machine refuses.
     """
     view = view_of(jail)
     with contextlib.suppress(PermissionError):  # leads a group already
         os.setsid()
-    held = Held()
-    namespaces.separate(held, gpu=jail.gpu)
-    own_pids = held.has("pid")
+    report = JailReport()
+    namespaces.separate(report, gpu=jail.gpu)
+    own_pids = report.has("pid")
     if not own_pids:
-        kernel.prctl(kernel.SET_SUBREAPER, 1)
+        syscalls.prctl(syscalls.SET_SUBREAPER, 1)
     ended_inside = _fork_guarded(lifelines, sweep=not own_pids)
-    _shut_out(jail, view, held, own_pids=own_pids)
+    _isolate(jail, view, report, own_pids=own_pids)
     if own_pids:
         first = os.fork()
         if first:
-            guardian.tend_first(first, ended=ended_inside)
+            guardian.run_init(first, ended=ended_inside)
         os.setsid()
     os.close(ended_inside)
-    _restrict(view, held, own_pids=own_pids)
-    return held
+    _restrict(view, report, own_pids=own_pids)
+    return report
 
 
 def _fork_guarded(lifelines: tuple[int, ...], *, sweep: bool) -> int:
-    """Fork. The parent stays as guardian; the child returns, with the pipe to report its end on."""
+    """Fork. The parent stays as guardian; the child returns the pipe on which its end is
+    reported."""
     alive, alive_outside = os.pipe()
     ended_outside, ended = os.pipe()
     work = os.fork()
@@ -66,44 +67,47 @@ def _fork_guarded(lifelines: tuple[int, ...], *, sweep: bool) -> int:
     return ended
 
 
-def _shut_out(jail: Jail, view: View, held: Held, *, own_pids: bool) -> None:
-    """What is done once for all that will run in the jail: its own files, bounds and no rights."""
+def _isolate(jail: Jail, view: FileSystemView, report: JailReport, *, own_pids: bool) -> None:
+    """Set up once for all that will run in the jail: its own files, limits, no privileges."""
     own_proc = own_pids and namespaces.survey().proc is None
-    with held.attempt("mount"):
-        kernel.unshare(kernel.NEW_MOUNT)
+    with report.attempt("mount"):
+        syscalls.unshare(syscalls.NEW_MOUNT)
         processes = jail.processes if own_proc else None
         mounts.enter_view(view, size=jail.tmpfs_bytes, processes=processes)
-    if own_proc and not held.has("mount"):
+    if own_proc and not report.has("mount"):
         with contextlib.suppress(OSError):  # the reason is noted already
-            mounts.private_proc()
-    limits.be_first_out_of_memory()
-    with held.attempt("processes"):
-        limits.bound_processes(jail.processes, own_user=held.has("user"))
-    with held.attempt("limits"):
-        limits.apply(jail)
-    with held.attempt("no_new_privs"):
-        kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
-    with held.attempt("capabilities"):
-        kernel.drop_capabilities()
+            mounts.mount_own_proc()
+    limits.be_killed_first_without_memory()
+    with report.attempt("processes"):
+        limits.bound_processes(jail.processes, own_user=report.has("user"))
+    with report.attempt("limits"):
+        limits.apply_limits(jail)
+    with report.attempt("no_new_privs"):
+        syscalls.prctl(syscalls.SET_NO_NEW_PRIVS, 1)
+    with report.attempt("capabilities"):
+        syscalls.drop_capabilities()
 
 
-def _restrict(view: View, held: Held, *, own_pids: bool) -> None:
-    """What binds this process and all it starts, but not the one that buries its orphans."""
-    private = held.has("mount")
+def _restrict(view: FileSystemView, report: JailReport, *, own_pids: bool) -> None:
+    """Restrict this process and all it starts, but not the init process that reaps its orphans."""
+    private = report.has("mount")
     own_proc = private and own_pids and namespaces.survey().proc is None
     if not own_proc:
         # Also through an exec: a rule for a folder of /proc ends when its entry is forgotten.
         with contextlib.suppress(OSError):
             os.set_inheritable(os.open(_OWN_ENTRY, os.O_PATH), True)
-    with held.attempt("landlock"):
+    with report.attempt("landlock"):
         landlock.restrict(_rules(view, private=private, own_proc=own_proc))
-    with held.attempt("seccomp"):
+    with report.attempt("seccomp"):
         seccomp.install(connect=private)
 
 
-def _rules(view: View, *, private: bool, own_proc: bool) -> Iterator[landlock.Rule]:
-    """`private`: the folders in memory are there, else they are still everyone's. `own_proc`:
-    only our own processes are in /proc, and only what belongs to them can be written."""
+def _rules(view: FileSystemView, *, private: bool, own_proc: bool) -> Iterator[landlock.Rule]:
+    """Landlock's rules for `view`.
+
+    `private`: the folders in memory are mounted, otherwise /tmp and its like are still everyone's.
+    `own_proc`: /proc shows only our own processes, and only their entries can be written.
+    """
     for path in view.readable:
         yield path, landlock.READ
     for path in view.listed:

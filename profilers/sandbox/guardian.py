@@ -1,7 +1,7 @@
 """The processes around a jailed one: a guardian outside, and a first process inside.
 
-The guardian waits, forwards how the work ended, and ends all of it when its lifeline does. It
-holds no rights over the work's files and reads nothing of it.
+The guardian waits, forwards how the work ended, and kills all of it when a lifeline hangs up. It
+has no access to the work's files and reads nothing that the work writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from profilers.sandbox import kernel
+from profilers.sandbox import syscalls
 
 _STATUS = struct.Struct("<i")
 _POLL_S = 0.02
@@ -26,11 +26,11 @@ _SWEEPS = 200
 def guard(
     work: int, *, ended: int, lifelines: tuple[int, ...], alive: int, sweep: bool
 ) -> NoReturn:
-    """Wait for process `work`, then end as it did; end it where a lifeline hangs up.
+    """Wait for process `work`, then end as it did; kill it if a lifeline hangs up.
 
-    `ended` is a pipe on which a first process reports the wait status of the work it started;
-    without a report that of `work` counts. `alive` is held open as long as this process lives.
-    `sweep`: also end all descendants, which nothing but this process can still find.
+    `ended` is a pipe on which an init process reports the wait status of the work it started;
+    without a report the status of `work` counts. `alive` is held open as long as this process
+    lives. `sweep`: also kill all descendants, which only this process can still find.
     """
     close_all_but({*lifelines, ended, alive})
     _restore_signals()
@@ -41,11 +41,11 @@ def guard(
             (status,) = _STATUS.unpack(said)
     if sweep:
         _end_descendants()
-    end_as(status)
+    end_like(status)
 
 
-def tend_first(work: int, *, ended: int) -> NoReturn:
-    """Be the first process of a PID namespace: bury orphans until `work` ends, then end all."""
+def run_init(work: int, *, ended: int) -> NoReturn:
+    """Be the init process of a PID namespace: reap orphans until `work` ends, then end them all."""
     close_all_but({ended})
     while True:
         with contextlib.suppress(ChildProcessError):
@@ -56,7 +56,7 @@ def tend_first(work: int, *, ended: int) -> NoReturn:
         os._exit(0)
 
 
-def end_as(status: int) -> NoReturn:
+def end_like(status: int) -> NoReturn:
     """End this process with the wait status of another: its exit code, or its signal."""
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
@@ -68,11 +68,11 @@ def end_as(status: int) -> NoReturn:
 
 
 def die_with_parent(alive: int) -> None:
-    """Have the kernel end this process when its parent ends, though it ended just now.
+    """Have the kernel kill this process when its parent ends, or end now if it already has.
 
     `alive`: read end of a pipe whose other end only the parent holds.
     """
-    kernel.prctl(kernel.SET_DEATH_SIGNAL, signal.SIGKILL)
+    syscalls.prctl(syscalls.SET_DEATH_SIGNAL, signal.SIGKILL)
     poller = select.poll()
     poller.register(alive, 0)
     if poller.poll(0):
@@ -92,7 +92,7 @@ def close_all_but(kept: set[int]) -> None:
 def _wait(work: int, lifelines: tuple[int, ...]) -> int:
     poller = select.poll()
     for fd in lifelines:
-        poller.register(fd, 0)  # hang-ups are always told
+        poller.register(fd, 0)  # poll always reports hang-ups
     try:
         watched = os.pidfd_open(work)
     except OSError:

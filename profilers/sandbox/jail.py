@@ -1,4 +1,4 @@
-"""What a jail allows: the description that travels to the process that goes in."""
+"""The description of a jail, which is sent to the process that enters it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jail:
-    """What code held in a jail may use. The network is always off, core dumps as well.
+    """What code in a jail may use. The network and core dumps are always off.
 
     gpu: whether it may open the GPU's device nodes.
     writable: folders it may change; they must exist.
@@ -20,7 +20,7 @@ class Jail:
     processes: bound on its processes and threads together.
     file_bytes: largest file it may write.
     open_files: most descriptors a process may hold.
-    data_bytes: most private memory of a process (RLIMIT_DATA); None for no bound. Address space
+    data_bytes: most private memory of a process (RLIMIT_DATA); None means no bound. Address space
     is never bounded, because CUDA reserves far more than it uses.
     """
 
@@ -39,7 +39,7 @@ class Jail:
 
     @classmethod
     def from_json(cls, text: str) -> Jail:
-        """The jail that `to_json` wrote; ValueError or TypeError for anything else."""
+        """Read what `to_json` wrote; ValueError or TypeError for anything else."""
         values = json.loads(text)
         paths = {name: tuple(Path(path) for path in values[name]) for name in _PATHS}
         return cls(**(values | paths))

@@ -1,7 +1,7 @@
-"""Landlock: what of the file system a process and all it starts may open, for good.
+"""Landlock: which files a process and all it starts may open; it cannot be undone.
 
-Also keeps it from TCP (ABI 4), device controls (5), and signals and abstract sockets that lead out
-(6). See the kernel's Documentation/userspace-api/landlock.rst.
+It also forbids TCP (ABI 4), device controls (5), and signals and abstract sockets to processes
+outside (6). See the kernel's Documentation/userspace-api/landlock.rst.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from profilers.sandbox import kernel
+from profilers.sandbox import syscalls
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _VERSION = 1
@@ -36,14 +36,14 @@ Rule = tuple[Path, int]
 
 
 def abi() -> int:
-    """Version of the interface; OSError where there is none."""
-    return kernel.syscall(_CREATE, None, 0, _VERSION)
+    """Version of the interface; OSError if the kernel has no Landlock."""
+    return syscalls.syscall(_CREATE, None, 0, _VERSION)
 
 
 def restrict(rules: Iterable[Rule]) -> None:
-    """Allow what `rules` list, below each path, and nothing else. Needs no_new_privs.
+    """Allow what `rules` list below each path, and nothing else. Needs no_new_privs.
 
-    A path that does not exist allows nothing. Raises OSError where Landlock is absent.
+    A path that does not exist is skipped. Raises OSError if the kernel has no Landlock.
     """
     version = abi()
     handled = _FIRST
@@ -54,24 +54,24 @@ def restrict(rules: Iterable[Rule]) -> None:
         attributes += struct.pack("<Q", _TCP)
     if version >= 6:
         attributes += struct.pack("<Q", _ABSTRACT_SOCKETS_AND_SIGNALS)
-    ruleset = kernel.syscall(_CREATE, attributes, len(attributes), 0)
+    ruleset = syscalls.syscall(_CREATE, attributes, len(attributes), 0)
     try:
         for path, access in rules:
             _allow(ruleset, path, access & handled)
-        kernel.syscall(_RESTRICT, ruleset, 0)
+        syscalls.syscall(_RESTRICT, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def part() -> None:
-    """Put this process, and all it will start, into a domain of their own within that of others.
+def enter_separate_domain() -> None:
+    """Put this process and all it will start into a Landlock domain nested in the current one.
 
-    No file is lost to them, but they can no longer look into the processes that stay behind. Needs
-    no_new_privs. Raises OSError where Landlock is absent.
+    They keep access to every file, but can no longer trace the processes outside the new domain.
+    Needs no_new_privs. Raises OSError if the kernel has no Landlock.
     """
-    ruleset = kernel.syscall(_CREATE, struct.pack("<Q", _MAKE_BLOCK), 8, 0)
+    ruleset = syscalls.syscall(_CREATE, struct.pack("<Q", _MAKE_BLOCK), 8, 0)
     try:
-        kernel.syscall(_RESTRICT, ruleset, 0)
+        syscalls.syscall(_RESTRICT, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -79,12 +79,12 @@ def part() -> None:
 def _allow(ruleset: int, path: Path, access: int) -> None:
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # not here
+    except OSError:  # does not exist
         return
     try:
         if not os.path.isdir(f"/proc/self/fd/{fd}"):  # noqa: PTH112 - a descriptor, no path
             access &= _FOR_FILES
         beneath = struct.pack("<Qi", access, fd)
-        kernel.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, beneath, 0)
+        syscalls.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, beneath, 0)
     finally:
         os.close(fd)

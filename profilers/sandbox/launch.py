@@ -1,7 +1,8 @@
 """Run a command in a jail: ``python -P -m profilers.sandbox.launch --jail JSON -- COMMAND ...``
 
-What held is written as one line of JSON to the descriptor ``--report`` before the command begins;
-descriptors that were passed on stay open for the command. This process ends as the command does.
+What came into force is written as one line of JSON to the descriptor ``--report`` before the
+command begins. Inherited descriptors stay open for the command. This process ends as the command
+does.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from profilers.sandbox.enter import enter
-from profilers.sandbox.held import Held
 from profilers.sandbox.jail import Jail
+from profilers.sandbox.report import JailReport
 
 _NOT_STARTED = 127
 
@@ -25,10 +26,12 @@ def launch_command(jail: Jail, command: Sequence[str], *, report: int) -> list[s
     return [*start, "--jail", jail.to_json(), "--report", str(report), "--", *command]
 
 
-def environment_inside(held: Held, jail: Jail, outside: Mapping[str, str]) -> dict[str, str]:
-    """`outside`, with a folder for temporary files that can be written."""
+def environment_inside(
+    report: JailReport, jail: Jail, outside: Mapping[str, str]
+) -> dict[str, str]:
+    """`outside`, with TMPDIR set to a folder that can be written inside the jail."""
     environment = dict(outside)
-    if held.has("mount"):
+    if report.has("mount"):
         environment["TMPDIR"] = "/tmp"
     elif jail.writable:
         environment["TMPDIR"] = str(jail.writable[0])
@@ -38,23 +41,23 @@ def environment_inside(held: Held, jail: Jail, outside: Mapping[str, str]) -> di
     return environment
 
 
-def tell(report: int, held: Held) -> None:
-    """Write what held to the descriptor `report`, and close it."""
-    with os.fdopen(report, "w") as stream:
-        stream.write(held.to_json() + "\n")
+def write_report(fd: int, report: JailReport) -> None:
+    """Write `report` as one line to the descriptor `fd`, and close it."""
+    with os.fdopen(fd, "w") as stream:
+        stream.write(report.to_json() + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m profilers.sandbox.launch")
     parser.add_argument("--jail", required=True, help="the description, as Jail.to_json writes it")
-    parser.add_argument("--report", type=int, help="descriptor for what held")
+    parser.add_argument("--report", type=int, help="descriptor to which the report is written")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     jail = Jail.from_json(options.jail)
-    held = enter(jail)
+    report = enter(jail)
     if options.report is not None:
-        tell(options.report, held)
-    environment = environment_inside(held, jail, os.environ)
+        write_report(options.report, report)
+    environment = environment_inside(report, jail, os.environ)
     try:
         os.execvpe(options.command[0], options.command, environment)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Resource limits, and a bound on processes that also binds root."""
+"""Resource limits, and a bound on the number of processes that also binds root."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PID_MAX = "sys/kernel/pid_max"
 _RESERVED_PIDS = 300
 
 
-def be_first_out_of_memory() -> None:
-    """Let the kernel end this process, not the judge, where memory runs out."""
+def be_killed_first_without_memory() -> None:
+    """Have the kernel kill this process, and not the judge, when memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_OUT_OF_MEMORY_SCORE)
 
 
-def apply(jail: Jail) -> None:
-    """Set the limits that hold for each process. OSError where one cannot be lowered."""
+def apply_limits(jail: Jail) -> None:
+    """Set the limits that hold for each process. OSError if one cannot be lowered."""
     wanted = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: jail.file_bytes,
@@ -35,20 +35,20 @@ def apply(jail: Jail) -> None:
 
 
 def bound_namespace(proc: Path, count: int) -> None:
-    """Bound the processes and threads of a PID namespace by its `pid_max`, where it has its own.
+    """Bound the processes and threads of a PID namespace by its own `pid_max`, if it has one.
 
-    `proc`: its /proc. That binds root too, from Linux 6.14 on, and allows for the numbers below 300
-    that are used only once.
+    `proc` is its /proc. From Linux 6.14 on that binds root too. Numbers below 300 are used only
+    once, so they come on top.
     """
     with contextlib.suppress(OSError):
         (proc / _PID_MAX).write_text(str(_RESERVED_PIDS + count))
 
 
 def bound_processes(count: int, *, own_user: bool) -> None:
-    """Let there be at most `count` processes and threads, or what `bound_namespace` allowed.
+    """Allow at most `count` processes and threads, or what `bound_namespace` allowed.
 
-    `own_user`: in a user namespace of our own RLIMIT_NPROC counts only what runs there. Raises
-    OSError where nothing binds.
+    `own_user`: in a user namespace of its own, RLIMIT_NPROC counts only what runs there. Raises
+    OSError if nothing can bind the user, as for root before Linux 6.14.
     """
     if not _is_real_root():
         _lower(resource.RLIMIT_NPROC, count if own_user else count + _tasks_of_user())
@@ -64,7 +64,7 @@ def _is_namespace_bound(count: int) -> bool:
 
 
 def _is_real_root() -> bool:
-    """Whether we are root of the machine, as far as the user namespace's map tells."""
+    """Whether we are the machine's root, judged by the user namespace's map."""
     if os.geteuid():
         return False
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -83,7 +83,7 @@ def _lower(limit: int, value: int) -> None:
 
 
 def _tasks_of_user() -> int:
-    """Processes and threads that our user has now, everywhere on the machine."""
+    """Number of processes and threads that our user runs on the machine now."""
     tasks, user = 0, os.getuid()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Namespaces: users, processes, network, mounts, message queues and host name of one's own."""
+"""Namespaces: separate users, processes, network, mounts, message queues and host name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from profilers.sandbox import kernel, mounts
-from profilers.sandbox.held import Held, reason
+from profilers.sandbox import mounts, syscalls
+from profilers.sandbox.report import JailReport, reason
 
-_SEPARATE = {"network": kernel.NEW_NET, "ipc": kernel.NEW_IPC, "uts": kernel.NEW_UTS}
+_SEPARATE = {"network": syscalls.NEW_NET, "ipc": syscalls.NEW_IPC, "uts": syscalls.NEW_UTS}
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a trial in a throwaway process found out: these cannot be undone once tried.
+    """What was tried in a throwaway process, because it cannot be undone.
 
-    user, proc: the reason why a user namespace with all rights, or a /proc of one's own, cannot be
-    had; None where it can.
+    user, proc: why a user namespace with all rights, or a new /proc, is refused; None if allowed.
     """
 
     user: str | None
@@ -30,44 +29,44 @@ class Survey:
 
 @functools.cache
 def survey() -> Survey:
-    """Try what may end half-way in children. Found once a process; its forks know it too."""
-    user = _trial(_user_with_rights)
+    """Try in child processes what may fail half-way. Done once; forks of this process share it."""
+    user = _try_in_child(_try_user_namespace)
 
     def fresh_proc() -> None:
         if user is None:
-            own_user()
-        kernel.unshare(kernel.NEW_MOUNT | kernel.NEW_PID)
-        if why := _trial(mounts.private_proc):
+            enter_user_namespace()
+        syscalls.unshare(syscalls.NEW_MOUNT | syscalls.NEW_PID)
+        if why := _try_in_child(mounts.mount_own_proc):
             raise OSError(errno.EPERM, why)
 
-    return Survey(user=user, proc=_trial(fresh_proc))
+    return Survey(user=user, proc=_try_in_child(fresh_proc))
 
 
-def separate(held: Held, *, gpu: bool) -> None:
-    """Leave the common namespaces but for mounts; the PID namespace begins with a fork.
+def separate(report: JailReport, *, gpu: bool) -> None:
+    """Leave all shared namespaces except mounts; the new PID namespace begins with the next fork.
 
-    The user namespace maps us to ourselves, so that what we own, device nodes too, stays usable.
-    A GPU's driver writes below /proc under its own process number, which without a /proc of its
-    own names another process: then processes share the PID namespace.
+    The user namespace maps us to ourselves, so that what we own, device nodes included, stays
+    usable. The GPU's driver writes below /proc under its own process number. Without a new /proc
+    that number would name another process, so then the PID namespace stays shared.
     """
     found = survey()
-    with held.attempt("user"):
+    with report.attempt("user"):
         if found.user is not None:
             raise OSError(errno.EPERM, found.user)
-        own_user()
+        enter_user_namespace()
     for part, flag in _SEPARATE.items():
-        with held.attempt(part):
-            kernel.unshare(flag)
-    with held.attempt("pid"):
+        with report.attempt(part):
+            syscalls.unshare(flag)
+    with report.attempt("pid"):
         if gpu and found.proc is not None:
             raise OSError(errno.EPERM, f"no /proc of its own: {found.proc}")
-        kernel.unshare(kernel.NEW_PID)
+        syscalls.unshare(syscalls.NEW_PID)
 
 
-def own_user() -> None:
-    """Enter a user namespace that knows only our own user and group, as themselves."""
+def enter_user_namespace() -> None:
+    """Enter a user namespace that maps only our own user and group, to themselves."""
     user, group = os.geteuid(), os.getegid()
-    kernel.unshare(kernel.NEW_USER)
+    syscalls.unshare(syscalls.NEW_USER)
     own = Path("/proc/self")
     with contextlib.suppress(FileNotFoundError):
         (own / "setgroups").write_text("deny")
@@ -75,13 +74,13 @@ def own_user() -> None:
     (own / "gid_map").write_text(f"{group} {group} 1")
 
 
-def _user_with_rights() -> None:
-    own_user()
-    kernel.unshare(kernel.NEW_UTS)  # some systems allow the namespace and no rights in it
+def _try_user_namespace() -> None:
+    enter_user_namespace()
+    syscalls.unshare(syscalls.NEW_UTS)  # some systems allow the namespace and no rights in it
 
 
-def _trial(action: Callable[[], None]) -> str | None:
-    """Run `action` in a child; why it failed, None where it did not."""
+def _try_in_child(action: Callable[[], None]) -> str | None:
+    """Run `action` in a child process; why it failed, or None if it succeeded."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,8 +1,8 @@
-"""seccomp: system calls that no kernel candidate needs, refused.
+"""seccomp: refuses system calls that no kernel candidate needs.
 
-The filter is classic BPF, as seccomp(2) takes it. Calls that read or steer other processes, change
-mounts, namespaces, modules, clocks or keys, or that have been a way into the kernel, fail with
-EPERM; calls of a foreign architecture kill.
+The filter is classic BPF, as seccomp(2) takes it. Calls that read or control other processes,
+change mounts, namespaces, modules, clocks or keys, or that have been a way into the kernel, fail
+with EPERM; calls of another architecture kill the process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import errno
 import os
 import struct
 
-from profilers.sandbox import kernel
+from profilers.sandbox import syscalls
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
@@ -23,8 +23,8 @@ _X32 = 0x40000000
 _SET_FILTER, _NO_SPECULATION_BARRIER = 1, 4
 _PRCTL_SET_SECCOMP, _PRCTL_FILTER = 22, 2
 _NAMESPACES = (
-    kernel.NEW_USER | kernel.NEW_PID | kernel.NEW_NET | kernel.NEW_MOUNT | kernel.NEW_IPC
-    | kernel.NEW_UTS | kernel.NEW_CGROUP
+    syscalls.NEW_USER | syscalls.NEW_PID | syscalls.NEW_NET | syscalls.NEW_MOUNT | syscalls.NEW_IPC
+    | syscalls.NEW_UTS | syscalls.NEW_CGROUP
 )  # fmt: skip
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
@@ -60,9 +60,9 @@ _DENIED = {
 def install(*, connect: bool) -> None:
     """Put the filter on this process and all it starts. Needs no_new_privs.
 
-    `connect` lets it make Unix sockets that reach others by name: only where the sockets of other
-    programs are out of sight. Pairs of sockets it may always have.
-    Raises OSError where the kernel has no seccomp or the machine is unknown.
+    `connect` allows Unix sockets that reach others by name, for when the sockets of other programs
+    are not visible. Pairs of sockets are always allowed.
+    Raises OSError if the kernel has no seccomp or the machine is unknown.
     """
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:
@@ -73,7 +73,7 @@ def install(*, connect: bool) -> None:
     column, _ = _ARCHITECTURES[machine]
     for flags in (_NO_SPECULATION_BARRIER, 0):  # without the barrier nothing gets slower
         try:
-            kernel.syscall(_SECCOMP[column], _SET_FILTER, flags, described)
+            syscalls.syscall(_SECCOMP[column], _SET_FILTER, flags, described)
             return
         except OSError as error:
             if error.errno != errno.EINVAL or not flags:
@@ -83,46 +83,46 @@ def install(*, connect: bool) -> None:
 def program(machine: str, *, connect: bool) -> bytes:
     """The filter's code for `machine`."""
     column, architecture = _ARCHITECTURES[machine]
-    refuse = _step(_RETURN, _ERROR | errno.EPERM)
-    absent = _step(_RETURN, _ERROR | errno.ENOSYS)
+    refuse = _bpf(_RETURN, _ERROR | errno.EPERM)
+    absent = _bpf(_RETURN, _ERROR | errno.ENOSYS)
     steps = [
-        _step(_LOAD, _ARCHITECTURE_AT),
-        _step(_EQUAL, architecture, 1, 0),
-        _step(_RETURN, _KILL),
-        _step(_LOAD, _NUMBER_AT),
+        _bpf(_LOAD, _ARCHITECTURE_AT),
+        _bpf(_EQUAL, architecture, 1, 0),
+        _bpf(_RETURN, _KILL),
+        _bpf(_LOAD, _NUMBER_AT),
     ]
     if machine == "x86_64":
-        steps += [_step(_AT_LEAST, _X32, 0, 1), absent]
+        steps += [_bpf(_AT_LEAST, _X32, 0, 1), absent]
     numbers = [pair[column] for pair in _DENIED.values()] + [*_NEW_DENIED.values()]
     for number in numbers:
         if number is not None:
-            steps += [_step(_EQUAL, number, 0, 1), refuse]
-    # Its flags lie behind a pointer; without it the C library falls back to clone.
-    steps += [_step(_EQUAL, _CLONE3, 0, 1), absent]
-    argument = _step(_LOAD, _FIRST_ARGUMENT_AT)
-    steps += [_step(_EQUAL, _CLONE[column], 0, 4), argument,
-              _step(_ANY_BIT, _NAMESPACES, 0, 1), refuse, _step(_RETURN, _ALLOW)]  # fmt: skip
+            steps += [_bpf(_EQUAL, number, 0, 1), refuse]
+    # The flags of clone3 lie behind a pointer; without it the C library falls back to clone.
+    steps += [_bpf(_EQUAL, _CLONE3, 0, 1), absent]
+    argument = _bpf(_LOAD, _FIRST_ARGUMENT_AT)
+    steps += [_bpf(_EQUAL, _CLONE[column], 0, 4), argument,
+              _bpf(_ANY_BIT, _NAMESPACES, 0, 1), refuse, _bpf(_RETURN, _ALLOW)]  # fmt: skip
     steps += _sockets(column, refuse) if connect else _only_pairs(column, refuse)
-    return b"".join([*steps, _step(_RETURN, _ALLOW)])
+    return b"".join([*steps, _bpf(_RETURN, _ALLOW)])
 
 
 def _sockets(column: int, refuse: bytes) -> list[bytes]:
-    """Unix sockets and no others. Ends the program: the argument has replaced the number."""
+    """Allow only Unix sockets. Must be the end of the program: the argument replaces the number."""
     return [
-        _step(_EQUAL, _SOCKET[column], 0, 3), _step(_LOAD, _FIRST_ARGUMENT_AT),
-        _step(_EQUAL, _UNIX, 1, 0), refuse,
+        _bpf(_EQUAL, _SOCKET[column], 0, 3), _bpf(_LOAD, _FIRST_ARGUMENT_AT),
+        _bpf(_EQUAL, _UNIX, 1, 0), refuse,
     ]  # fmt: skip
 
 
 def _only_pairs(column: int, refuse: bytes) -> list[bytes]:
-    """No sockets but connected pairs; a pair of datagram sockets could still send anywhere."""
+    """Allow only connected pairs; a pair of datagram sockets could still send anywhere."""
     return [
-        _step(_EQUAL, _SOCKET[column], 0, 1), refuse,
-        _step(_EQUAL, _SOCKET_PAIR[column], 0, 4), _step(_LOAD, _SECOND_ARGUMENT_AT),
-        _step(_AND, _KIND_BITS), _step(_EQUAL, _DATAGRAM, 0, 1), refuse,
+        _bpf(_EQUAL, _SOCKET[column], 0, 1), refuse,
+        _bpf(_EQUAL, _SOCKET_PAIR[column], 0, 4), _bpf(_LOAD, _SECOND_ARGUMENT_AT),
+        _bpf(_AND, _KIND_BITS), _bpf(_EQUAL, _DATAGRAM, 0, 1), refuse,
     ]  # fmt: skip
 
 
-def _step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
-    """One instruction; `then` and `otherwise` are how many to skip."""
+def _bpf(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+    """One instruction; `then` and `otherwise` are how many instructions to skip."""
     return struct.pack("<HBBI", code, then, otherwise, value)

@@ -1,7 +1,7 @@
-"""What code in a jail sees of the file system: what it needs, never what is the user's.
+"""What code in a jail sees of the file system: what it needs, and nothing that is the user's.
 
-One listing serves both the mounts, which make only this visible, and Landlock, which lets only
-this be opened; so each holds where the other is not to be had.
+The same list serves the mounts, which make only this visible, and Landlock, which allows only this
+to be opened, so that either one protects if the machine does not offer the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWN_PACKAGES = ("mcts", "profilers")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FileSystemView:
     """Absolute paths by what may be done with them.
 
     readable: read and execute. listed: only the names in these folders. writable: everything.
@@ -45,8 +45,8 @@ class View:
     devices: tuple[Path, ...]
 
 
-def view_of(jail: Jail) -> View:
-    """The view of `jail`, from this process: its interpreter, `sys.path` and environment."""
+def view_of(jail: Jail) -> FileSystemView:
+    """The view of `jail`, made from this process's interpreter, `sys.path` and environment."""
     writable = topmost(_absolute(jail.writable))
     readable = needed()
     if jail.readable:
@@ -54,7 +54,7 @@ def view_of(jail: Jail) -> View:
     patterns = [*_DEVICES, *(_GPU_DEVICES if jail.gpu else ())]
     given = {*writable, *readable}
     private = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), *_home())
-    return View(
+    return FileSystemView(
         readable=readable,
         listed=(_package_root(),),
         writable=writable,
@@ -65,7 +65,7 @@ def view_of(jail: Jail) -> View:
 
 @functools.cache
 def needed() -> tuple[Path, ...]:
-    """What Python, its packages, compilers and the CUDA libraries read. Found once a process."""
+    """What Python, its packages, compilers and the CUDA libraries read. Found once per process."""
     root = _package_root()
     found = [
         *map(Path, _SYSTEM),
@@ -76,14 +76,14 @@ def needed() -> tuple[Path, ...]:
         *_toolkits(),
         *_listed_in("LD_LIBRARY_PATH"),
     ]
-    # The folder that holds our packages may hold anything else of the user's.
+    # The folder that holds our packages may hold other files of the user's.
     entries = [Path(entry) for entry in sys.path if entry.startswith("/")]
     found += [entry for entry in entries if entry.resolve() != root or _is_site(entry)]
     return topmost(path for path in found if exists(path) and not _is_too_much(path))
 
 
 def _toolkits() -> list[Path]:
-    """CUDA toolkits: those that variables name and those whose compiler is on the PATH."""
+    """CUDA toolkits that variables name, and those whose compiler is on PATH."""
     named = [Path(os.environ[name]) for name in _TOOLKIT_VARIABLES if os.environ.get(name)]
     on_path = [folder.parent for folder in _listed_in("PATH") if exists(folder / "nvcc")]
     return [path for path in named + on_path if path.is_absolute()]
@@ -100,7 +100,7 @@ def _home() -> list[Path]:
 
 
 def _is_too_much(path: Path) -> bool:
-    """Whether `path` holds the user's home, or all there is."""
+    """Whether `path` contains the user's home, or is the root."""
     real = Path(os.path.realpath(path))
     homes = [*_home(), Path("/")]
     return any(Path(os.path.realpath(home)).is_relative_to(real) for home in homes)
@@ -123,7 +123,7 @@ def _is_under(path: Path, folders: Set[Path]) -> bool:
 
 
 def exists(path: Path) -> bool:
-    """Whether we can see `path`; what we may not look at does not exist for us."""
+    """Whether `path` exists and we may look at it."""
     try:
         path.stat()
     except OSError:

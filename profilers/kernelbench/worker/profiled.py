@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     os.dup2(2, 1)
     with contextlib.suppress(OSError):  # where there is no Landlock, the jail says so elsewhere
-        landlock.part()
+        landlock.enter_separate_domain()
     try:
         run(Spec(**json.loads(arguments[0])))
     except (Refusal, Fault, MemoryError, driver.CudaError) as failure:

@@ -19,8 +19,8 @@ import pytest
 
 from profilers.children.probe import probe
 from profilers.children.processes import Child, ChildGone, child_environment
-from profilers.sandbox import Held, Jail
-from profilers.sandbox.held import FULL
+from profilers.sandbox import Jail, JailReport
+from profilers.sandbox.report import FULL
 from tests.support.orphan import ORPHAN
 
 # Runs what it is sent, inside the jail; an exception is an answer.
@@ -354,14 +354,14 @@ def test_no_orphan_outlives_the_judge(tmp_path: Path) -> None:
 DEGRADED = """
 import errno, os, sys
 from pathlib import Path
-from profilers.sandbox import Jail, kernel
+from profilers.sandbox import Jail, syscalls
 from profilers.sandbox.enter import enter
 
 def refused(*arguments, **named):
     raise OSError(errno.EPERM, "planted refusal")
 
 for name in sys.argv[1].split(","):
-    setattr(kernel, name, refused)
+    setattr(syscalls, name, refused)
 held = enter(Jail(gpu=True, writable=(Path.cwd(),)))
 try:
     read = bool(open(sys.argv[2]).read())
@@ -411,7 +411,7 @@ def test_what_is_refused_is_named_and_the_rest_holds(
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     report, _, read = ended.stdout.strip().rpartition(" ")
-    held = Held.from_json(report)
+    held = JailReport.from_json(report)
     usual = probe(gpu=True)
     varies = {"processes"}  # what bounds them depends on the rest
     assert set(held.parts) - varies == set(usual.parts) - lost - varies
@@ -423,8 +423,8 @@ def test_what_is_refused_is_named_and_the_rest_holds(
 
 
 def test_a_report_is_read_strictly() -> None:
-    held = Held(["user"], {"pid": "refused"})
-    assert Held.from_json(held.to_json()) == held
+    held = JailReport(["user"], {"pid": "refused"})
+    assert JailReport.from_json(held.to_json()) == held
     for nonsense in ("[]", "{}", json.dumps({"parts": 3, "missing": {}})):
         with pytest.raises((KeyError, TypeError)):
-            Held.from_json(nonsense)
+            JailReport.from_json(nonsense)

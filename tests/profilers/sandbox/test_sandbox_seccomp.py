@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from profilers.sandbox import kernel, seccomp
+from profilers.sandbox import seccomp, syscalls
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -45,7 +45,7 @@ def test_what_the_filter_allows(machine: str, connect: bool) -> None:
     assert answer(code, here, read) == ALLOW
     assert [answer(code, here, number) for number in denied] == [EPERM] * len(denied)
     assert answer(code, here, clone, 0x01200011) == ALLOW
-    assert answer(code, here, clone, kernel.NEW_USER | 17) == EPERM
+    assert answer(code, here, clone, syscalls.NEW_USER | 17) == EPERM
     assert answer(code, here, 435) == ENOSYS
     assert answer(code, here, socket, internet, stream) == EPERM
     assert answer(code, here, socket, 16, stream) == EPERM

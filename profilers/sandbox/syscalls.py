@@ -1,4 +1,4 @@
-"""System calls that Python has no names for. Each raises OSError with the kernel's reason."""
+"""System calls that Python does not wrap. Each raises OSError with the kernel's reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOUNT_SETATTR = 442  # the same number on every architecture, as all since Linu
 
 
 def syscall(number: int, *arguments: int | bytes | None) -> int:
-    """Call the kernel by number; integers travel as C longs, bytes by their address."""
+    """Call the kernel by number; integers are passed as C longs, bytes by their address."""
     values = [
         ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value)
         for value in arguments
@@ -69,14 +69,15 @@ def restrict_mount(target: str | Path, flags: int) -> None:
 
 
 def pivot_here() -> None:
-    """Make the current folder, a mount, the root, and let go of the old one."""
+    """Make the current folder, which is a mount, the root, and detach the old root."""
     syscall(_number(_PIVOT_ROOT), b".", b".")
     detach(".")
     os.chdir("/")
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, for good: the sets, and the bound on what an exec may bring."""
+    """Give up every capability for good, the bounding set included, so that no exec restores
+    one."""
     unbound: OSError | None = None
     for capability in range(64):
         try:
