@@ -209,9 +209,9 @@ def _sandbox() -> Iterator[Check]:
     if os.name != "posix":
         yield Check("sandbox", "problem", "needs POSIX process groups")
         return
-    from profilers.children.probe import probe
+    from profilers.children.processes import probe_isolation
 
-    found = probe()
+    found = probe_isolation()
     lacking = "; ".join(f"no {part}: {why}" for part, why in found.missing.items())
     held = ", ".join(found.parts) or "a process group, an allow-listed environment, limits"
     yield Check(

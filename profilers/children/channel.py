@@ -1,7 +1,7 @@
-"""The judge's end of a child: requests and answers in turn, what it prints, what it is held by.
+"""The judge's end of a child: requests and answers in turn, what it prints, how it is isolated.
 
-`Child` starts a process of its own, `ForkedChild` is a fork of a nursery; both are this channel
-with another way to end.
+`Child` is a process of its own, `ForkedChild` a fork of a fork server. Both are this channel; they
+differ in how they end.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from typing import Any
 
 from mcts.domain import Isolation
 from mcts.errors import WorldError
-from profilers.children.descriptors import DescriptorError, Descriptors
-from profilers.children.protocol import DeadlineError, FrameError, read_frame, write_frame
+from profilers.children.descriptors import DescriptorError, DescriptorSocket
+from profilers.children.protocol import (
+    DeadlineError,
+    FrameError,
+    RequestRefused,
+    read_frame,
+    write_frame,
+)
 from profilers.children.supervised import Tail
 from profilers.sandbox.report import JailReport, read_report
 
@@ -31,7 +37,7 @@ _LAST_WORDS_S = 1.0
 class ChildGone(Exception):
     """The child crashed, hung or broke the protocol. It has been killed.
 
-    `hung` tells a deadline from a crash; `output` is the end of what it printed.
+    `hung`: it missed a deadline, rather than crash. `output` is the end of what it printed.
     """
 
     def __init__(self, reason: str, *, hung: bool, output: str) -> None:
@@ -41,11 +47,11 @@ class ChildGone(Exception):
 
 
 @dataclass(slots=True)
-class Ends:
-    """One side's descriptors, -1 for what is closed or was not asked for.
+class ChannelEnds:
+    """One side's descriptors; -1 for what is closed or was not asked for.
 
-    lifeline: its other end hangs up when the judge is gone, however it went. report: what holds
-    the child, told once. descriptors: a socket to hand descriptors over.
+    lifeline: its other end hangs up when the judge is gone. report: the child writes its
+    `JailReport` there. descriptors: a socket over which descriptors are sent.
     """
 
     requests: int
@@ -65,16 +71,16 @@ class Ends:
         return tuple(fd for fd in astuple(self) if fd >= 0)
 
 
-def make_ends(*, report: bool, descriptors: bool) -> tuple[Ends, Ends]:
-    """Ours and theirs, none inheritable. WorldError where descriptors have run out."""
+def make_ends(*, report: bool, descriptors: bool) -> tuple[ChannelEnds, ChannelEnds]:
+    """Our ends and theirs, none inheritable. WorldError if descriptors have run out."""
     opened: list[int] = []
     try:
         for _ in range(5 if report else 4):
             opened += os.pipe()
         their_requests, requests, replies, their_replies, their_lifeline, lifeline = opened[:6]
         output, their_output = opened[6:8]
-        ours = Ends(requests, replies, lifeline, output)
-        theirs = Ends(their_requests, their_replies, their_lifeline, their_output)
+        ours = ChannelEnds(requests, replies, lifeline, output)
+        theirs = ChannelEnds(their_requests, their_replies, their_lifeline, their_output)
         if report:
             ours.report, theirs.report = opened[8:10]
         if descriptors:
@@ -90,54 +96,55 @@ def make_ends(*, report: bool, descriptors: bool) -> tuple[Ends, Ends]:
 class Channel(abc.ABC):
     """A child that answers one request at a time over dedicated pipes. Not thread-safe.
 
-    What it prints is kept up to a cap. Each request carries a fresh number that the answer must
-    repeat, so that nothing sent before can be taken for an answer.
+    The end of what it prints is kept. Each request carries a fresh nonce that the answer must
+    repeat, so that nothing sent earlier can be taken for an answer.
     """
 
-    def __init__(self, ours: Ends) -> None:
+    def __init__(self, ours: ChannelEnds) -> None:
         """Take over `ours`."""
         self._ends = ours
         self._tail = Tail(ours.output, _OUTPUT_CAP)
-        ours.output = -1  # the tail's now
-        self._held: JailReport | None = None
-        self._descriptors: Descriptors | None = None
+        ours.output = -1  # owned by the tail now
+        self._report: JailReport | None = None
+        self._descriptors: DescriptorSocket | None = None
         if ours.descriptors >= 0:
-            self._descriptors, ours.descriptors = Descriptors(ours.descriptors), -1
+            self._descriptors, ours.descriptors = DescriptorSocket(ours.descriptors), -1
         os.set_blocking(ours.requests, False)
         os.set_blocking(ours.replies, False)
 
     @property
     @abc.abstractmethod
     def pid(self) -> int:
-        """Number of the process that stands for the child, its guardian where it has one."""
+        """Process id of the child, or of its guardian if it has one."""
 
     @property
     @abc.abstractmethod
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it still runs."""
 
     @abc.abstractmethod
     def kill(self) -> None:
-        """End it and all that it started, and bury it; idempotent."""
+        """Kill it and all that it started, and wait for its end; idempotent."""
 
     @abc.abstractmethod
     def _ending(self, *, timeout_s: float) -> str | None:
-        """How it ended, waiting so long for it; None where it has not."""
+        """How it ended, waiting up to `timeout_s` for that; None if it has not."""
 
     @property
     def isolation(self) -> Isolation:
-        """What holds the child; ChildGone where it ended before it was held."""
-        if self._held is None:
+        """How the child is isolated; ChildGone if it ended before it was."""
+        if self._report is None:
             if self._ends.report < 0:
                 return Isolation(level="process")
             try:
-                self._held = read_report(self._ends.report, timeout_s=_ENTER_TIMEOUT_S)
+                self._report = read_report(self._ends.report, timeout_s=_ENTER_TIMEOUT_S)
             except (WorldError, OSError, ValueError) as error:
                 raise self._gone(str(error), hung=False) from None
-        return self._held.isolation()
+        return self._report.isolation()
 
     def request(self, message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """Send a request and return the reply; ChildGone, and the child killed, without one."""
+        """Send a request and return the reply, an error too; without one, kill the child:
+        ChildGone."""
         if self._ends.requests < 0:
             raise self._gone("it was ended", hung=False)
         deadline = time.monotonic() + timeout_s
@@ -160,21 +167,28 @@ class Channel(abc.ABC):
             raise self._broken("its answer says neither yes nor why not")
         return reply
 
+    def ask(self, message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
+        """Send a request and return the answer; RequestRefused if the child says no, ChildGone."""
+        reply = self.request(message, timeout_s=timeout_s)
+        if not reply["ok"]:
+            raise RequestRefused(reply["kind"], reply["message"], sticky=reply["sticky"])
+        return reply
+
     def send_descriptors(self, fds: Sequence[int], *, timeout_s: float = 10.0) -> None:
-        """Hand over open files; ChildGone where it does not take them."""
+        """Send open descriptors to the child; ChildGone if it does not take them."""
         try:
-            self._handing().send(fds, timeout_s=timeout_s)
+            self._descriptor_socket().send(fds, timeout_s=timeout_s)
         except DescriptorError as error:
             raise self._gone(str(error), hung=False) from None
 
     def receive_descriptors(self, count: int, *, timeout_s: float) -> list[int]:
-        """Take `count` open files, ours to close; ChildGone where they do not come."""
+        """Receive `count` descriptors, ours to close; ChildGone if they do not come."""
         try:
-            return self._handing().receive(count, timeout_s=timeout_s)
+            return self._descriptor_socket().receive(count, timeout_s=timeout_s)
         except DescriptorError as error:
             raise self._gone(str(error), hung=False) from None
 
-    def _handing(self) -> Descriptors:
+    def _descriptor_socket(self) -> DescriptorSocket:
         if self._descriptors is None:
             raise ValueError("this child was started without descriptors=True")
         return self._descriptors
@@ -188,15 +202,15 @@ class Channel(abc.ABC):
         self.kill()
         return ChildGone(reason, hung=hung, output=self._tail.text().strip())
 
-    def _cut_lifeline(self) -> None:
+    def _close_lifeline(self) -> None:
         if self._ends.lifeline >= 0:
             os.close(self._ends.lifeline)
             self._ends.lifeline = -1
 
     def _close(self) -> None:
-        if self._held is None and self._ends.report >= 0:
+        if self._report is None and self._ends.report >= 0:
             with contextlib.suppress(WorldError, OSError, ValueError):
-                self._held = read_report(self._ends.report, timeout_s=0)
+                self._report = read_report(self._ends.report, timeout_s=0)
         self._ends.close()
         if self._descriptors is not None:
             self._descriptors.close()

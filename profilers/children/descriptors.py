@@ -1,4 +1,4 @@
-"""File descriptors handed over a Unix socket, for memory that two processes are to share."""
+"""File descriptors sent over a Unix socket, for memory that two processes share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DESCRIPTOR = struct.Struct("i")
 
 
 class DescriptorError(Exception):
-    """The other side handed over nothing in time, or not what was agreed."""
+    """The other side sent nothing in time, or not what was agreed."""
 
 
-class Descriptors:
+class DescriptorSocket:
     """One end of a socket pair over which descriptors travel (SCM_RIGHTS).
 
     Each descriptor is a message of its own, so that both sides stay in step.
@@ -29,8 +29,8 @@ class Descriptors:
         self._socket = socket.socket(fileno=fd)
 
     @classmethod
-    def from_arguments(cls, argv: Sequence[str] | None = None) -> Descriptors | None:
-        """A child's end, as ``--descriptors FD`` names it; None where the judge offers none."""
+    def from_arguments(cls, argv: Sequence[str] | None = None) -> DescriptorSocket | None:
+        """A child's end, named by ``--descriptors FD``; None if the judge offers none."""
         parser = argparse.ArgumentParser()
         parser.add_argument("--descriptors", type=int)
         options, _ = parser.parse_known_args(argv)
@@ -40,7 +40,7 @@ class Descriptors:
         return self._socket.fileno()
 
     def send(self, fds: Sequence[int], *, timeout_s: float = 10.0) -> None:
-        """Hand over `fds`; ours stay open. Raises DescriptorError."""
+        """Send `fds`; ours stay open. Raises DescriptorError."""
         self._socket.settimeout(timeout_s)
         try:
             for fd in fds:
@@ -49,7 +49,7 @@ class Descriptors:
             raise DescriptorError(f"cannot hand over a descriptor: {error}") from None
 
     def receive(self, count: int, *, timeout_s: float) -> list[int]:
-        """Take `count` descriptors, not inheritable. Raises DescriptorError, and keeps none."""
+        """Receive `count` descriptors, not inheritable. DescriptorError closes those that came."""
         if not 0 <= count <= _MOST:
             raise ValueError(f"{count} descriptors at once, the cap is {_MOST}")
         deadline = time.monotonic() + timeout_s

@@ -1,8 +1,9 @@
-"""Disposable child processes: an allow-listed environment, a deadline per request, a sure kill."""
+"""Disposable child processes: allow-listed environment, a deadline per request, a reliable kill."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import secrets
@@ -12,9 +13,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mcts.domain import Isolation
 from mcts.errors import WorldError
 from profilers.children.channel import Channel, ChildGone, make_ends
-from profilers.children.supervised import kill_carrying
+from profilers.children.supervised import kill_by_environment
 from profilers.sandbox import Jail
 from profilers.sandbox.launch import launch_command
 from profilers.sandbox.report import read_report
@@ -26,18 +28,19 @@ _ALLOWED = frozenset(
      "XDG_CACHE_HOME", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
      "NVIDIA_TF32_OVERRIDE"}
 )  # fmt: skip
-# NVIDIA_ is no prefix: NVIDIA_API_KEY is a key to hosted models.
+# NVIDIA_ is not an allowed prefix: NVIDIA_API_KEY is a key to hosted models.
 _ALLOWED_PREFIXES = ("LC_", "CUDA_")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"://[^/@\s]+@")
 _MARK = "ROOFTREE_CHILD"
-"""Names, in its environment, the child that a process descends from."""
+"""Environment variable that marks a child and all its descendants."""
 
 _GUARDIAN_S = 5.0
+_PROBE_TIMEOUT_S = 30.0
 
 
 def allow_listed(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of `environment` a child may see: nothing that is or carries a key or a password."""
+    """The variables a child may see: none that is or contains a key or a password."""
     return {
         name: value
         for name, value in environment.items()
@@ -48,7 +51,7 @@ def allow_listed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def child_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """`base` (default: ours) less everything not on the allow-list, so no key ever leaks.
+    """The allow-listed variables of `base` (default: ours), so that no key ever leaks.
 
     Our own packages stay importable wherever they were imported from.
     """
@@ -60,7 +63,7 @@ def child_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 class Child(Channel):
-    """A process of its own, in its own session, held by a jail where one is given.
+    """A process of its own, in its own session, and in a jail if one is given.
 
     Its stdin stays open as a lifeline: it reads end-of-file there when the parent dies.
     """
@@ -77,8 +80,8 @@ class Child(Channel):
         """Start `argv` with ``--requests FD --replies FD`` appended.
 
         With `descriptors` also ``--descriptors FD``, a socket for `descriptors.Descriptors`. A jail
-        must let its process see `argv`, in `readable` where that is no installed program.
-        Raises WorldError where the process cannot be started.
+        must let its process see `argv`: list it in `readable` unless it is an installed program.
+        Raises WorldError if the process cannot be started.
         """
         ours, theirs = make_ends(report=jail is not None, descriptors=descriptors)
         command = [*argv, "--requests", str(theirs.requests), "--replies", str(theirs.replies)]
@@ -132,26 +135,26 @@ class Child(Channel):
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """SIGKILL all that it started, wherever that went, and bury it; idempotent."""
+        """SIGKILL it and all that it started, and wait for its end; idempotent."""
         if self._ends.requests < 0:
             return
         if self._guarded and self._has_entered():
-            # Its guardian ends all that is in the jail, and only then itself.
-            self._cut_lifeline()
+            # Its guardian kills all that is in the jail, and ends only then.
+            self._close_lifeline()
             self._wait(_GUARDIAN_S)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._wait(30)
         self._close()
-        if self._held is None or not self._held.has("pid"):
-            kill_carrying(self._mark)
+        if self._report is None or not self._report.has("pid"):
+            kill_by_environment(self._mark)
 
     def _has_entered(self) -> bool:
-        if self._held is None:
+        if self._report is None:
             with contextlib.suppress(WorldError, OSError, ValueError):
-                self._held = read_report(self._ends.report, timeout_s=0)
-        return self._held is not None
+                self._report = read_report(self._ends.report, timeout_s=0)
+        return self._report is not None
 
     def _ending(self, *, timeout_s: float) -> str | None:
         self._wait(timeout_s)
@@ -164,9 +167,35 @@ class Child(Channel):
 
 
 def describe_ending(code: int) -> str:
-    """What an exit code says; negative for a signal."""
+    """An exit code in words; negative means a signal."""
     if code >= 0:
         return f"ended with exit code {code}"
     with contextlib.suppress(ValueError):
         return f"killed by {signal.Signals(-code).name}"
     return f"killed by signal {-code}"
+
+
+@functools.cache
+def probe_isolation(*, gpu: bool = False) -> Isolation:
+    """What this machine can isolate untrusted code with, found by jailing a throwaway process.
+
+    Cached for this process. WorldError if no process can be started.
+    """
+    reader, writer = os.pipe()
+    command = launch_command(Jail(gpu=gpu), ["/bin/true"], report=writer)
+    try:
+        process = subprocess.Popen(
+            command, env=child_environment(), pass_fds=(writer,), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError as error:
+        os.close(reader)
+        raise WorldError(f"cannot start {command[0]}: {error}") from error
+    finally:
+        os.close(writer)
+    try:
+        return read_report(reader, timeout_s=_PROBE_TIMEOUT_S).isolation()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reader)

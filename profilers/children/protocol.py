@@ -19,18 +19,30 @@ _PREFIX = struct.Struct("<I")
 
 
 class FrameError(Exception):
-    """The other side sent no valid frame: cut off, over the cap, or no JSON object."""
+    """The other side sent no valid frame: cut off, over the cap, or not a JSON object."""
 
 
 class DeadlineError(Exception):
     """The other side did not answer, or did not read, in time."""
 
 
+class RequestRefused(Exception):
+    """A child answers a request with an error: raised in the child, and again in the judge.
+
+    `kind` says what went wrong, `sticky` that the child is of no more use afterwards.
+    """
+
+    def __init__(self, kind: str, message: str, *, sticky: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.sticky = sticky
+
+
 def write_frame(fd: int, message: Mapping[str, Any], *, deadline: float | None = None) -> None:
     """Send `message`; `deadline` is a `time.monotonic` instant (needs a non-blocking `fd`).
 
-    Raises FrameError for a message over the cap or that JSON cannot hold (NaN is none of its
-    numbers), DeadlineError, BrokenPipeError.
+    Raises FrameError for a message that is over the cap or that JSON cannot hold (NaN, for
+    instance), DeadlineError, BrokenPipeError.
     """
     try:
         body = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
@@ -48,7 +60,7 @@ def write_frame(fd: int, message: Mapping[str, Any], *, deadline: float | None =
 
 
 def read_frame(fd: int, *, deadline: float | None = None) -> dict[str, Any] | None:
-    """Receive one message; None where the other side closed between two frames.
+    """Receive one message; None if the other side closed between two frames.
 
     Raises FrameError for a truncated or malformed frame, DeadlineError past `deadline`.
     """
@@ -82,7 +94,7 @@ def _refuse(constant: str) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different: of two equal ones, readers may take either."""
+    """Make an object; ValueError if a key is repeated, because readers may take either value."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a key appears twice")

@@ -11,22 +11,13 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from profilers.children.protocol import FrameError, read_frame, write_frame
+from profilers.children.protocol import FrameError, RequestRefused, read_frame, write_frame
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class Refusal(Exception):
-    """A request that is answered with an error; `kind` tells the judge what it means."""
-
-    def __init__(self, kind: str, message: str, *, sticky: bool = False) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.sticky = sticky
-
-
 def serve(handlers: Mapping[str, Handler], argv: Sequence[str] | None = None) -> None:
-    """`serve_on` the channel that the command line names, until the parent is gone."""
+    """Serve the channel that the command line names, until the parent is gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, required=True)
     parser.add_argument("--replies", type=int, required=True)
@@ -52,8 +43,8 @@ def serve_on(handlers: Mapping[str, Handler], requests_fd: int, replies_fd: int)
 def _answer(handlers: Mapping[str, Handler], request: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"ok": True, **handlers[request["op"]](request)}
-    except Refusal as refusal:
-        return _refused(refusal.kind, str(refusal), sticky=refusal.sticky)
+    except RequestRefused as refused:
+        return _refused(refused.kind, str(refused), sticky=refused.sticky)
     except Exception as error:  # noqa: BLE001 - the sandbox boundary: the judge gets a status
         traceback.print_exc()
         sys.stderr.flush()
@@ -68,7 +59,7 @@ def _refused(kind: str, message: str, *, sticky: bool) -> dict[str, Any]:
 
 
 def _die_with_parent() -> None:
-    """The lifeline: stdin ends when the parent is gone, however it went."""
+    """Kill this process group when stdin, the lifeline, ends: the parent is gone."""
     while os.read(0, 1):
         pass
     os.killpg(os.getpgid(0), signal.SIGKILL)

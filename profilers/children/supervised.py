@@ -1,7 +1,7 @@
 """Run a command to its end: in a process group of its own, with a deadline, leaving nothing behind.
 
-Profilers start helpers that put themselves into sessions of their own. What is started here has
-its temporary folder named in its environment: whatever still carries that name is killed too.
+Profilers start helpers in sessions of their own. What is started here has its temporary folder
+named in its environment; every process that still has that variable is killed too.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SWEEP_PAUSE_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: what went wrong, as the end of a sentence that begins with its name.
+    """How a command ended. `problem` completes a sentence that begins with the command's name.
 
     `output` is the end of what it printed on both streams. `code` is its exit status, negative
-    for a signal, None where it was not started. `stopped` tells a deadline.
+    for a signal, None if it was not started. `stopped`: it missed its deadline.
     """
 
     output: str
@@ -42,7 +42,7 @@ class Ended:
 
     @property
     def lacks(self) -> str | None:
-        """The shared library that the loader did not find, where that is what went wrong."""
+        """The shared library that the loader did not find, if that is what went wrong."""
         found = re.search(r"error while loading shared libraries: ([^:\s]+)", self.output)
         return found[1] if found else None
 
@@ -50,9 +50,9 @@ class Ended:
 def run_to_end(
     command: Sequence[str], *, env: Mapping[str, str], cwd: Path, folder: Path, timeout_s: float
 ) -> Ended:
-    """Run `command` with `env`, its temporary files in `folder`; past the deadline kill it all.
+    """Run `command` with `env`, its temporary files in `folder`; kill it all past the deadline.
 
-    `folder` must be private to this run: what outlives the command is found by it.
+    `folder` must be private to this run: processes that outlive the command are found by it.
     """
     printed, theirs = os.pipe()
     try:
@@ -79,7 +79,7 @@ def run_to_end(
 
 
 def describe_status(code: int) -> str:
-    """What an exit status says; negative, or 128 and more from a shell, for a signal."""
+    """An exit status in words; negative, or above 128 from a shell, means a signal."""
     number = -code if code < 0 else code - 128
     with contextlib.suppress(ValueError):
         return f"was killed by {signal.Signals(number).name}"
@@ -87,7 +87,7 @@ def describe_status(code: int) -> str:
 
 
 def last_lines(output: str, count: int = 3) -> str:
-    """The last lines that say something, as one line."""
+    """The last lines that are not empty, as one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return " / ".join(line[:200] for line in lines[-count:])
 
@@ -102,8 +102,8 @@ def _how(code: int, output: str) -> str | None:
 class Tail:
     """Keeps the end of what processes print into a pipe, so that a flood costs no memory.
 
-    Past the first megabytes it reads slowly: who prints without end waits, instead of taking a
-    core of the judge's.
+    Past the first megabytes it reads slowly, so that a process that prints without end has to wait
+    and takes no core from the judge.
     """
 
     def __init__(self, fd: int, cap: int) -> None:
@@ -142,7 +142,7 @@ class Tail:
             total += len(part)
             if total > _FREE_BYTES:
                 time.sleep(_FLOOD_PAUSE_S)
-        for _ in range(_LAST_READS):  # what lies in the pipe, also where others hold it open
+        for _ in range(_LAST_READS):  # what is left in the pipe, even if others hold it open
             self._kept = (self._kept + self._read())[-self._cap :]
         os.close(self._fd)
         os.close(self._wake)
@@ -154,10 +154,10 @@ class Tail:
             return b""
 
 
-def kill_carrying(mark: str) -> None:
-    """Kill every process in whose environment `mark`, a ``NAME=value``, was put at its start."""
+def kill_by_environment(mark: str) -> None:
+    """Kill every process that was started with `mark`, a ``NAME=value``, in its environment."""
     for _ in range(_SWEEPS):
-        found = list(_carrying(mark))
+        found = list(_processes_with(mark))
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -171,11 +171,11 @@ def _kill(process: subprocess.Popen[bytes], folder: Path) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=30)
-    kill_carrying(f"TMPDIR={folder}")
+    kill_by_environment(f"TMPDIR={folder}")
 
 
-def _carrying(mark: str) -> Iterator[int]:
+def _processes_with(mark: str) -> Iterator[int]:
     for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # not ours, or just gone; a dead one has none
+        with contextlib.suppress(OSError):  # not ours, or just gone
             if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
                 yield int(entry.name)

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal, serve
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import serve
 
 LOG_CAP = 8192
 SOURCE_FOLDER = "/rooftree/"
@@ -45,11 +46,11 @@ def _hello(_request: dict[str, Any]) -> dict[str, Any]:
 
         code, major, minor = nvrtc.nvrtcVersion()
     except ImportError:
-        raise Refusal(
+        raise RequestRefused(
             "missing", "the CUDA compiler is not installed: pip install 'rooftree[cuda]'"
         ) from None
     except RuntimeError as error:  # the binding is there, the library is not
-        raise Refusal("missing", f"the CUDA compiler cannot be loaded: {error}") from None
+        raise RequestRefused("missing", f"the CUDA compiler cannot be loaded: {error}") from None
     _check(code, "nvrtcVersion")
     includes = [str(path) for path in _includes(major * 1000 + minor * 10)]
     return {"version": f"{major}.{minor}", "includes": includes}
@@ -99,7 +100,9 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise Refusal("disk", f"cannot write machine code to {path.parent}: {error}") from None
+        raise RequestRefused(
+            "disk", f"cannot write machine code to {path.parent}: {error}"
+        ) from None
 
 
 def cap_log(log: str) -> str:
@@ -121,7 +124,7 @@ def _fetch(size_of: Any, read: Any, program: Any) -> bytes:
 
 def _check(code: Any, where: str) -> None:
     if code.value:
-        raise Refusal("internal", f"{where} failed: {code.name}", sticky=True)
+        raise RequestRefused("internal", f"{where} failed: {code.name}", sticky=True)
 
 
 def _includes(version: int) -> list[Path]:

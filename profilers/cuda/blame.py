@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from profilers.children.processes import ChildGone
-from profilers.launching.bench import Rejected
+from profilers.children.protocol import RequestRefused
 
 _WORLD = frozenset(
     {
@@ -40,13 +40,13 @@ _HINTS = {
 }
 
 
-def error_name(rejected: Rejected) -> str:
+def error_name(rejected: RequestRefused) -> str:
     """The driver's name of the error, empty where it was none."""
     found = _NAME.search(str(rejected)) if rejected.kind == "cuda" else None
     return found.group() if found else ""
 
 
-def may_be_the_worlds(failure: ChildGone | Rejected) -> bool:
+def may_be_the_worlds(failure: ChildGone | RequestRefused) -> bool:
     """Whether something other than the candidate can bring this about.
 
     A missed deadline is the candidate's, once the GPU is known to work.
@@ -57,14 +57,14 @@ def may_be_the_worlds(failure: ChildGone | Rejected) -> bool:
     return name in _WORLD or name.startswith("CUDA_ERROR_SYSTEM_")
 
 
-def needs_a_probe(failure: ChildGone | Rejected) -> bool:
+def needs_a_probe(failure: ChildGone | RequestRefused) -> bool:
     """Whether the GPU is to be looked at before anybody is blamed."""
     if isinstance(failure, ChildGone) or may_be_the_worlds(failure):
         return True
     return error_name(failure) == "CUDA_ERROR_LAUNCH_FAILED"  # also what a lost board leaves behind
 
 
-def fault_text(rejected: Rejected, doing: str) -> str:
+def fault_text(rejected: RequestRefused, doing: str) -> str:
     """What a kernel's fault is called, for whoever must mend it."""
     hint = _HINTS.get(error_name(rejected))
     return f"the kernel faulted {doing}: {rejected}" + (f"; {hint}" if hint else "")

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from mcts.domain import Build, KernelTask, Refusal, Verification, Workload
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.cuda import verdict
 from profilers.cuda.blame import fault_text
-from profilers.launching.bench import Rejected
 from profilers.launching.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
 
 Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
@@ -72,7 +72,7 @@ class Findings:
             text = f"the worker process died twice while {self.doing}: {gone}. {gone.output[-500:]}"
         return self._failed("timed_out" if gone.hung else "runtime_error", text.strip())
 
-    def rejected(self, rejected: Rejected) -> Failed:
+    def rejected(self, rejected: RequestRefused) -> Failed:
         """What a worker that said no is called."""
         if rejected.kind == "missing_kernel":
             return Failed("compile_failed", str(rejected), build=self.build)

@@ -11,13 +11,13 @@ from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask, 
 from mcts.errors import InputError, WorldError
 from mcts.ports import Stage, StageObserver
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built, Failed
 from profilers.cuda.judging import FreshCase, Judge, load
 from profilers.cuda.profiling import profile_candidates
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.workplace import Workplace
 from profilers.hardware.device import Gpu
-from profilers.launching.bench import Rejected
 from profilers.measuring.energy import Run, Runners
 from profilers.measuring.metering import with_energy
 
@@ -132,7 +132,7 @@ class GpuEvaluator:
             try:
                 self._place.bench.ready()
                 load(self._place.bench, "candidate", built, self.settings)
-            except (ChildGone, Rejected) as error:
+            except (ChildGone, RequestRefused) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
             yield Runners(self._runner("baseline"), self._runner("candidate"))
 
@@ -234,7 +234,7 @@ class GpuEvaluator:
                     {"op": "batch", "role": role, "workload": workload, "calls": calls},
                     timeout_s=timeout_s,
                 )
-            except (ChildGone, Rejected) as error:
+            except (ChildGone, RequestRefused) as error:
                 raise WorldError(f"the {role} could not be run again: {error}") from None
             per_call_s = max(per_call_s, reply["host_us"] / calls / 1e6)
 

@@ -12,13 +12,14 @@ from mcts.domain import Evaluation, KernelTask, Timing, Workload
 from mcts.errors import WorldError
 from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built, Failed
 from profilers.cuda import shapes
 from profilers.cuda.blame import may_be_the_worlds, needs_a_probe
 from profilers.cuda.cases import CaseFiles
 from profilers.cuda.findings import Findings, Timed
 from profilers.cuda.settings import GpuSettings
-from profilers.launching.bench import Bench, Rejected
+from profilers.launching.bench import Bench
 from profilers.measuring.clocks import Batch, Clocks, batch_sizes
 
 FreshCase = tuple[Workload, CaseFiles]
@@ -99,7 +100,7 @@ class Judge:
             findings.check_errors()
             self._on_stage(built.candidate.id, "timing")
             measured = self._measure(findings, settings)
-        except (ChildGone, Rejected) as failure:
+        except (ChildGone, RequestRefused) as failure:
             raise self._blamed(failure, findings) from None
         timing = shapes.timing_of(self._task, built.candidate.id, measured)
         reason = shapes.why_suspect(measured, timing, self._floors_us)
@@ -211,13 +212,13 @@ class Judge:
             self._bench.replace()
         findings.conclude_timing(timed, damaged)
 
-    def _blamed(self, failure: ChildGone | Rejected, findings: Findings) -> Exception:
+    def _blamed(self, failure: ChildGone | RequestRefused, findings: Findings) -> Exception:
         """What to raise: the candidate's failure, for sure or in doubt; WorldError for neither.
 
         A fresh process looks at the GPU before a candidate is blamed for what a lost driver, a
         failing board or the end of the machine's memory would do as well.
         """
-        if isinstance(failure, Rejected) and failure.kind == "internal":
+        if isinstance(failure, RequestRefused) and failure.kind == "internal":
             return WorldError(f"the GPU worker failed: {failure}")
         if needs_a_probe(failure) and (wrong := self._bench.probe()) is not None:
             return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal, serve
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import serve
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
 from profilers.launching.memory import Case
@@ -218,11 +219,13 @@ def _room_for(workload: str) -> Iterator[None]:
     except driver.CudaError as error:
         if error.code != driver.OUT_OF_MEMORY:
             raise
-        raise Refusal("memory", f"no device memory is left for workload {workload}") from None
+        raise RequestRefused(
+            "memory", f"no device memory is left for workload {workload}"
+        ) from None
 
 
-def _not_started() -> Refusal:
-    return Refusal("internal", "the worker was asked before it was set up", sticky=True)
+def _not_started() -> RequestRefused:
+    return RequestRefused("internal", "the worker was asked before it was set up", sticky=True)
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from mcts.errors import WorldError
-from profilers.children.serving import Refusal, serve
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import serve
 from profilers.host.condense import condensed, warnings
 from profilers.host.resources import readable, resources
 from profilers.sass import read_executable_sass
@@ -79,7 +80,7 @@ def _run(
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
     except OSError as error:
-        raise Refusal("missing", f"cannot start {command[0]}: {error.strerror}") from None
+        raise RequestRefused("missing", f"cannot start {command[0]}: {error.strerror}") from None
     assert process.stdout is not None
     kept, last, total = b"", b"", 0
     while part := os.read(process.stdout.fileno(), _CHUNK):
@@ -180,7 +181,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise Refusal("disk", f"cannot read {path}: {error.strerror}") from None
+        raise RequestRefused("disk", f"cannot read {path}: {error.strerror}") from None
 
 
 if __name__ == "__main__":

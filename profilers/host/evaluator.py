@@ -71,7 +71,7 @@ class HostEvaluator(KernelBenchEvaluator):
         self._compiler = HostCompiler(arch=arch, settings=self._host, cache_dir=self._cache_dir)
         place.at_close(self._compiler.close)
         self._host_builder = HostBuilder(
-            place.nursery,
+            place.fork_server,
             folder=place.folder / "builds",
             gpu=gpu,
             settings=self.settings,

@@ -10,6 +10,7 @@ from typing import Any
 from mcts.domain import Isolation
 from mcts.errors import WorldError
 from profilers.children.processes import Child, ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.hardware.probing import probe_gpu
 from profilers.sandbox import Jail
 
@@ -17,14 +18,6 @@ _START_TIMEOUT_S = 60.0
 _UPLOAD_TIMEOUT_S = 300.0
 
 Setup = Callable[["Bench"], None]
-
-
-class Rejected(Exception):
-    """The worker refused or failed a request that a candidate caused; `kind` says how."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class Bench:
@@ -64,7 +57,7 @@ class Bench:
         self.replace()
         try:
             self._start()
-        except (ChildGone, Rejected) as error:
+        except (ChildGone, RequestRefused) as error:
             self.replace()
             if self._jail is None or self._started:
                 raise _not_started(error) from None
@@ -72,7 +65,7 @@ class Bench:
         self._started = True
         try:
             self._setup(self)
-        except (ChildGone, Rejected) as error:
+        except (ChildGone, RequestRefused) as error:
             self.replace()
             raise _not_started(error) from None
 
@@ -84,7 +77,7 @@ class Bench:
         self.isolation = self._child.isolation
         self.ask({"op": "start", "support": str(self._support)}, timeout_s=_START_TIMEOUT_S)
 
-    def _start_without_jail(self, error: ChildGone | Rejected) -> None:
+    def _start_without_jail(self, error: ChildGone | RequestRefused) -> None:
         """A driver that does not start in a jail may start outside, before any candidate has run.
 
         Never later: a candidate that leaves the GPU in a state in which a jailed worker does not
@@ -93,7 +86,7 @@ class Bench:
         self._jail = None
         try:
             self._start()
-        except (ChildGone, Rejected) as again:
+        except (ChildGone, RequestRefused) as again:
             self.replace()
             raise _not_started(again) from None
         self.note = f"the GPU worker runs without a jail, in which it did not start: {error}"
@@ -107,15 +100,14 @@ class Bench:
         """
         assert self._child is not None
         try:
-            reply = self._child.request(message, timeout_s=timeout_s)
+            return self._child.ask(message, timeout_s=timeout_s)
         except ChildGone:
             self._child = None
             raise
-        if reply["ok"]:
-            return reply
-        if reply["sticky"]:
-            self.replace()
-        raise Rejected(str(reply["kind"]), str(reply["message"]))
+        except RequestRefused as refused:
+            if refused.sticky:
+                self.replace()
+            raise
 
     def probe(self) -> str | None:
         """Whether the GPU works for a fresh process: None if so, else what is wrong with it.
@@ -136,6 +128,6 @@ class Bench:
         self._folder.cleanup()
 
 
-def _not_started(error: ChildGone | Rejected) -> WorldError:
+def _not_started(error: ChildGone | RequestRefused) -> WorldError:
     output = getattr(error, "output", "")
     return WorldError(f"a GPU worker did not start: {error} {output}".strip())

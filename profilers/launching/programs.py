@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.calls import Argument, Call, Step
 from profilers.hardware import driver
 
@@ -42,7 +42,7 @@ class Program:
             function = self._module.function(name)
             if function is None:
                 self._module.unload()
-                raise Refusal("missing_kernel", f"the module has no kernel {name!r}")
+                raise RequestRefused("missing_kernel", f"the module has no kernel {name!r}")
             self.functions[name] = function
 
     @property
@@ -110,7 +110,7 @@ class Prepared:
         except driver.CudaError as error:
             if error.sticky:
                 raise
-            raise Refusal("launch", _refused(step.function, error)) from None
+            raise RequestRefused("launch", _refused(step.function, error)) from None
 
 
 def _prepare(
@@ -125,7 +125,7 @@ def _prepare(
             if error.sticky:
                 raise
             most = context.device.attribute(driver.MAX_SHARED_OPTIN)
-            raise Refusal(
+            raise RequestRefused(
                 "launch",
                 f"kernel {function.name} asks for {step.shared} bytes of dynamic shared memory "
                 f"on top of {function.shared_bytes} static ones; a block can have {most} in all",
@@ -147,7 +147,7 @@ def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> 
     if sizes is None:
         return
     if len(sizes) != len(args):
-        raise Refusal(
+        raise RequestRefused(
             "launch",
             f"kernel {function.name} takes {len(sizes)} parameters, the plan gives {len(args)}",
         )
@@ -155,7 +155,7 @@ def _check_parameters(function: driver.Function, args: tuple[Argument, ...]) -> 
         given = 8 if kind == "buffer" else ctypes.sizeof(_SCALARS[kind])
         if size != given:
             what = f"buffer {value!r} (a pointer)" if kind == "buffer" else f"{kind} {value}"
-            raise Refusal(
+            raise RequestRefused(
                 "launch",
                 f"parameter {number} of kernel {function.name} has {size} bytes, but the plan "
                 f"passes {what} of {given} bytes; give the argument its type as "

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
 from profilers.launching.memory import ITEM_BYTES, Case, Memory, Output, View
@@ -59,7 +59,7 @@ class Support:
         if kernel not in self._functions:
             function = self._module.function(kernel)
             if function is None:
-                raise Refusal("internal", f"support.cu has no {kernel}", sticky=True)
+                raise RequestRefused("internal", f"support.cu has no {kernel}", sticky=True)
             self._functions[kernel] = function
         function = self._functions[kernel]
         return driver.PreparedLaunch(
@@ -141,7 +141,9 @@ class Session:
             if error.sticky:
                 raise
             total = sum(call.workspaces.values())
-            raise Refusal("launch", f"no device memory for {total} bytes of workspace") from None
+            raise RequestRefused(
+                "launch", f"no device memory for {total} bytes of workspace"
+            ) from None
 
     def flush(self) -> None:
         """Enqueue reading a buffer several times the size of L2."""

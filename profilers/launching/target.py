@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
 from profilers.launching.programs import Prepared, Program, Region
@@ -34,7 +34,7 @@ def run_variants(path: Path, act: Action) -> int:
             try:
                 with _prepared(session, shelf, variant) as prepared:
                     line |= act(session, prepared, variant)
-            except Refusal as refusal:
+            except RequestRefused as refusal:
                 line["error"] = str(refusal)
             except driver.CudaError as error:
                 line["error"] = str(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import asdict
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
 from profilers.hardware.ceilings import Rates
 from profilers.hardware.driver import PreparedLaunch
@@ -103,7 +103,7 @@ class _Probes:
         iterations = ctypes.c_int32(_BF16_ITERATIONS)
         try:
             launch = self._prepare("rooftree_bf16", blocks, 128, iterations, self._target)
-        except Refusal:  # compiled for an architecture without one
+        except RequestRefused:  # compiled for an architecture without one
             return None
         operations = float(blocks * _BF16_ITERATIONS * _BF16_ITERATION_FLOPS)
         return operations / self._median_us(launch) / 1e6

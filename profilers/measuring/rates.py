@@ -8,9 +8,10 @@ from typing import Any
 
 from mcts.errors import WorldError
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.hardware.device import Gpu
-from profilers.launching.bench import Bench, Rejected
+from profilers.launching.bench import Bench
 
 SUPPORT_SOURCE = Path(__file__).with_name("support.cu")
 _PROBE_TIMEOUT_S = 60.0
@@ -46,6 +47,6 @@ def measured_rates(
 def _probe(bench: Bench) -> dict[str, Any]:
     try:
         rates: dict[str, Any] = bench.ask({"op": "probe"}, timeout_s=_PROBE_TIMEOUT_S)["rates"]
-    except (ChildGone, Rejected) as error:
+    except (ChildGone, RequestRefused) as error:
         raise WorldError(f"the device's ceilings could not be measured: {error}") from None
     return rates

@@ -16,7 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from profilers.children.supervised import Ended, Tail, describe_status, kill_carrying, last_lines
+from profilers.children.supervised import (
+    Ended,
+    Tail,
+    describe_status,
+    kill_by_environment,
+    last_lines,
+)
 from profilers.sandbox import Jail
 from profilers.sandbox.launch import launch_command
 
@@ -95,7 +101,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=30)
-    kill_carrying(mark)
+    kill_by_environment(mark)
 
 
 def _installation(tool: Path) -> tuple[Path, ...]:

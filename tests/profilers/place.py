@@ -11,6 +11,7 @@ import numpy as np
 
 from mcts.domain import Candidate, Evaluation, KernelTask
 from profilers.children import serving
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built
 from profilers.compiling.calls import Call, Step
 from profilers.compiling.compiler import Compiled
@@ -19,7 +20,7 @@ from profilers.cuda.judging import Judge, load
 from profilers.cuda.reference import Reference
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.worker import Worker
-from profilers.launching.bench import Bench, Rejected
+from profilers.launching.bench import Bench
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 
@@ -57,7 +58,7 @@ class LocalBench:
         reply = serving._answer(handlers, dict(message))
         if reply["ok"]:
             return reply
-        raise Rejected(reply["kind"], reply["message"])
+        raise RequestRefused(reply["kind"], reply["message"])
 
     def probe(self) -> str | None:
         return None

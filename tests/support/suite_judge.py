@@ -59,7 +59,7 @@ def evaluator(request: EvaluatorRequest) -> KernelBenchEvaluator:
         settings=KernelBenchSettings(**SETTINGS),
         processes=Processes(
             oracle="tests.support.fake_device.oracle",
-            nursery="tests.support.fake_device.nursery",
+            fork_server="tests.support.fake_device.fork_server",
             needs="numpy",
         ),
     )

@@ -94,9 +94,9 @@ def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | Non
     torch = task.dialect in PYTORCH_DIALECTS
     if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
         return problem
-    from profilers.children.probe import probe
+    from profilers.children.processes import probe_isolation
 
-    isolation = probe()
+    isolation = probe_isolation()
     if isolation.level != "process":
         return None
     lacking = "; ".join(f"{part}: {why}" for part, why in isolation.missing.items())

@@ -86,16 +86,16 @@ def _of_device(
     device: int, name: str, *, on_progress: Say, cache_dir: Path | None
 ) -> DeviceCeilings:
     from profilers.children.processes import ChildGone
+    from profilers.children.protocol import RequestRefused
     from profilers.hardware.ceilings import load_rates
     from profilers.hardware.datasheet import datasheet
     from profilers.hardware.device import find_gpu
-    from profilers.launching.bench import Rejected
 
     try:
         gpu = find_gpu(device)
         known = load_rates(gpu.uuid, gpu.hardware.driver, cache_dir=cache_dir)
         rates = known or _measure(gpu, on_progress=on_progress, cache_dir=cache_dir)
-    except (RooftreeError, ChildGone, Rejected, OSError) as error:
+    except (RooftreeError, ChildGone, RequestRefused, OSError) as error:
         return DeviceCeilings(device, name, problem=" ".join(str(error).split()))
     sheet = datasheet(gpu.hardware.name)
     return DeviceCeilings(

@@ -17,11 +17,12 @@ from pathlib import Path
 
 from mcts.domain import Build, Candidate
 from mcts.errors import WorldError
-from profilers.children.nursery import Nursery
+from profilers.children.fork_server import ForkServer
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.hardware.device import Gpu
-from profilers.kernelbench.judge.clients import Refused, Worker
+from profilers.kernelbench.judge.clients import Worker
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.sandbox import Jail
 
@@ -48,9 +49,14 @@ class Builder:
     """Builds candidates once each; `folder` is removed with the evaluator's scratch folder."""
 
     def __init__(
-        self, nursery: Nursery, *, folder: Path, gpu: Gpu | None, settings: KernelBenchSettings
+        self,
+        fork_server: ForkServer,
+        *,
+        folder: Path,
+        gpu: Gpu | None,
+        settings: KernelBenchSettings,
     ) -> None:
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._folder = folder
         self._gpu = gpu
         self._settings = settings
@@ -98,14 +104,14 @@ class Builder:
         """Import the candidate where there is no GPU; the end of what that printed."""
         readable = (source.parent, *self._settings.readable)
         jail = Jail(gpu=False, writable=(folder,), readable=readable)
-        worker = Worker(self._nursery, jail=jail, cwd=folder)
+        worker = Worker(self._fork_server, jail=jail, cwd=folder)
         begin = time.perf_counter()
         try:
             reply = worker.ask(
                 "build", path=str(source), environment=environment,
                 timeout_s=self._settings.build_deadline_s,
             )  # fmt: skip
-        except Refused as refused:
+        except RequestRefused as refused:
             build = Build(seconds=time.perf_counter() - begin, log=str(refused))
             first = str(refused).strip().splitlines()
             raise Failed(

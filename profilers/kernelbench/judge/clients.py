@@ -10,31 +10,13 @@ from typing import Any
 from mcts.domain import Isolation
 from mcts.errors import InputError, WorldError
 from profilers.children.channel import Channel, ChildGone
-from profilers.children.nursery import Nursery
+from profilers.children.fork_server import ForkServer
 from profilers.children.processes import Child
+from profilers.children.protocol import RequestRefused
 from profilers.sandbox import Jail
 
-Coded = Mapping[str, Any]
-Message = Mapping[str, Any]
 ORACLE = "profilers.kernelbench.oracle.process"
-NURSERY = "profilers.kernelbench.worker.nursery"
-
-
-class Refused(Exception):
-    """A process refused a request; `kind` says whose fault it is."""
-
-    def __init__(self, kind: str, message: str, *, sticky: bool) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.sticky = sticky
-
-
-def ask(channel: Channel, message: Message, *, timeout_s: float) -> dict[str, Any]:
-    """One request. Refused where the other side says no, ChildGone where it was lost."""
-    reply = channel.request(message, timeout_s=timeout_s)
-    if not reply["ok"]:
-        raise Refused(str(reply["kind"]), str(reply["message"]), sticky=bool(reply["sticky"]))
-    return reply
+FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 
 
 class Oracle:
@@ -48,8 +30,8 @@ class Oracle:
 
     def ask(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> dict[str, Any]:
         try:
-            return ask(self._child, {"op": op, **fields}, timeout_s=timeout_s)
-        except Refused as refused:
+            return self._child.ask({"op": op, **fields}, timeout_s=timeout_s)
+        except RequestRefused as refused:
             if refused.kind == "task":
                 raise InputError(str(refused)) from None
             raise WorldError(f"the reference's process failed: {refused}") from None
@@ -82,15 +64,15 @@ class Oracle:
 class Worker:
     """A disposable process with one candidate. Refused and ChildGone are the candidate's doing."""
 
-    def __init__(self, nursery: Nursery, *, jail: Jail, cwd: Path) -> None:
-        self._channel: Channel = nursery.fork(jail, cwd=cwd)
+    def __init__(self, fork_server: ForkServer, *, jail: Jail, cwd: Path) -> None:
+        self._channel: Channel = fork_server.fork(jail, cwd=cwd)
 
     @property
     def isolation(self) -> Isolation:
         return self._channel.isolation
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
-        return ask(self._channel, {"op": op, **fields}, timeout_s=timeout_s)
+        return self._channel.ask({"op": op, **fields}, timeout_s=timeout_s)
 
     def start(
         self, oracle: Oracle, *, device: int | str, reserve_bytes: int, timeout_s: float
@@ -121,10 +103,10 @@ class Twin:
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         try:
             return self._worker.ask(op, timeout_s=timeout_s, **fields)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.kind == "memory":
                 text = f"the baseline finds no memory on the device beside it: {refused}"
-                raise Refused("memory", text, sticky=False) from None
+                raise RequestRefused("memory", text, sticky=False) from None
             raise WorldError(f"the baseline failed beside a candidate: {refused}") from None
         except ChildGone as gone:
             raise WorldError(f"the baseline's process was lost: {gone} {gone.output}") from None

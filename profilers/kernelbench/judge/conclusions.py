@@ -9,7 +9,7 @@ from statistics import fmean
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.search.seeding import seed_from
 from profilers.children.processes import ChildGone
-from profilers.kernelbench.judge.clients import Refused
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.judge.outside import OutsideClock
 from profilers.kernelbench.judge.timing import Times
 from profilers.kernelbench.judge.trial import Trial
@@ -173,7 +173,7 @@ def refused(candidate: Candidate, refusal: Refusal, under_way: UnderWay) -> Eval
     )
 
 
-def said_no(candidate: Candidate, no: Refused, under_way: UnderWay) -> Evaluation:
+def said_no(candidate: Candidate, no: RequestRefused, under_way: UnderWay) -> Evaluation:
     """Its process refused a request: what is wrong with the candidate, or what its code raised."""
     text = str(no)
     if cheat := cheat_of(no.kind):

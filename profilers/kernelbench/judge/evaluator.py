@@ -24,9 +24,9 @@ from mcts.domain import (
 from mcts.errors import InputError, WorldError
 from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.building import Builder
-from profilers.kernelbench.judge.clients import Refused
 from profilers.kernelbench.judge.conclusions import UnderWay, judged, lost, refused, said_no
 from profilers.kernelbench.judge.machine_code import MachineCode, left_by
 from profilers.kernelbench.judge.profiling import profile_model
@@ -146,7 +146,7 @@ class KernelBenchEvaluator:
                     self._tell(candidate.id, "metering")
                     with trial.prepared() as runners:
                         yield runners
-            except (Refused, ChildGone, Unfaithful, Failed) as error:
+            except (RequestRefused, ChildGone, Unfaithful, Failed) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
 
     @contextmanager
@@ -167,7 +167,7 @@ class KernelBenchEvaluator:
     def _make_builder(self) -> Builder:
         place = self._place
         return Builder(
-            place.nursery, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
+            place.fork_server, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
         )
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
@@ -213,7 +213,7 @@ class KernelBenchEvaluator:
             )  # fmt: skip
         except Unfaithful as unfaithful:
             found = refused(candidate, unfaithful.refusal, under_way)
-        except Refused as no:
+        except RequestRefused as no:
             found = said_no(candidate, no, under_way)
             doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
         except ChildGone as gone:

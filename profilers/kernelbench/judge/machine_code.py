@@ -9,9 +9,10 @@ from pydantic import ValidationError
 
 from mcts.domain import Candidate, SassFacts
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import architecture
-from profilers.kernelbench.judge.clients import Refused, Worker
+from profilers.kernelbench.judge.clients import Worker
 from profilers.kernelbench.judge.workplace import Workplace
 from profilers.sandbox import Jail
 
@@ -36,7 +37,7 @@ def left_by(place: Workplace, candidate: Candidate) -> MachineCode:
     except Failed as failed:
         return MachineCode(missing=str(failed))
     jail = Jail(readable=(built.folder, *place.settings.readable))
-    worker = Worker(place.nursery, jail=jail, cwd=built.source.parent)
+    worker = Worker(place.fork_server, jail=jail, cwd=built.source.parent)
     try:
         reply = worker.ask(
             "disassemble", folder=str(built.folder),
@@ -45,7 +46,7 @@ def left_by(place: Workplace, candidate: Candidate) -> MachineCode:
         found = dict(list(dict(reply["sass"]).items())[:_MOST_KERNELS])
         facts = {str(name)[:300]: SassFacts.model_validate(one) for name, one in found.items()}
         return MachineCode(facts, None if facts else str(reply["missing"])[:500])
-    except (Refused, ChildGone) as error:
+    except (RequestRefused, ChildGone) as error:
         return MachineCode(missing=f"the machine code was not read: {error}")
     except (ValidationError, KeyError, TypeError, ValueError):
         return MachineCode(missing="what read the machine code did not tell what it found")

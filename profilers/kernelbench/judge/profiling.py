@@ -16,9 +16,9 @@ from mcts.errors import RooftreeError
 from mcts.ports import StageObserver
 from profilers import ncu
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.building import BuiltModule
-from profilers.kernelbench.judge.clients import Refused
 from profilers.kernelbench.judge.counters import Counted, count
 from profilers.kernelbench.judge.libraries import is_library
 from profilers.kernelbench.judge.machine_code import MachineCode
@@ -118,7 +118,7 @@ def _trace(
                     timeout_s=place.settings.start_deadline_s + trial.batch_s(2 * TRACED_CALLS),
                 )  # fmt: skip
         seen = traced(reply, calls=TRACED_CALLS)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.kind != "internal":
             raise _NotProfiled(f"it failed when it was traced: {_first(refused)}") from None
         missing[TIMELINE] = f"a call could not be traced: {_first(refused)}"

@@ -12,15 +12,15 @@ from mcts.domain import Candidate, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, WorldError
 from mcts.ports import StageObserver
 from mcts.search.seeding import seed_from
-from profilers.children.nursery import Nursery
-from profilers.children.probe import probe
-from profilers.children.processes import ChildGone
+from profilers.children.fork_server import ForkServer
+from profilers.children.processes import ChildGone, probe_isolation
+from profilers.children.protocol import RequestRefused
 from profilers.children.scratch import ScratchFolder
 from profilers.hardware.device import Gpu, find_gpu
 from profilers.hardware.locks import GpuLock
 from profilers.kernelbench.judge.building import Builder, BuiltModule
 from profilers.kernelbench.judge.ceilings import ceilings_of
-from profilers.kernelbench.judge.clients import NURSERY, ORACLE, Refused, Twin, Worker
+from profilers.kernelbench.judge.clients import FORK_SERVER, ORACLE, Twin, Worker
 from profilers.kernelbench.judge.opening import OpenProblem
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.judge.trial import Trial
@@ -34,7 +34,7 @@ class Processes:
     """The modules that the oracle and the candidates run as, and what they import."""
 
     oracle: str = ORACLE
-    nursery: str = NURSERY
+    fork_server: str = FORK_SERVER
     needs: str = "torch"
 
 
@@ -76,8 +76,8 @@ class Workplace:
         self.at_close(scratch.close)
         self.folder = scratch.path
         self._say("starting PyTorch in the reference's process and in the candidates'")
-        self.nursery = Nursery(self._processes.nursery, cwd=self.folder)
-        self.at_close(self.nursery.close)
+        self.fork_server = ForkServer(self._processes.fork_server, cwd=self.folder)
+        self.at_close(self.fork_server.close)
         self.builder = make_builder()
         self.problem = self._open_problem()
 
@@ -131,7 +131,7 @@ class Workplace:
     @contextmanager
     def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[Worker]:
         """A fresh process with the device and the shared memory. WorldError where there is none."""
-        worker = Worker(self.nursery, jail=self.jail(built), cwd=built.folder)
+        worker = Worker(self.fork_server, jail=self.jail(built), cwd=built.folder)
         try:
             try:
                 worker.start(
@@ -140,7 +140,7 @@ class Workplace:
                     reserve_bytes=self.problem.layout.process_bytes,
                     timeout_s=settings.start_deadline_s,
                 )
-            except (ChildGone, Refused) as error:
+            except (ChildGone, RequestRefused) as error:
                 raise WorldError(
                     f"a worker for PyTorch candidates did not start: {error}"
                 ) from None
@@ -166,10 +166,12 @@ class Workplace:
 
         Returns whether the oracle, which no candidate can reach, was lost as well.
         """
-        probe_worker = Worker(self.nursery, jail=Jail(gpu=self.gpu is not None), cwd=self.folder)
+        probe_worker = Worker(
+            self.fork_server, jail=Jail(gpu=self.gpu is not None), cwd=self.folder
+        )
         try:
             probe_worker.ask("probe", device=self.device, timeout_s=60.0)
-        except (ChildGone, Refused) as error:
+        except (ChildGone, RequestRefused) as error:
             raise WorldError(f"the GPU does not answer any more: {error}") from None
         finally:
             probe_worker.kill()
@@ -182,7 +184,7 @@ class Workplace:
             )
 
     def _isolation(self) -> Isolation:
-        found = probe()
+        found = probe_isolation()
         if found.level == "process" and not self.settings.unsafe:
             lacking = "; ".join(f"{part}: {why}" for part, why in found.missing.items())
             raise InputError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.draws import Draw
 
 _SMALL = 256 * 2**20
@@ -24,7 +24,7 @@ class KeptDraws:
     def __getitem__(self, name: str) -> Draw:
         """Refusal "internal" where there is none."""
         if name not in self._draws:
-            raise Refusal("internal", f"there is no draw {name!r}")
+            raise RequestRefused("internal", f"there is no draw {name!r}")
         return self._draws[name]
 
     def __setitem__(self, name: str, draw: Draw) -> None:

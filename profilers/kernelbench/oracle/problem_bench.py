@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.baseline import Baseline
 from profilers.kernelbench.oracle.device_memory import DeviceMemory
 from profilers.kernelbench.oracle.draws import Source, Unavailable
@@ -133,7 +133,7 @@ class ProblemBench:
         if writer.at + size > self._shared.inputs.size:
             text = f"{size} bytes of inputs at {writer.at} do not fit the shared memory"
             if variation == "given":
-                raise Refusal("memory", text)
+                raise RequestRefused("memory", text)
             return {"available": text, "inputs": None, "bytes": size}
         coded = self._shared.write(lambda: encode(draw.inputs, writer))
         self._draws[request["id"]] = draw

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from profilers.children.descriptors import Descriptors
-from profilers.children.serving import Handler, Refusal, serve
+from profilers.children.descriptors import DescriptorSocket
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import Handler, serve
 from profilers.hardware.driver import CudaError
 from profilers.kernelbench.oracle.honest import release
 from profilers.kernelbench.oracle.problem_bench import ProblemBench, SendDescriptors
@@ -56,7 +57,7 @@ class Oracle:
 
     def _pass_on(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
         if self._bench is None:
-            raise Refusal("internal", "the oracle was not started", sticky=True)
+            raise RequestRefused("internal", "the oracle was not started", sticky=True)
         handler: Handler = getattr(self._bench, name)
         return handler(request)
 
@@ -70,20 +71,20 @@ def _refusing(handler: Handler) -> Handler:
         try:
             return handler(request)
         except Fault as fault:
-            raise Refusal("task", str(fault), sticky=fault.sticky) from fault
+            raise RequestRefused("task", str(fault), sticky=fault.sticky) from fault
         except torch.OutOfMemoryError as error:
             release()
-            raise Refusal("memory", f"the device has no room: {error}") from error
+            raise RequestRefused("memory", f"the device has no room: {error}") from error
         except CudaError as error:
             if error.code != _OUT_OF_MEMORY:
                 raise
-            raise Refusal("memory", str(error)) from error
+            raise RequestRefused("memory", str(error)) from error
 
     return handle
 
 
 def main() -> None:
-    descriptors = Descriptors.from_arguments()
+    descriptors = DescriptorSocket.from_arguments()
     if descriptors is None:
         sys.exit("the oracle needs --descriptors FD: shared memory is handed over there")
     serve(Oracle(descriptors.send).handlers())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.honest import release
 from profilers.kernelbench.shared.exchange import Slab, room_for, slab_kind
 from profilers.kernelbench.shared.trees import tensors
@@ -61,14 +61,14 @@ class SharedSlabs:
         try:
             written = write()
         except ValueError as error:
-            raise Refusal("memory", f"the shared memory: {error}") from None
+            raise RequestRefused("memory", f"the shared memory: {error}") from None
         self._settle()
         return written
 
     @property
     def _made(self) -> tuple[Slab, Slab]:
         if self._slabs is None:
-            raise Refusal("internal", "no shared memory was made")
+            raise RequestRefused("internal", "no shared memory was made")
         return self._slabs
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.baseline import Baseline
 from profilers.kernelbench.oracle.comparison import Errors
 from profilers.kernelbench.oracle.draws import Draw
@@ -64,7 +64,9 @@ class TimedCalls:
             return [{"problems": [problem], "structure": text, "outputs": []}]
         shots = self._baseline.outputs()
         if len(shots) != len(draws):
-            raise Refusal("internal", f"the baseline ran {len(shots)} of these {len(draws)} calls")
+            raise RequestRefused(
+                "internal", f"the baseline ran {len(shots)} of these {len(draws)} calls"
+            )
         errors = self._errors(draws[0])
         return [
             compare_timed(claim, slab, output, errors, relative=2 * relative, absolute=2 * absolute)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.shared.exchange import Slab, Writer
 from profilers.kernelbench.shared.scatter import Scatter
 from profilers.kernelbench.shared.timed_runs import Shot, TimedRuns, device_name, same_bytes
@@ -44,7 +44,7 @@ class CandidateBench:
     @property
     def candidate(self) -> LoadedCandidate:
         if self._candidate is None or self._candidate.model is None:
-            raise Refusal("internal", "no candidate was loaded")
+            raise RequestRefused("internal", "no candidate was loaded")
         return self._candidate
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class CandidateBench:
         try:
             with candidate.boundary("runtime"):
                 shot = self._runs.once(candidate.model, taken.arguments, flush=True)
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             if request.get("may_refuse") and refusal.kind in ("runtime", "memory"):
                 return {"outputs": None, "late": None, "problems": self._problems(),
                         "us": None, "refused": str(refusal)}  # fmt: skip
@@ -142,7 +142,7 @@ class CandidateBench:
         self._taken = [self._take(request["inputs"])]
         self._runs.prepare([self._taken[0].arguments])
         if not self._runs.on_device:
-            raise Refusal("internal", "there is no device to trace")
+            raise RequestRefused("internal", "there is no device to trace")
         model, calls = self.candidate.model, request["calls"]
         with self.candidate.boundary("runtime"):
             self._runs.burn(model, calls)
@@ -197,7 +197,7 @@ class CandidateBench:
 
         arguments = decode(coded, take)
         if not isinstance(arguments, (list, tuple)):
-            raise Refusal("internal", "the inputs of a call are a list")
+            raise RequestRefused("internal", "the inputs of a call are a list")
         return Taken(arguments, tensors, pads)
 
     def _output_problems(self, shots: Sequence[Shot]) -> list[Problem]:
@@ -221,7 +221,7 @@ class CandidateBench:
 
     def _only_without_candidate(self) -> None:
         if self._candidate is not None:
-            raise Refusal("internal", "a candidate is there already; one worker holds one")
+            raise RequestRefused("internal", "a candidate is there already; one worker holds one")
 
 
 class Taken:
@@ -250,4 +250,6 @@ def _coded(shot: Shot, writer: Writer) -> Any:
     try:
         return shot.coded(writer)
     except ValueError as error:
-        raise Refusal("runtime", f"what forward returned cannot be compared: {error}") from None
+        raise RequestRefused(
+            "runtime", f"what forward returned cannot be compared: {error}"
+        ) from None

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.hardware.driver import CudaError
 from profilers.kernelbench.shared.clocks import Clock
 
@@ -45,7 +45,7 @@ class LoadedCandidate:
         reference being there.
         """
         if not self._name.isidentifier() or self._name in sys.modules:
-            raise Refusal("internal", f"a candidate cannot be called {self._name!r}")
+            raise RequestRefused("internal", f"a candidate cannot be called {self._name!r}")
         sys.dont_write_bytecode = True
         loader = SourceFileLoader(self._name, str(self.path))
         spec = importlib.util.spec_from_loader(self._name, loader)
@@ -66,9 +66,9 @@ class LoadedCandidate:
 
         made = getattr(module, "ModelNew", None)
         if not isinstance(made, type) or not issubclass(made, torch.nn.Module):
-            raise Refusal("contract", "the file defines no class ModelNew(torch.nn.Module)")
+            raise RequestRefused("contract", "the file defines no class ModelNew(torch.nn.Module)")
         if foreign := foreign_model(made, self._name):
-            raise Refusal("cheat:wraps_reference", foreign)
+            raise RequestRefused("cheat:wraps_reference", foreign)
         with self.boundary("runtime"):
             torch.manual_seed(seed)
             self.model = made(*init).to(device)
@@ -106,29 +106,29 @@ class LoadedCandidate:
         """
         try:
             yield
-        except Refusal:
+        except RequestRefused:
             raise
         except BaseException as error:  # noqa: BLE001 - the sandbox boundary, SystemExit included
             raise self._refusal(error, kind) from None
 
-    def _refusal(self, error: BaseException, kind: str) -> Refusal:
+    def _refusal(self, error: BaseException, kind: str) -> RequestRefused:
         import torch
 
         text = told(error, self.path)
         if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-            return Refusal("memory", text)
+            return RequestRefused("memory", text)
         if isinstance(error, CudaError):
-            return Refusal("cuda", str(error), sticky=error.sticky)
+            return RequestRefused("cuda", str(error), sticky=error.sticky)
         if self._clock is not None:
             try:
                 self._clock.synchronize()
             except CudaError as fault:
-                return Refusal("cuda", f"{fault}; noticed as {text}", sticky=True)
+                return RequestRefused("cuda", f"{fault}; noticed as {text}", sticky=True)
         if missing_reference(error):
-            return Refusal("contract", f"{text}\n(the reference lives in another process)")
+            return RequestRefused("contract", f"{text}\n(the reference lives in another process)")
         if _FAILED_BUILD.search(text) and kind == "runtime" and self.model is None:
             kind = "compile"
-        return Refusal(kind, text)
+        return RequestRefused(kind, text)
 
 
 def foreign_model(model: type, module: str) -> str | None:
@@ -159,13 +159,13 @@ def told(error: BaseException, path: Path) -> str:
 
 def _check_weight(name: str, own: Any, source: Any) -> None:
     if own is None:
-        raise Refusal(
+        raise RequestRefused(
             "contract",
             f"ModelNew has no parameter or buffer {name!r}: weights are copied by the names that "
             "the reference's model gives them",
         )
     if own.shape != source.shape or own.dtype != source.dtype:
-        raise Refusal(
+        raise RequestRefused(
             "contract",
             f"{name!r} is {own.dtype} {tuple(own.shape)} in ModelNew and {source.dtype} "
             f"{tuple(source.shape)} in the reference",

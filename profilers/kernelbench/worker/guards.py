@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from mcts.domain import CheatClass
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.shared.clocks import Clock
 from profilers.kernelbench.shared.timed_runs import Shot, reach_bytes
 
@@ -165,9 +165,11 @@ def output_problems(shot: Shot, device: Any, clock: Clock) -> list[Problem]:
         elif tensor.device.type == "meta" or _wrapped(tensor):
             problems.append(problem("lazy_output", f"{what} has no elements behind it"))
         elif tensor.layout is not torch.strided:
-            raise Refusal("runtime", f"{what} is laid out as {tensor.layout}, not strided")
+            raise RequestRefused("runtime", f"{what} is laid out as {tensor.layout}, not strided")
         elif tensor.device != device:
-            raise Refusal("runtime", f"{what} is on {tensor.device}; the task runs on {device}")
+            raise RequestRefused(
+                "runtime", f"{what} is on {tensor.device}; the task runs on {device}"
+            )
         elif place is None or not clock.backed(place.element, reach_bytes(tensor)):
             problems.append(problem("lazy_output", f"{what} reaches past the memory behind it"))
     return problems

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.worker.candidate import LoadedCandidate
 from profilers.kernelbench.worker.captured import captured_output
 
@@ -35,22 +35,22 @@ def build(request: dict[str, Any]) -> dict[str, Any]:
     set_environment(request.get("environment", {}))
     begin = time.perf_counter()
     candidate = LoadedCandidate(Path(request["path"]), _MODULE)
-    refused: Refusal | None = None
+    refused: RequestRefused | None = None
     with captured_output() as printed:
         try:
             candidate.execute()
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             refused = refusal
     answer = {"seconds": time.perf_counter() - begin, "log": printed.text}
     if refused is None:
         return answer
     if refused.kind == "compile" and _NO_GPU.search(str(refused)):
         return {**answer, "skipped": f"it needs a GPU to be imported: {refused}"}
-    raise Refusal(refused.kind, f"{printed.text}\n{refused}".strip())
+    raise RequestRefused(refused.kind, f"{printed.text}\n{refused}".strip())
 
 
 def set_environment(environment: Mapping[str, str]) -> None:
     """Where compilers keep what they make. Raises Refusal for any other name."""
     if unknown := sorted(set(environment) - _ENVIRONMENT):
-        raise Refusal("internal", f"a candidate's environment has no {unknown[0]}")
+        raise RequestRefused("internal", f"a candidate's environment has no {unknown[0]}")
     os.environ.update(environment)

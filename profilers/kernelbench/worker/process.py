@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from profilers.children.serving import Handler, Refusal
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import Handler
 from profilers.kernelbench.shared.exchange import Slab, slab_kind
 from profilers.kernelbench.shared.timed_runs import device_name
 from profilers.kernelbench.worker.bench import CandidateBench
@@ -76,5 +77,5 @@ class Worker:
     @property
     def bench(self) -> CandidateBench:
         if self._bench is None:
-            raise Refusal("internal", "the worker was not started", sticky=True)
+            raise RequestRefused("internal", "the worker was not started", sticky=True)
         return self._bench

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
 from profilers.kernelbench.shared.problem import Fault, Problem
 from profilers.kernelbench.shared.profiling_spec import Spec
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         landlock.enter_separate_domain()
     try:
         run(Spec(**json.loads(arguments[0])))
-    except (Refusal, Fault, MemoryError, driver.CudaError) as failure:
+    except (RequestRefused, Fault, MemoryError, driver.CudaError) as failure:
         lines = str(failure).strip().splitlines() or [type(failure).__name__]
         telling = next((line for line in lines if "Error" in line), lines[0])
         print(f"{FAILURE}{telling.strip()}", file=sys.stderr, flush=True)

@@ -19,11 +19,11 @@ from experiments.runs.machines import ceilings as device
 from mcts.domain import Hardware
 from mcts.errors import InputError, WorldError
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.hardware.datasheet import datasheet
 from profilers.hardware.device import Gpu
 from profilers.hardware.locks import GpuLock
-from profilers.launching.bench import Rejected
 
 RATES = Rates(
     copy_gb_per_s=4128, read_gb_per_s=4320, fp32_tflop_per_s=64, launch_us=2.6,
@@ -132,7 +132,7 @@ def test_a_busy_gpu_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         WorldError("a GPU worker did not start"),
         InputError("there is no compiler"),
-        Rejected("internal", "out of\nmemory"),
+        RequestRefused("internal", "out of\nmemory"),
         ChildGone("no answer within 60 s", hung=True, output=""),
         OSError("no room"),
     ],

@@ -573,7 +573,7 @@ def test_what_a_machine_lacks_is_found_before_a_task_is_prepared(
 
     lacking = {"landlock": "absent"} if level != "full" else {}
     isolation = Isolation.model_validate({"level": level, "missing": lacking})
-    monkeypatch.setattr("profilers.children.probe.probe", lambda: isolation)
+    monkeypatch.setattr("profilers.children.processes.probe", lambda: isolation)
     monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: None)
     task = toy_task().model_copy(update={"dialect": dialect})
     found = command.machine_problem(task, device=0, unsafe=unsafe)

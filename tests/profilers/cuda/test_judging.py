@@ -12,12 +12,13 @@ import pytest
 from mcts.domain import KernelTask, Workload
 from mcts.errors import WorldError
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built, Failed
 from profilers.compiling.calls import Call
 from profilers.compiling.compiler import Compiled
 from profilers.cuda.judging import Judge
 from profilers.cuda.settings import GpuSettings
-from profilers.launching.bench import Bench, Rejected
+from profilers.launching.bench import Bench
 
 LOST = ChildGone("killed by SIGKILL", hung=False, output="")
 HUNG = ChildGone("no answer", hung=True, output="")
@@ -170,9 +171,9 @@ def test_a_worker_that_dies_twice_is_the_candidates_doing(
 
 @pytest.mark.parametrize(
     "failure",
-    [LOST, HUNG, Rejected("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)"),
-     Rejected("cuda", "CUDA_ERROR_SYSTEM_NOT_READY: not ready (in cuInit)"),
-     Rejected("cuda", "CUDA_ERROR_LAUNCH_FAILED: unspecified (in cuStreamSynchronize)")],
+    [LOST, HUNG, RequestRefused("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)"),
+     RequestRefused("cuda", "CUDA_ERROR_SYSTEM_NOT_READY: not ready (in cuInit)"),
+     RequestRefused("cuda", "CUDA_ERROR_LAUNCH_FAILED: unspecified (in cuStreamSynchronize)")],
 )  # fmt: skip
 def test_no_candidate_is_blamed_for_a_lost_gpu(
     failure: Exception, judge: Judge, bench: Stand, built: Built
@@ -186,7 +187,7 @@ def test_no_candidate_is_blamed_for_a_lost_gpu(
 def test_an_error_of_the_board_is_tried_again_and_then_told(
     judge: Judge, bench: Stand, built: Built
 ) -> None:
-    failure = Rejected("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)")
+    failure = RequestRefused("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)")
     bench.failures = [("verify", failure)]
     assert judge.judge(built, []).measured
     bench.failures = [("verify", failure), ("verify", failure)]
@@ -205,7 +206,7 @@ def test_an_error_of_the_board_is_tried_again_and_then_told(
 def test_a_fault_of_the_kernel_is_its_own_at_once(
     message: str, hint: str, judge: Judge, bench: Stand, built: Built
 ) -> None:
-    bench.failures = [("verify", Rejected("cuda", message))]
+    bench.failures = [("verify", RequestRefused("cuda", message))]
     with pytest.raises(Failed, match=hint) as caught:
         judge.judge(built, [])
     assert caught.value.status == "runtime_error"
@@ -225,7 +226,7 @@ def test_an_endless_kernel_is_blamed_once_the_gpu_is_known_to_work(
 def test_a_worker_that_is_broken_itself_is_the_worlds(
     judge: Judge, bench: Stand, built: Built
 ) -> None:
-    bench.failures = [("verify", Rejected("internal", "KeyError: 'x'"))]
+    bench.failures = [("verify", RequestRefused("internal", "KeyError: 'x'"))]
     with pytest.raises(WorldError, match="KeyError"):
         judge.judge(built, [])
 

@@ -10,13 +10,14 @@ import pytest
 
 from mcts.domain import Evaluation, KernelTask, Timing, Tolerance, Workload
 from mcts.errors import InputError
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.cuda.judging import Judge
 from profilers.cuda.residency import MEMORY_SHARE, check_room, resident_bytes
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.shapes import Measured, timing_of, why_suspect
 from profilers.hardware import driver
-from profilers.launching.bench import Bench, Rejected
+from profilers.launching.bench import Bench
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 from tests.profilers.cuda.test_judging import Stand
@@ -267,6 +268,6 @@ def test_a_device_that_others_have_filled_names_the_workload(
         return driver.OUT_OF_MEMORY if size == 4 * NARROW else alloc(self, pointer, size)
 
     monkeypatch.setattr(type(gpu), "on_cuMemAlloc_v2", full)
-    with pytest.raises(Rejected, match="no device memory is left for workload narrow"):
+    with pytest.raises(RequestRefused, match="no device memory is left for workload narrow"):
         place.evaluate("baseline", lambda: scaled)
     place.store.close()

@@ -11,7 +11,7 @@ import pytest
 from experiments.runs.tasks.problems import problem_task
 from mcts.domain import Candidate, HostPlan, Policy, Scalar
 from mcts.errors import InputError
-from profilers.children.nursery import Nursery
+from profilers.children.fork_server import ForkServer
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host import evaluator
@@ -42,7 +42,7 @@ class Counting:
 
 def builder(compiler: Counting, folder: Path) -> HostBuilder:
     return HostBuilder(
-        cast(Nursery, None), folder=folder / "builds", gpu=None, settings=KernelBenchSettings(),
+        cast(ForkServer, None), folder=folder / "builds", gpu=None, settings=KernelBenchSettings(),
         compiler=cast(HostCompiler, compiler), weights=lambda: {},
     )  # fmt: skip
 

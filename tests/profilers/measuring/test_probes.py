@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mcts.domain import Ceilings
 from profilers.children.processes import child_environment
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.compiler import Compiler
 from profilers.compiling.toolchain import environment_with, find_tool
 from profilers.hardware import driver
@@ -96,7 +96,7 @@ class _Session:
 
     def prepare(self, kernel: str, blocks: int, threads: int, *values: Any) -> str:
         if kernel == "rooftree_bf16" and not self._tensor:
-            raise Refusal("internal", "support.cu has no rooftree_bf16", sticky=True)
+            raise RequestRefused("internal", "support.cu has no rooftree_bf16", sticky=True)
         self.launches[kernel] = (blocks, threads, *(value.value for value in values))
         return kernel
 

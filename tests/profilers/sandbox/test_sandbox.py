@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from profilers.children.probe import probe
-from profilers.children.processes import Child, ChildGone, child_environment
+from profilers.children.processes import Child, ChildGone, child_environment, probe_isolation
 from profilers.sandbox import Jail, JailReport
 from profilers.sandbox.report import FULL
 from tests.support.orphan import ORPHAN
@@ -85,21 +84,21 @@ def inmate(tmp_path: Path) -> Iterator[Inmate]:
 
 def need(*parts: str) -> None:
     """Skip where this machine gives none of `parts`, any of which would do."""
-    isolation = probe()
+    isolation = probe_isolation()
     if not set(parts) & set(isolation.parts):
         pytest.skip(f"no {' or '.join(parts)} here: {isolation.missing}")
 
 
 def test_the_probe_names_what_holds_and_why_the_rest_does_not() -> None:
-    isolation = probe()
+    isolation = probe_isolation()
     assert (isolation.level == "full") == (set(isolation.parts) >= FULL)
     assert not set(isolation.parts) & set(isolation.missing)
     assert all(isolation.missing.values())
-    assert probe() is isolation
+    assert probe_isolation() is isolation
 
 
 def test_a_child_is_held_by_what_the_probe_found(shared: Inmate) -> None:
-    assert shared.child.isolation == probe()
+    assert shared.child.isolation == probe_isolation()
 
 
 def test_a_jail_survives_its_journey() -> None:
@@ -177,7 +176,7 @@ def test_sockets_of_the_machine_are_out_of_reach(shared: Inmate) -> None:
 def test_other_processes_are_out_of_sight_and_reach(shared: Inmate) -> None:
     need("pid")
     seen = shared.run("import os; value = [int(e) for e in os.listdir('/proc') if e.isdigit()]")
-    if "mount" in probe().parts:
+    if "mount" in probe_isolation().parts:
         assert set(seen["value"]) <= set(range(1, 50))
     mine = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
@@ -211,7 +210,7 @@ def test_no_right_is_left_nor_comes_back(shared: Inmate) -> None:
     status = shared.run(code + ".decode()")["value"]
     lines = dict(line.split(":", 1) for line in status.splitlines())
     assert int(lines["CapEff"], 16) == int(lines["CapPrm"], 16) == 0
-    if os.geteuid() == 0 or "user" in probe().parts:
+    if os.geteuid() == 0 or "user" in probe_isolation().parts:
         assert int(lines["CapBnd"], 16) == 0
     assert lines["NoNewPrivs"].strip() == "1"
 
@@ -412,7 +411,7 @@ def test_what_is_refused_is_named_and_the_rest_holds(
     assert ended.returncode == 0, ended.stderr
     report, _, read = ended.stdout.strip().rpartition(" ")
     held = JailReport.from_json(report)
-    usual = probe(gpu=True)
+    usual = probe_isolation(gpu=True)
     varies = {"processes"}  # what bounds them depends on the rest
     assert set(held.parts) - varies == set(usual.parts) - lost - varies
     assert lost <= set(held.missing) and all(held.missing.values())

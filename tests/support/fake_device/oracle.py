@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from profilers.children.descriptors import Descriptors
+from profilers.children.descriptors import DescriptorSocket
 from profilers.children.serving import serve
 from tests.support.fake_device.memory import Slab, coded, specs_of
 
@@ -40,7 +40,7 @@ class Oracle:
 
     def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
         self.inputs, self.outputs = Slab.create(request["inputs"]), Slab.create(request["outputs"])
-        channel = Descriptors.from_arguments()
+        channel = DescriptorSocket.from_arguments()
         assert channel is not None
         channel.send([self.inputs.fd, self.outputs.fd])
         return {"inputs": self.inputs.size, "outputs": self.outputs.size}

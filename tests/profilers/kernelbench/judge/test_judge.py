@@ -42,7 +42,7 @@ class ModelNew:
 """
 FAKE = Processes(
     oracle="tests.support.fake_device.oracle",
-    nursery="tests.support.fake_device.nursery",
+    fork_server="tests.support.fake_device.fork_server",
     needs="numpy",
 )
 # Loose clocks: what the host's scheduler does to a sleep is not what is tested here.

@@ -28,10 +28,10 @@ from mcts.domain import metrics as m
 from microtools.advisor import RooflineAdvisor
 from profilers import ncu
 from profilers.children.processes import ChildGone
+from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.hardware.device import Gpu
 from profilers.kernelbench.judge.building import BuiltModule
-from profilers.kernelbench.judge.clients import Refused
 from profilers.kernelbench.judge.machine_code import MachineCode
 from profilers.kernelbench.judge.profiling import CEILINGS, profile_model
 from profilers.kernelbench.judge.settings import KernelBenchSettings
@@ -177,7 +177,7 @@ def test_a_library_is_not_told_how_to_write_its_kernels(make: Any) -> None:
 
 
 def test_what_fails_when_it_is_traced_is_not_run_again(make: Any) -> None:
-    found = profile(make(Refused("runtime", "RuntimeError: no\nline 3", sticky=False)))
+    found = profile(make(RequestRefused("runtime", "RuntimeError: no\nline 3", sticky=False)))
     assert found.kernels == ()
     assert found.missing[ncu.TOOL] == "it failed when it was traced: RuntimeError: no"
 
@@ -188,7 +188,7 @@ def test_what_hangs_when_it_is_traced_is_not_run_again(make: Any) -> None:
 
 
 def test_without_a_trace_there_are_counters_all_the_same(make: Any) -> None:
-    found = profile(make(Refused("internal", "KeyError: 'record'", sticky=True)))
+    found = profile(make(RequestRefused("internal", "KeyError: 'record'", sticky=True)))
     assert [kernel.name for kernel in found.kernels] == KERNELS
     assert found.timeline is None and "KeyError" in found.missing[TIMELINE]
 

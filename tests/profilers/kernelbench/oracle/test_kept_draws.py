@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profilers.children.serving import Refusal
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle import kept_draws
 from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf
 from profilers.kernelbench.oracle.draws import Draw
@@ -53,7 +53,7 @@ def draws() -> KeptDraws:
 
 def test_a_name_without_a_draw_is_refused(draws: KeptDraws) -> None:
     assert draws["b"].expectation is None
-    with pytest.raises(Refusal, match="no draw 'c'") as refused:
+    with pytest.raises(RequestRefused, match="no draw 'c'") as refused:
         draws["c"]
     assert refused.value.kind == "internal"
 

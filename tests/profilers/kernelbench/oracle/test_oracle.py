@@ -11,7 +11,7 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.children.processes import Child  # noqa: E402
-from profilers.children.serving import Refusal  # noqa: E402
+from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
@@ -167,7 +167,7 @@ def test_what_is_forgotten_is_gone(judge: Judge) -> None:
     judge.draw()
     before = judge.ask("expect", id="a")["held_bytes"]
     assert judge.ask("forget", ids=["a", "never drawn"])["held_bytes"] < before
-    with pytest.raises(Refusal, match="no draw 'a'"):
+    with pytest.raises(RequestRefused, match="no draw 'a'"):
         judge.ask("expect", id="a")
 
 
@@ -194,7 +194,7 @@ def test_a_variation_that_does_not_apply_is_told(tmp_path: Path) -> None:
 
 
 def test_inputs_that_do_not_fit_are_refused(judge: Judge) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(RequestRefused) as refused:
         judge.ask("draw", id="a", seed=1, variation="given", at=SIZE - 256)
     assert refused.value.kind == "memory"
 
@@ -210,7 +210,7 @@ def test_inputs_that_do_not_fit_are_refused(judge: Judge) -> None:
 def test_a_faulty_problem_is_the_tasks_fault(
     tmp_path: Path, model: str, inputs: str, said: str
 ) -> None:
-    with pytest.raises(Refusal, match=said) as refused:
+    with pytest.raises(RequestRefused, match=said) as refused:
         Judge(write(tmp_path, model, inputs=inputs))
     assert refused.value.kind == "task"
 

@@ -8,7 +8,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.children.serving import Refusal  # noqa: E402
+from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.oracle.shared_slabs import SharedSlabs, slab_bytes  # noqa: E402
 from profilers.kernelbench.shared.exchange import Writer  # noqa: E402
 
@@ -17,7 +17,7 @@ from profilers.kernelbench.shared.exchange import Writer  # noqa: E402
 def test_before_they_are_made_there_are_none(name: str) -> None:
     slabs = SharedSlabs("cpu", settle=lambda: None)
     assert slabs.bytes == 0
-    with pytest.raises(Refusal, match="no shared memory was made") as refused:
+    with pytest.raises(RequestRefused, match="no shared memory was made") as refused:
         getattr(slabs, name)
     assert refused.value.kind == "internal"
 
@@ -39,7 +39,7 @@ def test_a_write_is_waited_for_unless_it_does_not_fit() -> None:
     spec = slabs.write(lambda: Writer(slabs.inputs)(tensor))
     assert torch.equal(slabs.inputs.tensor(spec), tensor)
     assert waits == [True]
-    with pytest.raises(Refusal, match="the shared memory: a tensor ends at") as refused:
+    with pytest.raises(RequestRefused, match="the shared memory: a tensor ends at") as refused:
         slabs.write(lambda: Writer(slabs.inputs, 1000)(tensor))
     assert refused.value.kind == "memory"
     assert waits == [True]

@@ -10,7 +10,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.children.serving import Refusal  # noqa: E402
+from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.oracle import timed_baseline  # noqa: E402
 from profilers.kernelbench.oracle.baseline import Baseline  # noqa: E402
 from profilers.kernelbench.oracle.draws import Draw  # noqa: E402
@@ -95,8 +95,8 @@ def test_a_call_that_is_missing_was_forged(bench: Bench) -> None:
 
 def test_a_run_of_other_calls_is_no_measure(bench: Bench) -> None:
     bench.run()
-    with pytest.raises(Refusal, match="ran 2 of these 1 calls"):
+    with pytest.raises(RequestRefused, match="ran 2 of these 1 calls"):
         bench.compare([bench.draws[0].inputs[0] * 2], bench.draws[:1])
     bench.calls.drop()
-    with pytest.raises(Refusal, match="ran 0 of these 1 calls"):
+    with pytest.raises(RequestRefused, match="ran 0 of these 1 calls"):
         bench.compare([bench.draws[0].inputs[0] * 2], bench.draws[:1])

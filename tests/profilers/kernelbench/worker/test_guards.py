@@ -12,7 +12,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.children.serving import Refusal  # noqa: E402
+from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.shared import timed_runs  # noqa: E402
 from profilers.kernelbench.shared.clocks import HostClock  # noqa: E402
 from profilers.kernelbench.worker import guards  # noqa: E402
@@ -253,7 +253,7 @@ def test_a_model_built_on_the_reference_of_another_module(judge: Judge) -> None:
         class ModelNew(reference.Model):
             pass
     """
-    with pytest.raises(Refusal, match="inherits from Model of reference") as caught:
+    with pytest.raises(RequestRefused, match="inherits from Model of reference") as caught:
         judge.load(source, **PLAIN)
     assert caught.value.kind == "cheat:wraps_reference"
 

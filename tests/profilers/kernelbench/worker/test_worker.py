@@ -11,7 +11,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.children.serving import Refusal  # noqa: E402
+from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.shared.exchange import Writer  # noqa: E402
 from profilers.kernelbench.shared.values import encode  # noqa: E402
 from profilers.kernelbench.worker.importing import build  # noqa: E402
@@ -131,7 +131,7 @@ def test_inputs_are_new_for_every_call_and_keep_their_strides(judge: Judge) -> N
 def test_what_cannot_be_loaded_is_refused_and_blamed(
     judge: Judge, source: str, kind: str, said: str
 ) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RequestRefused) as caught:
         judge.load(source)
     assert caught.value.kind == kind
     assert said in str(caught.value)
@@ -153,7 +153,7 @@ def test_a_counter_that_no_forward_reads_may_be_missing(judge: Judge) -> None:
 
 def test_a_forward_that_raises_shows_its_own_lines(judge: Judge) -> None:
     judge.load(forward("y = x[0]\nreturn y @ torch.zeros(3)"), **PLAIN)
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RequestRefused) as caught:
         judge.call()
     assert caught.value.kind == "runtime"
     assert "RuntimeError: " in str(caught.value)
@@ -165,7 +165,7 @@ def test_a_forward_that_raises_shows_its_own_lines(judge: Judge) -> None:
 
 def test_running_out_of_memory_is_told_apart(judge: Judge) -> None:
     judge.load(forward("raise torch.OutOfMemoryError('CUDA out of memory')"), **PLAIN)
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RequestRefused) as caught:
         judge.timed(1)
     assert caught.value.kind == "memory"
 
@@ -181,7 +181,7 @@ def test_running_out_of_memory_is_told_apart(judge: Judge) -> None:
 )
 def test_an_output_that_cannot_be_compared_is_an_error(judge: Judge, body: str, said: str) -> None:
     judge.load(forward(body), **PLAIN)
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RequestRefused) as caught:
         judge.call()
     assert caught.value.kind == "runtime"
     assert said in str(caught.value)
@@ -189,12 +189,12 @@ def test_an_output_that_cannot_be_compared_is_an_error(judge: Judge, body: str, 
 
 def test_a_candidate_in_one_worker_is_the_only_one(judge: Judge) -> None:
     judge.load(HONEST)
-    with pytest.raises(Refusal, match="one worker holds one"):
+    with pytest.raises(RequestRefused, match="one worker holds one"):
         judge.load(HONEST)
 
 
 def test_nothing_is_done_before_the_start() -> None:
-    with pytest.raises(Refusal, match="not started"):
+    with pytest.raises(RequestRefused, match="not started"):
         Worker(lambda count: []).handlers()["prepare"]({"calls": []})
 
 
@@ -231,12 +231,12 @@ def test_a_build_is_no_failure_where_only_the_gpu_is_missing(
     if skipped:
         assert "needs a GPU" in build({"path": str(path)})["skipped"]
         return
-    with pytest.raises(Refusal, match="semicolon") as caught:
+    with pytest.raises(RequestRefused, match="semicolon") as caught:
         build({"path": str(path)})
     assert caught.value.kind == "compile"
     assert "log line" in str(caught.value)
 
 
 def test_an_unknown_variable_is_no_part_of_a_candidate_s_environment(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="LD_PRELOAD"):
+    with pytest.raises(RequestRefused, match="LD_PRELOAD"):
         build({"path": str(tmp_path / "x.py"), "environment": {"LD_PRELOAD": "x.so"}})

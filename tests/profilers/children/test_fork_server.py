@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 
 from mcts.errors import WorldError
-from profilers.children.nursery import ForkedChild, Nursery
-from profilers.children.probe import probe
-from profilers.children.processes import ChildGone, child_environment
+from profilers.children.fork_server import ForkedChild, ForkServer
+from profilers.children.processes import ChildGone, child_environment, probe_isolation
 from profilers.sandbox import Jail
 from tests.support.orphan import ORPHAN
 
 MODULE = """
 import os
-from profilers.children.nursery import tend
+from profilers.children.fork_server import serve_forks
 
 IMPORTED = os.getpid()
 
@@ -54,27 +53,27 @@ def free_again(path: Path) -> bool:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("modules")
-    (folder / "a_nursery.py").write_text(MODULE)
-    (folder / "broken_nursery.py").write_text("import no_such_module\n")
+    (folder / "a_fork_server.py").write_text(MODULE)
+    (folder / "broken_fork_server.py").write_text("import no_such_module\n")
     return folder
 
 
-def start(module: str, folder: Path) -> Nursery:
+def start(module: str, folder: Path) -> ForkServer:
     variables = child_environment()
     variables["PYTHONPATH"] += os.pathsep + str(folder)
-    return Nursery(module, cwd=folder, environment=variables)
+    return ForkServer(module, cwd=folder, environment=variables)
 
 
 @pytest.fixture(scope="module")
-def nursery(folder: Path) -> Iterator[Nursery]:
-    nursery = start("a_nursery", folder)
-    yield nursery
-    nursery.close()
+def fork_server(folder: Path) -> Iterator[ForkServer]:
+    fork_server = start("a_fork_server", folder)
+    yield fork_server
+    fork_server.close()
 
 
 @pytest.fixture
-def child(nursery: Nursery, tmp_path: Path) -> Iterator[ForkedChild]:
-    child = nursery.fork(Jail(writable=(tmp_path,), processes=200), cwd=tmp_path)
+def child(fork_server: ForkServer, tmp_path: Path) -> Iterator[ForkedChild]:
+    child = fork_server.fork(Jail(writable=(tmp_path,), processes=200), cwd=tmp_path)
     yield child
     child.kill()
 
@@ -86,32 +85,32 @@ def run(child: ForkedChild, code: str, given: object = None) -> object:
 
 
 def test_a_fork_is_held_like_any_child(child: ForkedChild, tmp_path: Path) -> None:
-    assert child.isolation == probe()
-    code = "import os; value = [os.getcwd(), str(context.cwd), context.held.parts]"
-    assert run(child, code) == [str(tmp_path), str(tmp_path), list(probe().parts)]
+    assert child.isolation == probe_isolation()
+    code = "import os; value = [os.getcwd(), str(context.cwd), context.report.parts]"
+    assert run(child, code) == [str(tmp_path), str(tmp_path), list(probe_isolation().parts)]
 
 
-def test_many_forks_are_soon_had_and_leave_nothing(nursery: Nursery, tmp_path: Path) -> None:
+def test_many_forks_are_soon_had_and_leave_nothing(fork_server: ForkServer, tmp_path: Path) -> None:
     answers = []
     for number in range(50):
-        child = nursery.fork(JAIL, cwd=tmp_path)
+        child = fork_server.fork(JAIL, cwd=tmp_path)
         answers.append(run(child, "value = [given, imported]", number))
         child.kill()
         assert not child.alive
     assert [answer[0] for answer in answers if isinstance(answer, list)] == list(range(50))
-    assert {answer[1] for answer in answers if isinstance(answer, list)} == {nursery.pid}
+    assert {answer[1] for answer in answers if isinstance(answer, list)} == {fork_server.pid}
     parents = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             parents.append(int(entry.read_text().rsplit(")", 1)[1].split()[1]))
         except OSError:
             continue
-    assert nursery.pid not in parents
+    assert fork_server.pid not in parents
 
 
-def test_forks_live_side_by_side(nursery: Nursery, tmp_path: Path) -> None:
+def test_forks_live_side_by_side(fork_server: ForkServer, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        children = list(pool.map(lambda _: nursery.fork(JAIL, cwd=tmp_path), range(4)))
+        children = list(pool.map(lambda _: fork_server.fork(JAIL, cwd=tmp_path), range(4)))
         answers = list(pool.map(lambda c: run(c, "value = given * 2", 21), children))
     assert answers == [42] * 4
     children[0].kill()
@@ -121,9 +120,9 @@ def test_forks_live_side_by_side(nursery: Nursery, tmp_path: Path) -> None:
         child.kill()
 
 
-def test_a_fork_holds_nothing_of_the_nursery(nursery: Nursery, tmp_path: Path) -> None:
+def test_a_fork_holds_nothing_of_the_fork_server(fork_server: ForkServer, tmp_path: Path) -> None:
     """Or it could answer for it, or for another fork."""
-    others = [nursery.fork(JAIL, cwd=tmp_path) for _ in range(2)]
+    others = [fork_server.fork(JAIL, cwd=tmp_path) for _ in range(2)]
     code = """
 import os
 value = []
@@ -169,9 +168,9 @@ def test_descriptors_that_do_not_come_end_the_child(child: ForkedChild) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
 def test_a_crash_is_reported_with_its_signal(
-    nursery: Nursery, tmp_path: Path, number: signal.Signals
+    fork_server: ForkServer, tmp_path: Path, number: signal.Signals
 ) -> None:
-    child = nursery.fork(JAIL, cwd=tmp_path)
+    child = fork_server.fork(JAIL, cwd=tmp_path)
     with pytest.raises(ChildGone, match=number.name) as caught:
         run(
             child, "import os; print('last words', flush=True); os.kill(os.getpid(), given)", number
@@ -189,49 +188,49 @@ def test_a_hung_fork_is_ended_with_all_it_started(child: ForkedChild, tmp_path: 
     assert free_again(lock)
 
 
-def test_a_nursery_that_died_is_no_fault_of_its_forks(folder: Path, tmp_path: Path) -> None:
-    nursery = start("a_nursery", folder)
+def test_a_fork_server_that_died_is_no_fault_of_its_forks(folder: Path, tmp_path: Path) -> None:
+    fork_server = start("a_fork_server", folder)
     try:
-        child = nursery.fork(Jail(writable=(tmp_path,), processes=200), cwd=tmp_path)
+        child = fork_server.fork(Jail(writable=(tmp_path,), processes=200), cwd=tmp_path)
         lock = tmp_path / "lock"
         lock.touch()
         run(child, ORPHAN, str(lock))
-        before = nursery.pid
+        before = fork_server.pid
         os.kill(before, signal.SIGKILL)
         assert free_again(lock)
         with pytest.raises(WorldError, match="forked from"):
             run(child, "value = 1")
-        again = nursery.fork(JAIL, cwd=tmp_path)
-        assert nursery.pid != before
+        again = fork_server.fork(JAIL, cwd=tmp_path)
+        assert fork_server.pid != before
         assert run(again, "value = 1") == 1
         again.kill()
     finally:
-        nursery.close()
+        fork_server.close()
 
 
-def test_the_end_of_a_nursery_ends_its_forks(folder: Path, tmp_path: Path) -> None:
-    nursery = start("a_nursery", folder)
-    child = nursery.fork(JAIL, cwd=tmp_path)
-    nursery.close()
-    nursery.close()
+def test_the_end_of_a_fork_server_ends_its_forks(folder: Path, tmp_path: Path) -> None:
+    fork_server = start("a_fork_server", folder)
+    child = fork_server.fork(JAIL, cwd=tmp_path)
+    fork_server.close()
+    fork_server.close()
     deadline = time.monotonic() + 10
     while child.alive:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     child.kill()
     with pytest.raises(WorldError, match="closed"):
-        nursery.fork(JAIL, cwd=tmp_path)
+        fork_server.fork(JAIL, cwd=tmp_path)
 
 
 def test_a_module_that_cannot_start_is_a_world_error(folder: Path, tmp_path: Path) -> None:
-    nursery = start("broken_nursery", folder)
+    fork_server = start("broken_fork_server", folder)
     with pytest.raises(WorldError, match="no_such_module"):
-        nursery.fork(JAIL, cwd=tmp_path)
-    nursery.close()
+        fork_server.fork(JAIL, cwd=tmp_path)
+    fork_server.close()
 
 
-def test_a_folder_that_is_not_there_is_told(nursery: Nursery, tmp_path: Path) -> None:
-    child = nursery.fork(JAIL, cwd=tmp_path / "absent")
+def test_a_folder_that_is_not_there_is_told(fork_server: ForkServer, tmp_path: Path) -> None:
+    child = fork_server.fork(JAIL, cwd=tmp_path / "absent")
     with pytest.raises(ChildGone, match="ended") as caught:
         run(child, "value = 1")
     assert "absent" in caught.value.output

@@ -1,6 +1,6 @@
 """The process that imports torch once and forks; each fork becomes a worker of one candidate.
 
-Run as ``python -m profilers.kernelbench.worker.nursery``. It never touches CUDA: that would not
+Run as ``python -m profilers.kernelbench.worker.fork_server``. It never touches CUDA: that would not
 survive a fork.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 
+from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.serving import Handler
-from profilers.children.tending import ForkContext, tend
 from profilers.kernelbench.worker.process import Worker
 
 _SLABS_TIMEOUT_S = 30.0
@@ -29,7 +29,7 @@ def main() -> None:
     importlib.import_module("torch")
     with contextlib.suppress(ImportError):
         importlib.import_module("triton")
-    tend(make_handlers)
+    serve_forks(make_handlers)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from profilers.children.nursery import ForkContext, tend
-from profilers.children.serving import Handler, Refusal
+from profilers.children.fork_server import ForkContext, serve_forks
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import Handler
 from tests.support.fake_device import device
 from tests.support.fake_device.memory import Slab, coded, specs_of
 
@@ -34,15 +35,15 @@ class Worker:
         try:
             exec(compile(Path(request["path"]).read_text(), request["path"], "exec"), space)
         except SyntaxError as error:
-            raise Refusal("compile", f"SyntaxError: {error}") from None
+            raise RequestRefused("compile", f"SyntaxError: {error}") from None
         if "ModelNew" not in space:
-            raise Refusal("contract", "the file defines no ModelNew")
+            raise RequestRefused("contract", "the file defines no ModelNew")
         self.model = space["ModelNew"](np.random.default_rng(request["seed"]))
         return self.weights(request)
 
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
         if not hasattr(self.model, "weight"):
-            raise Refusal("contract", "ModelNew has no weight called weight")
+            raise RequestRefused("contract", "ModelNew has no weight called weight")
         self.model.weight[...] = self.inputs.get(request["weights"]["weight"])
         return {"problems": [], "extra": []}
 
@@ -99,7 +100,7 @@ class Worker:
         try:
             return self.model(*arrays)
         except Exception as error:  # noqa: BLE001 - the boundary to foreign code
-            raise Refusal("runtime", f"{type(error).__name__}: {error}") from None
+            raise RequestRefused("runtime", f"{type(error).__name__}: {error}") from None
 
 
 def make_handlers(context: ForkContext) -> dict[str, Handler]:
@@ -112,4 +113,4 @@ def make_handlers(context: ForkContext) -> dict[str, Handler]:
 
 
 if __name__ == "__main__":
-    tend(make_handlers)
+    serve_forks(make_handlers)

@@ -1,8 +1,8 @@
-"""The nursery's own side: a process that has imported what is expensive, and forks on request.
+"""The fork server's own process: it has imported what is slow to import, and forks on request.
 
-It never runs a candidate's code. Each fork enters the jail that came with the request, and only
-then serves. What the judge hands over for a fork are its ends of `channel.Ends`, in their order,
-and the pipe on which its wait status is told when it has ended.
+It never runs a candidate's code. Each fork enters the jail that came with the request before it
+serves. With each request the judge sends the fork's `channel.ChannelEnds`, in their order, and the
+pipe to which its wait status is written when it has ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from profilers.children.descriptors import DescriptorError, Descriptors
+from profilers.children.descriptors import DescriptorError, DescriptorSocket
 from profilers.children.protocol import read_frame, write_frame
 from profilers.children.serving import Handler, serve_on
 from profilers.sandbox import Jail, JailReport
@@ -30,27 +30,27 @@ from profilers.sandbox.enter import enter, prepare
 from profilers.sandbox.launch import environment_inside, write_report
 
 STATUS = struct.Struct("<i")
-HANDED_OVER = 7
+DESCRIPTORS_PER_FORK = 7
 
 _HAND_OVER_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ForkContext:
-    """What a fork is given: its folder, what holds it, and a socket for descriptors."""
+    """What a fork is given: its folder, what its jail enforces, and a socket for descriptors."""
 
     cwd: Path
-    held: JailReport
-    descriptors: Descriptors
+    report: JailReport
+    descriptors: DescriptorSocket
 
 
 MakeHandlers = Callable[[ForkContext], Mapping[str, Handler]]
 
 
-def tend(make_handlers: MakeHandlers, argv: Sequence[str] | None = None) -> None:
+def serve_forks(make_handlers: MakeHandlers, argv: Sequence[str] | None = None) -> None:
     """Fork on request until the judge is gone; each fork serves what `make_handlers` returns.
 
-    Call this last, when all that forks shall share is imported, with no other thread at work.
+    Call this last, once everything that forks share is imported and no other thread runs.
     `make_handlers` runs inside the fork, in its jail.
     """
     parser = argparse.ArgumentParser()
@@ -60,19 +60,19 @@ def tend(make_handlers: MakeHandlers, argv: Sequence[str] | None = None) -> None
     prepare()
     gc.collect()
     gc.freeze()  # a later collection would copy every page that it looks at
-    _Tender(options.requests, options.replies, options.descriptors, make_handlers).run()
+    _ForkLoop(options.requests, options.replies, options.descriptors, make_handlers).run()
 
 
-class _Tender:
+class _ForkLoop:
     def __init__(
         self, requests: int, replies: int, descriptors: int, make_handlers: MakeHandlers
     ) -> None:
         self._requests = requests
         self._replies = replies
-        self._descriptors = Descriptors(descriptors)
+        self._descriptors = DescriptorSocket(descriptors)
         self._make_handlers = make_handlers
-        self._statuses: dict[int, int] = {}  # by process, where to tell how it ended
-        # Hangs up when the nursery is gone: then the guardians of its forks end those.
+        self._statuses: dict[int, int] = {}  # by process, the pipe for its wait status
+        # Hangs up when the fork server is gone; then the guardians of its forks kill them.
         self._alive, self._held_open = os.pipe()
         self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -80,13 +80,13 @@ class _Tender:
 
     def run(self) -> None:
         poller = select.poll()
-        poller.register(0, 0)  # the lifeline: a hang-up is always told
+        poller.register(0, 0)  # the lifeline: poll always reports a hang-up
         poller.register(self._wake, select.POLLIN)
         poller.register(self._requests, select.POLLIN)
         while 0 not in (events := dict(poller.poll())):
             if self._wake in events:
                 os.read(self._wake, 65536)
-                self._bury()
+                self._reap()
             if self._requests in events:
                 request = read_frame(self._requests)
                 if request is None:
@@ -104,31 +104,33 @@ class _Tender:
         return {"ok": True}
 
     def _fork(self, request: dict[str, Any]) -> int:
-        *ends, status = self._descriptors.receive(HANDED_OVER, timeout_s=_HAND_OVER_TIMEOUT_S)
+        *ends, status = self._descriptors.receive(
+            DESCRIPTORS_PER_FORK, timeout_s=_HAND_OVER_TIMEOUT_S
+        )
         try:
             sys.stdout.flush()
             sys.stderr.flush()
-            nursery = os.getpid()
+            server = os.getpid()
             pid = os.fork()
         except OSError:
             os.close(status)
             raise
         finally:
-            if os.getpid() == nursery:
+            if os.getpid() == server:
                 for fd in ends:
                     os.close(fd)
         if pid == 0:
             self._statuses[0] = status
-            self._become(request, ends)
+            self._run_fork(request, ends)
         self._statuses[pid] = status
         return pid
 
-    def _become(self, request: dict[str, Any], ends: list[int]) -> NoReturn:
-        """In the fork: let go of the nursery, enter the jail, serve."""
+    def _run_fork(self, request: dict[str, Any], ends: list[int]) -> NoReturn:
+        """In the fork: close what is the fork server's, enter the jail, serve."""
         code = 1
         try:
             requests, replies, lifeline, output, report_fd, descriptors = ends
-            self._let_go()
+            self._close_server_ends()
             for fd, standard in ((lifeline, 0), (output, 1), (output, 2)):
                 os.dup2(fd, standard)
             os.close(lifeline)
@@ -140,10 +142,10 @@ class _Tender:
             os.environ.update(environment_inside(report, jail, os.environ))
             tempfile.tempdir = None  # found again, from the environment
             write_report(report_fd, report)
-            context = ForkContext(Path(request["cwd"]), report, Descriptors(descriptors))
+            context = ForkContext(Path(request["cwd"]), report, DescriptorSocket(descriptors))
             serve_on(self._make_handlers(context), requests, replies)
             code = 0
-        except BaseException:  # noqa: BLE001 - nothing of a fork may run on as the nursery
+        except BaseException:  # noqa: BLE001 - a fork must never go on as the fork server
             traceback.print_exc()
         finally:
             with contextlib.suppress(OSError):
@@ -151,7 +153,7 @@ class _Tender:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _let_go(self) -> None:
+    def _close_server_ends(self) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._descriptors.close()
@@ -160,11 +162,11 @@ class _Tender:
         for fd in self._statuses.values():
             os.close(fd)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         for pid in list(self._statuses):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                told = self._statuses.pop(pid)
-                with contextlib.suppress(OSError):  # nobody may want to know
-                    os.write(told, STATUS.pack(status))
-                os.close(told)
+                pipe = self._statuses.pop(pid)
+                with contextlib.suppress(OSError):  # the judge may not read it any more
+                    os.write(pipe, STATUS.pack(status))
+                os.close(pipe)

@@ -1,8 +1,8 @@
-"""A fork server: what is expensive to import is imported once, each child is a fork of that.
+"""The judge's side of a fork server: what is slow to import is imported once, children are forks.
 
 A fork of a process that has imported PyTorch starts in milliseconds instead of seconds, and so
-every candidate can have a process of its own. The module that is started imports, then calls
-`tend`.
+every candidate can have a process of its own. The module that is started imports what is slow, then
+calls `forking.serve_forks`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mcts.errors import WorldError
-from profilers.children.channel import Channel, ChildGone, Ends, make_ends
+from profilers.children.channel import Channel, ChannelEnds, ChildGone, make_ends
+from profilers.children.forking import STATUS
 from profilers.children.processes import Child, describe_ending
-from profilers.children.tending import STATUS, ForkContext, MakeHandlers, tend
 from profilers.sandbox import Jail
-
-__all__ = ["ForkContext", "ForkedChild", "MakeHandlers", "Nursery", "tend"]
 
 _START_TIMEOUT_S = 300.0
 _FORK_TIMEOUT_S = 30.0
@@ -28,15 +26,18 @@ _GUARDIAN_S = 5.0
 
 
 class ForkedChild(Channel):
-    """A fork of a nursery in its own jail; the same channel as a `Child`."""
+    """A fork of a fork server in its own jail; the same channel as a `Child`."""
 
-    def __init__(self, ours: Ends, *, status: int, pid: int, end: Callable[[int], None]) -> None:
-        """`status`: the pipe on which its wait status is told. `end` has the nursery kill it."""
+    def __init__(
+        self, ours: ChannelEnds, *, status: int, pid: int, end: Callable[[int], None]
+    ) -> None:
+        """`status`: the pipe that gets its wait status. `end` has the fork server kill
+        it."""
         super().__init__(ours)
         self._status = status
         self._pid = pid
         self._end = end
-        self._said: bytes | None = None  # empty where the nursery went before it could tell
+        self._said: bytes | None = None  # empty if the fork server ended first
 
     @property
     def pid(self) -> int:
@@ -50,7 +51,7 @@ class ForkedChild(Channel):
         """End it and all that it started, and wait until they are gone; idempotent."""
         if self._ends.requests < 0:
             return
-        self._cut_lifeline()  # its guardian ends all that is in the jail, and only then itself
+        self._close_lifeline()  # its guardian kills all that is in the jail, then ends
         if not self._has_ended(_GUARDIAN_S):
             self._end(self._pid)
             self._has_ended(_GUARDIAN_S)
@@ -75,7 +76,7 @@ class ForkedChild(Channel):
         return self._said is not None
 
 
-class Nursery:
+class ForkServer:
     """Starts and restarts the process that forks. Thread-safe; the children are not."""
 
     def __init__(
@@ -87,9 +88,9 @@ class Nursery:
         environment: Mapping[str, str] | None = None,
         start_timeout_s: float = _START_TIMEOUT_S,
     ) -> None:
-        """Start ``python -m module``; WorldError where no process can be started.
+        """Start ``python -m module``; WorldError if no process can be started.
 
-        It imports while we go on; the first `fork` waits for that, up to `start_timeout_s`.
+        It imports in the background; the first `fork` waits for it, up to `start_timeout_s`.
         """
         self._module = module
         self._cwd = cwd
@@ -108,8 +109,8 @@ class Nursery:
     def fork(self, jail: Jail, *, cwd: Path) -> ForkedChild:
         """A fresh child in `jail`, working in `cwd`, which the jail must let it see.
 
-        A nursery that has died is started again, once. WorldError where that does not help, or a
-        process cannot be forked.
+        A fork_server that has died is started again, once. WorldError where that does not help, or
+        a process cannot be forked.
         """
         with self._lock:
             if self._closed:
@@ -124,7 +125,7 @@ class Nursery:
                 raise WorldError(f"{self._module} ends: {gone} {gone.output}".strip()) from None
 
     def close(self) -> None:
-        """End the nursery and all its forks; idempotent."""
+        """End the fork server and all its forks; idempotent."""
         with self._lock:
             self._closed = True
             self._child.kill()
@@ -158,7 +159,8 @@ class Nursery:
         return ForkedChild(ours, status=status, pid=int(reply["pid"]), end=self._ender(child))
 
     def _ender(self, child: Child) -> Callable[[int], None]:
-        """Have `child`, the nursery of that time, kill one of its forks."""
+        """A function that has `child`, the fork server's process at this time, kill a fork of
+        it."""
 
         def end(pid: int) -> None:
             with self._lock, contextlib.suppress(ChildGone):
