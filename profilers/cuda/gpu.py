@@ -60,7 +60,7 @@ class GpuEvaluator:
         try:
             self._place.open()
             self._judge = Judge(
-                task, self._place.bench, settings,
+                task, self._place.worker, settings,
                 floors_us=self._place.floors_us(), on_stage=self._tell,
             )  # fmt: skip
             self._check_baseline()
@@ -130,8 +130,8 @@ class GpuEvaluator:
             raise InputError(f"nothing to run: {failed}") from None
         with self._gpu_for(candidate.id, "metering"):
             try:
-                self._place.bench.ready()
-                load(self._place.bench, "candidate", built, self.settings)
+                self._place.worker.ready()
+                load(self._place.worker, "candidate", built, self.settings)
             except (ChildGone, RequestRefused) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
             yield Runners(self._runner("baseline"), self._runner("candidate"))
@@ -207,8 +207,8 @@ class GpuEvaluator:
     def _judged(
         self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
     ) -> Evaluation:
-        self._place.bench.ready()
-        self._isolation = self._place.bench.isolation
+        self._place.worker.ready()
+        self._isolation = self._place.worker.isolation
         return self._judge.judge(built, fresh, settings)
 
     @contextlib.contextmanager
@@ -230,7 +230,7 @@ class GpuEvaluator:
             nonlocal per_call_s
             timeout_s = self.settings.time_deadline_s + 10 * calls * per_call_s
             try:
-                reply = self._place.bench.ask(
+                reply = self._place.worker.ask(
                     {"op": "batch", "role": role, "workload": workload, "calls": calls},
                     timeout_s=timeout_s,
                 )

@@ -19,7 +19,7 @@ from profilers.cuda.blame import may_be_the_worlds, needs_a_probe
 from profilers.cuda.cases import CaseFiles
 from profilers.cuda.findings import Findings, Timed
 from profilers.cuda.settings import GpuSettings
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks, batch_sizes
 
 FreshCase = tuple[Workload, CaseFiles]
@@ -37,7 +37,7 @@ class _Doubtful(Exception):
 
 
 class Judge:
-    """Judges built candidates on a bench. Not thread-safe: one candidate at a time.
+    """Judges built candidates with a GPU worker. Not thread-safe: one candidate at a time.
 
     `floors_us` has the least time that can be believed by workload; without one any can.
     `on_stage` hears what is done to a candidate.
@@ -46,7 +46,7 @@ class Judge:
     def __init__(
         self,
         task: KernelTask,
-        bench: Bench,
+        worker: GpuWorker,
         settings: GpuSettings,
         *,
         floors_us: Mapping[str, float],
@@ -55,7 +55,7 @@ class Judge:
         self._task = task
         self._on_stage = on_stage
         self._timed = task.timed_workloads
-        self._bench = bench
+        self._worker = worker
         self._settings = settings
         self._floors_us = floors_us
         self._slowest_us = 0.0
@@ -76,7 +76,7 @@ class Judge:
         except _Doubtful:
             return self._again(built, fresh, settings)
         if evaluation.status == "suspect":
-            self._bench.replace()
+            self._worker.replace()
             return self._again(built, fresh, settings)
         return evaluation
 
@@ -90,10 +90,10 @@ class Judge:
         self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings
     ) -> Evaluation:
         self._on_stage(built.candidate.id, "verifying")
-        self._bench.ready()
+        self._worker.ready()
         findings = Findings(self._task, built.build())
         try:
-            resources = load(self._bench, "candidate", built, settings)
+            resources = load(self._worker, "candidate", built, settings)
             findings.build = built.build(resources)
             self._verify_fresh(fresh, findings, settings)
             self._verify_residents(findings, settings)
@@ -112,7 +112,7 @@ class Judge:
         """The workloads that are not timed, on inputs that nobody has seen."""
         for workload, case in fresh:
             findings.doing = f"running workload {workload.name} {workload.shape}"
-            reply = self._bench.ask(
+            reply = self._worker.ask(
                 {
                     "op": "verify_fresh",
                     "role": "candidate",
@@ -128,7 +128,7 @@ class Judge:
         """The cases that stay on the device: of the timed workloads, and of other distributions."""
         names = ", ".join(f"{workload.name} {workload.shape}" for workload in self._timed)
         findings.doing = f"running workload {names}"
-        reply = self._bench.ask(
+        reply = self._worker.ask(
             {"op": "verify", "role": "candidate"},
             # A fresh worker runs the baseline as well, which was judged first.
             timeout_s=settings.verify_deadline_s
@@ -152,7 +152,7 @@ class Judge:
         findings.doing = "being timed"
         # The baseline is timed along; it was judged first, so that its time is known here.
         self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
-        answer = self._bench.ask(
+        answer = self._worker.ask(
             {"op": "time", "plan": asdict(settings.timing_plan())},
             timeout_s=settings.time_deadline_s + len(self._timed) * self._calls_s(settings),
         )
@@ -188,13 +188,13 @@ class Judge:
                 clocks.batches.append(self._batch(workload, calls, deadline_s))
             if clocks.disagreement() is None:
                 break
-        guarded = self._bench.ask({"op": "guard"}, timeout_s=settings.verify_deadline_s)
+        guarded = self._worker.ask({"op": "guard"}, timeout_s=settings.verify_deadline_s)
         self._conclude_timing(findings, [], guarded["damaged"])
         return clocks
 
     def _batch(self, workload: Workload, calls: int, deadline_s: float) -> Batch:
         begin = time.perf_counter()
-        reply = self._bench.ask(
+        reply = self._worker.ask(
             {"op": "batch", "role": "candidate", "workload": workload.name, "calls": calls},
             timeout_s=deadline_s,
         )
@@ -204,12 +204,12 @@ class Judge:
     def _conclude(self, findings: Findings, damaged: Sequence[str]) -> None:
         """Failed where anything is wrong; what has damaged memory has ruined its worker."""
         if damaged:
-            self._bench.replace()
+            self._worker.replace()
         findings.conclude(damaged)
 
     def _conclude_timing(self, findings: Findings, timed: Timed, damaged: Sequence[str]) -> None:
         if damaged:
-            self._bench.replace()
+            self._worker.replace()
         findings.conclude_timing(timed, damaged)
 
     def _blamed(self, failure: ChildGone | RequestRefused, findings: Findings) -> Exception:
@@ -220,7 +220,7 @@ class Judge:
         """
         if isinstance(failure, RequestRefused) and failure.kind == "internal":
             return WorldError(f"the GPU worker failed: {failure}")
-        if needs_a_probe(failure) and (wrong := self._bench.probe()) is not None:
+        if needs_a_probe(failure) and (wrong := self._worker.probe()) is not None:
             return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")
         failed = (
             findings.lost(failure) if isinstance(failure, ChildGone) else findings.rejected(failure)
@@ -240,9 +240,11 @@ class Judge:
         )
 
 
-def load(bench: Bench, role: str, built: Built, settings: GpuSettings) -> dict[str, dict[str, int]]:
-    """Load a program into the bench's worker as `role`; its resources per kernel."""
-    reply = bench.ask(
+def load(
+    worker: GpuWorker, role: str, built: Built, settings: GpuSettings
+) -> dict[str, dict[str, int]]:
+    """Load a program into the worker as `role`; its resources per kernel."""
+    reply = worker.ask(
         {
             "op": "load",
             "role": role,

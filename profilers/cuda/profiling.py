@@ -9,7 +9,7 @@ from mcts.domain import Candidate, Profile, Work
 from mcts.ports import StageObserver
 from profilers.compiling.building import Failed
 from profilers.cuda.workplace import Workplace
-from profilers.launching.requests import ProfilingRequest, data_of
+from profilers.launching.requests import ProfilingRequest, profiled_buffers
 from profilers.profiles.profiling import profile_all
 
 
@@ -27,7 +27,7 @@ def profile_candidates(
     """
 
     timed = place.task.timed_workload
-    data, work = data_of(place.task.buffers, timed.shape), Work.of(place.task)
+    data, work = profiled_buffers(place.task.buffers, timed.shape), Work.of(place.task)
     requests: list[ProfilingRequest | str] = []
     for candidate, time_us in zip(candidates, times_us, strict=True):
         tell(candidate.id, "compiling")

@@ -19,9 +19,9 @@ from profilers.children.protocol import RequestRefused
 from profilers.children.serving import serve
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
-from profilers.launching.memory import Case
-from profilers.launching.programs import Loaded, Prepared
-from profilers.launching.session import Session
+from profilers.launching.memory import DeviceCase
+from profilers.launching.programs import PreparedCall, ReloadableProgram
+from profilers.launching.session import DeviceSession
 from profilers.measuring import timing
 from profilers.measuring.blocks import BlockTimer, Field, TimingPlan, measure_in_turn
 from profilers.measuring.probes import probe
@@ -36,7 +36,7 @@ BASELINE = "baseline"
 class Resident:
     """A case that stays on the device. `label` tells what is unlike the task's own inputs."""
 
-    case: Case
+    case: DeviceCase
     workload: str
     label: str
     honest: list[dict[str, Any]] | None = None
@@ -47,22 +47,22 @@ class Worker:
 
     def __init__(self, device: int) -> None:
         self._device = device
-        self._session: Session | None = None
-        self._loaded: dict[str, Loaded] = {}
-        self._batches: dict[tuple[str, str], Prepared] = {}
+        self._session: DeviceSession | None = None
+        self._loaded: dict[str, ReloadableProgram] = {}
+        self._batches: dict[tuple[str, str], PreparedCall] = {}
         self._residents: list[Resident] = []
         self._fields: dict[str, Field] = {}
         self._tolerance = (0.0, 0.0)
 
     @property
-    def session(self) -> Session:
+    def session(self) -> DeviceSession:
         if self._session is None:
             raise _not_started()
         return self._session
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Take the GPU and load the judge's kernels."""
-        self._session = Session(self._device, Path(request["support"]).read_bytes())
+        self._session = DeviceSession(self._device, Path(request["support"]).read_bytes())
         return {}
 
     def probe(self, _request: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Worker:
         self.session.memory.drop(f"{role}/")
         calls = {name: Call.from_json(call) for name, call in request["calls"].items()}
         cubin = Path(request["cubin"]).read_bytes()
-        self._loaded[role] = Loaded(cubin, tuple(request["kernels"]), calls)
+        self._loaded[role] = ReloadableProgram(cubin, tuple(request["kernels"]), calls)
         return {"resources": self._loaded[role].program.resources}
 
     def verify_fresh(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Worker:
         """Names of what no kernel may change and one did."""
         return {"damaged": self.session.damage()}
 
-    def _batch_call(self, role: str, workload: str) -> Prepared:
+    def _batch_call(self, role: str, workload: str) -> PreparedCall:
         loaded, session = self._role(role), self.session
         if workload not in self._fields:
             raise _not_started()
@@ -190,7 +190,9 @@ class Worker:
             resident.honest = self._run(BASELINE, resident.workload, resident.case)["outputs"]
         return resident.honest
 
-    def _run(self, role: str, workload: str, case: Case, *, allowed: float = 1.0) -> dict[str, Any]:
+    def _run(
+        self, role: str, workload: str, case: DeviceCase, *, allowed: float = 1.0
+    ) -> dict[str, Any]:
         session, loaded = self.session, self._role(role)
         call, owner = loaded.calls[workload], f"{role}/{workload}"
         prepared = session.prepare(loaded.program, call, case, owner)
@@ -205,7 +207,7 @@ class Worker:
         session.poison([*outputs, *session.workspaces(call, owner).values()])
         return {"outputs": found, "us": us}
 
-    def _role(self, role: str) -> Loaded:
+    def _role(self, role: str) -> ReloadableProgram:
         if role not in self._loaded:
             raise _not_started()
         return self._loaded[role]

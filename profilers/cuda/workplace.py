@@ -22,7 +22,7 @@ from profilers.cuda.residency import check_room
 from profilers.cuda.settings import GpuSettings
 from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
 
 _MOST_OUTPUTS = 1000
@@ -33,11 +33,11 @@ class Workplace:
     """What judging takes besides judgement.
 
     InputError where the task is not for this judge or there is no GPU.
-    `marks` is what a reader of any of the task's results should know. Whoever uses `bench` holds
+    `marks` is what a reader of any of the task's results should know. Whoever uses `worker` holds
     the evaluator's turn.
     """
 
-    bench: Bench
+    worker: GpuWorker
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Workplace:
         self.rates = measured_rates(
             self.gpu,
             support.cubin,
-            bench=self.bench,
+            worker=self.worker,
             cache_dir=self._cache_dir,
             on_progress=self._say,
         )
@@ -142,12 +142,12 @@ class Workplace:
     def afresh(self, cases: list[FreshCase]) -> Iterator[None]:
         """A fresh worker with other timed cases; the usual ones are for a fresh one again."""
         usual, self._cases = self._cases, cases
-        self.bench.replace()
+        self.worker.replace()
         try:
             yield
         finally:
             self._cases = usual
-            self.bench.replace()
+            self.worker.replace()
 
     def _take_gpu(self) -> None:
         lock = GpuLock(self.gpu.uuid)
@@ -157,23 +157,23 @@ class Workplace:
         check_room(self.task, memory_bytes=memory, cases=self.settings.cases)
 
     def _start_worker(self, support: Compiled) -> None:
-        self.bench = Bench(
+        self.worker = GpuWorker(
             device=self.gpu.ordinal,
             support=support.cubin,
             setup=self._set_up,
             readable=(self._store.folder, self._compiler.folder),
         )
-        self._closers.append(self.bench.close)
+        self._closers.append(self.worker.close)
         self._say(f"starting a worker on {self.gpu.hardware.name}")
-        self.bench.ready()
-        if self.bench.note is not None:
-            self._say(self.bench.note)
-            self.marks = (*self.marks, self.bench.note)
+        self.worker.ready()
+        if self.worker.note is not None:
+            self._say(self.worker.note)
+            self.marks = (*self.marks, self.worker.note)
 
-    def _set_up(self, bench: Bench) -> None:
+    def _set_up(self, worker: GpuWorker) -> None:
         """Give a fresh worker what every candidate needs: the cases and the baseline."""
         task, residents = self.task, self._residents()
-        bench.ask(
+        worker.ask(
             {
                 "op": "cases",
                 "timed": {
@@ -198,7 +198,7 @@ class Workplace:
             timeout_s=_SETUP_S
             + self.settings.upload_s(sum(case.size_bytes for _, case in residents)),
         )
-        load(bench, "baseline", self._baseline, self.settings)
+        load(worker, "baseline", self._baseline, self.settings)
 
     def _residents(self) -> list[tuple[Workload, CaseFiles]]:
         residents = list(self._cases)

@@ -7,35 +7,35 @@ from typing import NamedTuple
 
 from profilers.hardware import driver
 from profilers.launching.programs import Region
-from profilers.launching.sealing import OPEN, Key
+from profilers.launching.sealing import UNSEALED, Key
 
 ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
               "int64": 8, "int32": 4, "int8": 1, "uint8": 1}  # fmt: skip
 
 
-class View(NamedTuple):
+class TypedRegion(NamedTuple):
     """A region read as elements of `dtype`, sealed under `key` unless that is zero."""
 
     region: Region
     dtype: str
-    key: Key = OPEN
+    key: Key = UNSEALED
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class DeviceOutput:
     """Where an output is written, and what is expected there."""
 
-    found: View
-    expected: View
+    found: TypedRegion
+    expected: TypedRegion
     elements: int
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DeviceCase:
     """One case on the device."""
 
     inputs: dict[str, Region]
-    outputs: dict[str, Output]
+    outputs: dict[str, DeviceOutput]
 
     @property
     def regions(self) -> dict[str, Region]:
@@ -51,7 +51,7 @@ class Case:
         return {f"input {name}": region for name, region in self.inputs.items()} | expected
 
 
-class Memory:
+class BufferPool:
     """Named device buffers, reused where the size is unchanged."""
 
     def __init__(self, context: driver.Context) -> None:

@@ -57,7 +57,7 @@ class Program:
         self._module.unload()
 
 
-class Loaded:
+class ReloadableProgram:
     """What a role runs: its cubin, loaded as often as is asked, and its call on every workload."""
 
     def __init__(self, cubin: bytes, kernels: tuple[str, ...], calls: Mapping[str, Call]) -> None:
@@ -65,7 +65,7 @@ class Loaded:
         self.calls = dict(calls)
         self.program = Program(cubin, kernels)
 
-    def same_as(self, other: Loaded) -> bool:
+    def same_as(self, other: ReloadableProgram) -> bool:
         """Whether both run the same machine code in the same way."""
         return self._cubin == other._cubin and self.calls == other.calls
 
@@ -79,7 +79,7 @@ class Loaded:
         self.program.unload()
 
 
-class Prepared:
+class PreparedCall:
     """A call with all addresses filled in: enqueue it as often as needed."""
 
     def __init__(

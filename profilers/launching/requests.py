@@ -15,7 +15,7 @@ MOST_LAUNCHES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class ProfiledBuffer:
     """A device buffer that the profiled call works on, and how it is filled."""
 
     name: str
@@ -24,9 +24,13 @@ class Data:
     fill: str
 
 
-def data_of(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> tuple[Data, ...]:
+def profiled_buffers(
+    buffers: Sequence[Buffer], shape: Mapping[str, int]
+) -> tuple[ProfiledBuffer, ...]:
     """What `buffers` come to for one set of shape values."""
-    return tuple(Data(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers)
+    return tuple(
+        ProfiledBuffer(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ class ProfilingRequest:
 
     cubin: Path
     call: Call
-    data: tuple[Data, ...]
+    data: tuple[ProfiledBuffer, ...]
     work: Work | None = None
     time_us: float | None = None
     timeline: bool = False
@@ -55,7 +59,7 @@ def target_spec(
     requests: Mapping[int, ProfilingRequest], device: int, support: Path, progress: Path
 ) -> dict[str, Any]:
     """What a profiled process is told: buffers by group, variants in order with their group."""
-    groups: dict[tuple[Data, ...], int] = {}
+    groups: dict[tuple[ProfiledBuffer, ...], int] = {}
     variants = []
     for index, item in requests.items():
         group = groups.setdefault(item.data, len(groups))

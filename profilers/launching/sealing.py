@@ -25,7 +25,7 @@ class Key(NamedTuple):
         return ctypes.c_uint64(self.a), ctypes.c_uint64(self.b)
 
 
-OPEN = Key()
+UNSEALED = Key()
 
 
 def fresh_key() -> Key:
@@ -46,7 +46,7 @@ def unsealed(raw: bytes, offset: int, key: Key) -> bytes:
 
     A key of zeros leaves them as they are.
     """
-    if key == OPEN:
+    if key == UNSEALED:
         return raw
     return bytes(byte ^ _stream_byte(offset + place, key) for place, byte in enumerate(raw))
 

@@ -19,9 +19,9 @@ import numpy as np
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
-from profilers.launching.memory import ITEM_BYTES, Case, Memory, Output, View
+from profilers.launching.memory import ITEM_BYTES, BufferPool, DeviceCase, DeviceOutput, TypedRegion
 from profilers.launching.precision import REGIONS
-from profilers.launching.programs import Prepared, Program, Region
+from profilers.launching.programs import PreparedCall, Program, Region
 from profilers.launching.sealing import fresh_key, unsealed
 
 DTYPE_CODES = {
@@ -67,7 +67,7 @@ class Support:
         )
 
 
-class Session:
+class DeviceSession:
     """Everything a worker holds on its GPU."""
 
     def __init__(self, ordinal: int, support_cubin: bytes) -> None:
@@ -75,7 +75,7 @@ class Session:
         self.context.limit(driver.PRINTF_FIFO_BYTES, _PRINTF_FIFO_BYTES)
         self.context.limit(driver.PERSISTING_L2_BYTES, 0)
         self.support = Support(self.context, support_cubin)
-        self.memory = Memory(self.context)
+        self.memory = BufferPool(self.context)
         l2 = self.context.device.attribute(driver.L2_BYTES)
         self._flush_region = self.memory.get("flush", max(_FLUSH_BYTES, 4 * l2) // 16 * 16)
         self._sink = self.memory.get("sink", 512)
@@ -88,18 +88,18 @@ class Session:
             ctypes.c_uint64(self._sink.pointer),
         )  # fmt: skip
         self.fill_random(self._flush_region, "int32", "uniform", seed=1)
-        self.cases: list[Case] = []
+        self.cases: list[DeviceCase] = []
         self._sums: dict[str, int] = {}
         self.context.synchronize()
 
-    def add_case(self, case: dict[str, Any], *, shared: str) -> Case:
+    def add_case(self, case: dict[str, Any], *, shared: str) -> DeviceCase:
         """Upload a case that stays; those of one `shared` name write to the same outputs."""
         added = self.upload(case, f"case{len(self.cases)}", shared=shared)
         self.cases.append(added)
         self._sums = self._checksums(self.cases)
         return added
 
-    def upload(self, case: dict[str, Any], prefix: str, *, shared: str | None = None) -> Case:
+    def upload(self, case: dict[str, Any], prefix: str, *, shared: str | None = None) -> DeviceCase:
         """Put a case's files on the device, what is expected sealed under a fresh key."""
         inputs = {
             name: self._upload_file(path, f"{prefix}/{name}")
@@ -109,16 +109,18 @@ class Session:
         for name, item in case["outputs"].items():
             size = item["elements"] * ITEM_BYTES[item["dtype"]]
             expected = self._upload_file(item["file"], f"{prefix}/expected/{name}")
-            outputs[name] = Output(
-                found=View(self.memory.get(f"{shared or prefix}/out/{name}", size), item["dtype"]),
-                expected=View(expected, item["expected_dtype"], fresh_key()),
+            outputs[name] = DeviceOutput(
+                found=TypedRegion(
+                    self.memory.get(f"{shared or prefix}/out/{name}", size), item["dtype"]
+                ),
+                expected=TypedRegion(expected, item["expected_dtype"], fresh_key()),
                 elements=item["elements"],
             )
             self.seal(outputs[name].expected)
         self._results = self.memory.get_least("results", 8 * _RESULT_WORDS * len(outputs))
-        return Case(inputs=inputs, outputs=outputs)
+        return DeviceCase(inputs=inputs, outputs=outputs)
 
-    def seal(self, view: View) -> None:
+    def seal(self, view: TypedRegion) -> None:
         """Enqueue sealing a view's memory under its key."""
         self.support.run(
             "rooftree_seal", self.context.multiprocessors * 8, 256,
@@ -127,9 +129,11 @@ class Session:
             *view.key.arguments,
         )  # fmt: skip
 
-    def prepare(self, program: Program, call: Call, case: Case, owner: str) -> Prepared:
+    def prepare(self, program: Program, call: Call, case: DeviceCase, owner: str) -> PreparedCall:
         """Allocate the call's scratch buffers and lay out its arguments for `case`."""
-        return Prepared(self.context, program, call, case.regions | self.workspaces(call, owner))
+        return PreparedCall(
+            self.context, program, call, case.regions | self.workspaces(call, owner)
+        )
 
     def workspaces(self, call: Call, owner: str) -> dict[str, Region]:
         try:
@@ -169,7 +173,12 @@ class Session:
         self.context.fill_bytes(self._results.pointer, 0, self._results.size)
 
     def compare(
-        self, slot: int, found: View, expected: View, elements: int, tolerance: tuple[float, float]
+        self,
+        slot: int,
+        found: TypedRegion,
+        expected: TypedRegion,
+        elements: int,
+        tolerance: tuple[float, float],
     ) -> None:
         """Enqueue adding what is wrong with `found` to result slot `slot`."""
         relative, absolute = tolerance
@@ -190,12 +199,12 @@ class Session:
             rows=REGIONS,
         ).enqueue(self.context.stream)  # fmt: skip
 
-    def compare_case(self, case: Case, tolerance: tuple[float, float]) -> None:
+    def compare_case(self, case: DeviceCase, tolerance: tuple[float, float]) -> None:
         """Enqueue comparing all outputs of a case with what is expected."""
         for slot, output in enumerate(case.outputs.values()):
             self.compare(slot, output.found, output.expected, output.elements, tolerance)
 
-    def results(self, case: Case, *, values: bool) -> list[dict[str, Any]]:
+    def results(self, case: DeviceCase, *, values: bool) -> list[dict[str, Any]]:
         """What the comparisons since `clear_results` found, one entry per output of `case`.
 
         With `values`, the first wrong element is read back from the output as it now is.
@@ -218,11 +227,11 @@ class Session:
         return [name for name, found in self._checksums(self.cases).items()
                 if found != self._sums[name]]  # fmt: skip
 
-    def guard(self, case: Case) -> dict[str, int]:
+    def guard(self, case: DeviceCase) -> dict[str, int]:
         """Checksums of a case's guarded memory, to be compared before and after a call."""
         return self._checksums([case])
 
-    def _checksums(self, cases: list[Case]) -> dict[str, int]:
+    def _checksums(self, cases: list[DeviceCase]) -> dict[str, int]:
         regions = {
             f"{name} of case {index}": region
             for index, case in enumerate(cases, 1)
@@ -246,7 +255,7 @@ class Session:
         self.context.upload(region.pointer, int(content.ctypes.data), int(content.size))
         return region
 
-    def _element(self, view: View, index: int) -> float | str:
+    def _element(self, view: TypedRegion, index: int) -> float | str:
         dtype, size = view.dtype, ITEM_BYTES[view.dtype]
         raw = self.context.download(view.region.pointer + index * size, size)
         raw = unsealed(raw, index * size, view.key)
@@ -256,7 +265,7 @@ class Session:
         return value if math.isfinite(value) else str(value)
 
 
-def _entry(raw: bytes, name: str, output: Output) -> dict[str, Any]:
+def _entry(raw: bytes, name: str, output: DeviceOutput) -> dict[str, Any]:
     """A result slot of `rooftree_compare` in words."""
     wrong, first, nans, error, ratio = struct.unpack_from("<QQQdd", raw)
     sums = [min(value, _LARGEST) for value in struct.unpack_from(f"<{2 * REGIONS}d", raw, 40)]

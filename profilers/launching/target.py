@@ -17,22 +17,22 @@ from typing import Any
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.calls import Call
 from profilers.hardware import driver
-from profilers.launching.programs import Prepared, Program, Region
-from profilers.launching.session import Session
+from profilers.launching.programs import PreparedCall, Program, Region
+from profilers.launching.session import DeviceSession
 
-Action = Callable[[Session, Prepared, dict[str, Any]], dict[str, Any]]
+Action = Callable[[DeviceSession, PreparedCall, dict[str, Any]], dict[str, Any]]
 
 
 def run_variants(path: Path, act: Action) -> int:
     """Do `act` for every variant of the specification at `path`; the process's exit status."""
     spec = json.loads(path.read_text())
-    session = Session(spec["device"], Path(spec["support"]).read_bytes())
-    shelf = Shelf(session, spec["data"])
+    session = DeviceSession(spec["device"], Path(spec["support"]).read_bytes())
+    task_buffers = TaskBuffers(session, spec["data"])
     with Path(spec["progress"]).open("a") as progress:
         for variant in spec["variants"]:
             line: dict[str, Any] = {"variant": variant["index"], "launches": 0}
             try:
-                with _prepared(session, shelf, variant) as prepared:
+                with _prepared(session, task_buffers, variant) as prepared:
                     line |= act(session, prepared, variant)
             except RequestRefused as refusal:
                 line["error"] = str(refusal)
@@ -45,10 +45,10 @@ def run_variants(path: Path, act: Action) -> int:
     return 0
 
 
-class Shelf:
+class TaskBuffers:
     """The task buffers of one group at a time, filled at random when first needed."""
 
-    def __init__(self, session: Session, groups: list[list[dict[str, Any]]]) -> None:
+    def __init__(self, session: DeviceSession, groups: list[list[dict[str, Any]]]) -> None:
         self._session, self._groups = session, groups
         self._open: int | None = None
         self._regions: dict[str, Region] = {}
@@ -67,12 +67,14 @@ class Shelf:
 
 
 @contextmanager
-def _prepared(session: Session, shelf: Shelf, variant: dict[str, Any]) -> Iterator[Prepared]:
+def _prepared(
+    session: DeviceSession, task_buffers: TaskBuffers, variant: dict[str, Any]
+) -> Iterator[PreparedCall]:
     call = Call.from_json(variant["call"])
     program = Program(Path(variant["cubin"]).read_bytes(), call.kernels)
     try:
-        regions = shelf.buffers(variant["data"]) | session.workspaces(call, "variant")
-        yield Prepared(session.context, program, call, regions)
+        regions = task_buffers.buffers(variant["data"]) | session.workspaces(call, "variant")
+        yield PreparedCall(session.context, program, call, regions)
     finally:
         program.unload()
         session.memory.drop("variant/")

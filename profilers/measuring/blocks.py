@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profilers.launching.memory import ITEM_BYTES, Case, Output, View
-from profilers.launching.programs import Loaded, Prepared, Region
+from profilers.launching.memory import ITEM_BYTES, DeviceCase, DeviceOutput, TypedRegion
+from profilers.launching.programs import PreparedCall, Region, ReloadableProgram
 from profilers.launching.sealing import fresh_key
-from profilers.launching.session import Session
+from profilers.launching.session import DeviceSession
 from profilers.measuring.statistics import blocked_half_width
 
 _WARM_UP_FLUSHES = 64  # some milliseconds of traffic, so that an idle device raises its clocks
@@ -74,7 +74,7 @@ class Field:
 
     def __init__(
         self,
-        session: Session,
+        session: DeviceSession,
         buffers: Sequence[Mapping[str, Any]],
         *,
         name: str,
@@ -88,11 +88,11 @@ class Field:
             session.memory.get(f"field/{name}/{number}", size) for number in range(count)
         ]
 
-    def lay_out(self, order: random.Random) -> list[Case]:
+    def lay_out(self, order: random.Random) -> list[DeviceCase]:
         """One case a set, at fresh places; what is expected of it is not known yet."""
         return [self._case(arena, order) for arena in self._arenas]
 
-    def fill(self, case: Case, seeds: Mapping[str, int]) -> None:
+    def fill(self, case: DeviceCase, seeds: Mapping[str, int]) -> None:
         """Enqueue drawing the inputs of a case."""
         for buffer in self._buffers:
             if buffer["role"] == "input":
@@ -104,9 +104,9 @@ class Field:
         """Fresh secrets, one for every input."""
         return {item["name"]: secrets.randbits(64) for item in self._buffers}
 
-    def _case(self, arena: Region, order: random.Random) -> Case:
+    def _case(self, arena: Region, order: random.Random) -> DeviceCase:
         inputs: dict[str, Region] = {}
-        outputs: dict[str, Output] = {}
+        outputs: dict[str, DeviceOutput] = {}
         at = arena.pointer
         for buffer in self._buffers:
             size = _bytes(buffer)
@@ -115,19 +115,19 @@ class Field:
             if buffer["role"] == "input":
                 inputs[buffer["name"]] = region
             else:
-                view = View(region, buffer["dtype"])
-                outputs[buffer["name"]] = Output(view, view, buffer["elements"])
-        return Case(inputs=inputs, outputs=outputs)
+                view = TypedRegion(region, buffer["dtype"])
+                outputs[buffer["name"]] = DeviceOutput(view, view, buffer["elements"])
+        return DeviceCase(inputs=inputs, outputs=outputs)
 
 
 class Stopwatch:
     """Times single calls, each from a cold L2 and poisoned outputs."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DeviceSession) -> None:
         self._session = session
         self._first, self._last = session.context.event(), session.context.event()
 
-    def enqueue(self, call: Prepared, poisoned: Sequence[Region]) -> None:
+    def enqueue(self, call: PreparedCall, poisoned: Sequence[Region]) -> None:
         """Enqueue poison, flush and the call between two events.
 
         The flush keeps the device busy while the host enqueues what follows, so that no gap
@@ -156,9 +156,9 @@ class BlockTimer:
 
     def __init__(
         self,
-        session: Session,
+        session: DeviceSession,
         field: Field,
-        contenders: tuple[Loaded, Loaded],
+        contenders: tuple[ReloadableProgram, ReloadableProgram],
         *,
         workload: str,
         tolerance: tuple[float, float],
@@ -174,9 +174,9 @@ class BlockTimer:
             session.workspaces(call, f"{role}/{workload}")
             for role, call in zip(("baseline", "candidate"), self._calls, strict=True)
         ]
-        self._cases: list[Case] = []
+        self._cases: list[DeviceCase] = []
         self._found: list[dict[str, Any]] = []
-        self._prepared: list[list[Prepared]] = []
+        self._prepared: list[list[PreparedCall]] = []
         self._blocks: list[dict[str, list[float]]] = []
         self._slowest = 0.0
 
@@ -223,7 +223,7 @@ class BlockTimer:
         self._cases = self._field.lay_out(self._order)
         self._prepared = [
             [
-                Prepared(session.context, program, call, case.regions | workspaces)
+                PreparedCall(session.context, program, call, case.regions | workspaces)
                 for case in self._cases
             ]
             for program, call, workspaces in zip(
@@ -238,7 +238,7 @@ class BlockTimer:
         slots = [0, 1]
         self._order.shuffle(slots)
         times = [0.0, 0.0]
-        views: list[list[View]] = [[], []]
+        views: list[list[TypedRegion]] = [[], []]
         for place, slot in enumerate(slots):
             number = self._turn % len(self._cases)
             self._turn += 1
@@ -264,14 +264,14 @@ class BlockTimer:
         self._found = merged(self._found, compared) if self._found else compared
         return times[0], times[1]
 
-    def _compare(self, views: Sequence[Sequence[View]]) -> None:
+    def _compare(self, views: Sequence[Sequence[TypedRegion]]) -> None:
         """Enqueue comparing the candidate's outputs with the baseline's."""
         elements = [output.elements for output in self._cases[0].outputs.values()]
         for slot, (honest, found, count) in enumerate(zip(*views, elements, strict=True)):
             self._session.compare(slot, found, honest, count, self._tolerance)
 
 
-def measure_in_turn(session: Session, timers: Sequence[BlockTimer], plan: TimingPlan) -> None:
+def measure_in_turn(session: DeviceSession, timers: Sequence[BlockTimer], plan: TimingPlan) -> None:
     """Add blocks to all timers, one of each at a time.
 
     They go on until all are precise, a limit of the plan is reached (the time budget is that of all

@@ -13,7 +13,7 @@ from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
 from profilers.hardware.ceilings import Rates
 from profilers.hardware.driver import PreparedLaunch
-from profilers.launching.session import Session
+from profilers.launching.session import DeviceSession
 from profilers.measuring.timing import median_event_us
 
 _REPEATS = 15
@@ -26,7 +26,7 @@ _SHARED_ITERATIONS, _SHARED_ITERATION_BYTES = 1024, 256
 _BF16_ITERATIONS, _BF16_ITERATION_FLOPS = 256, 2**23
 
 
-def probe(session: Session) -> dict[str, float | None]:
+def probe(session: DeviceSession) -> dict[str, float | None]:
     """Measure the rates of the session's device."""
     try:
         bench = _Probes(session)
@@ -48,7 +48,7 @@ def probe(session: Session) -> dict[str, float | None]:
 class _Probes:
     """The kernels of `support.cu` that measure a rate: GB/s or TFLOP/s."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DeviceSession) -> None:
         self._session = session
         self._multiprocessors = session.context.multiprocessors
         source = session.memory.get("probe/from", _COPY_BYTES)

@@ -11,7 +11,7 @@ from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.hardware.device import Gpu
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 
 SUPPORT_SOURCE = Path(__file__).with_name("support.cu")
 _PROBE_TIMEOUT_S = 60.0
@@ -21,22 +21,22 @@ def measured_rates(
     gpu: Gpu,
     support: Path,
     *,
-    bench: Bench | None = None,
+    worker: GpuWorker | None = None,
     cache_dir: Path | None = None,
     on_progress: Callable[[str], None] = lambda _text: None,
 ) -> Rates:
     """Rates of `gpu`; `support` is the compiled `support.cu`. The caller holds the GPU's lock.
 
-    A worker is started for the probes unless `bench` has one. WorldError where they fail.
+    A worker is started for the probes unless `worker` is given. WorldError where they fail.
     """
     release = gpu.hardware.driver
     known = load_rates(gpu.uuid, release, cache_dir=cache_dir)
     if known is not None:
         return known
     on_progress("measuring the device's ceilings")
-    if bench is not None:
-        return store_rates(gpu.uuid, release, _probe(bench), cache_dir=cache_dir)
-    own = Bench(device=gpu.ordinal, support=support, setup=lambda _bench: None)
+    if worker is not None:
+        return store_rates(gpu.uuid, release, _probe(worker), cache_dir=cache_dir)
+    own = GpuWorker(device=gpu.ordinal, support=support, setup=lambda _worker: None)
     try:
         own.ready()
         return store_rates(gpu.uuid, release, _probe(own), cache_dir=cache_dir)
@@ -44,9 +44,9 @@ def measured_rates(
         own.close()
 
 
-def _probe(bench: Bench) -> dict[str, Any]:
+def _probe(worker: GpuWorker) -> dict[str, Any]:
     try:
-        rates: dict[str, Any] = bench.ask({"op": "probe"}, timeout_s=_PROBE_TIMEOUT_S)["rates"]
+        rates: dict[str, Any] = worker.ask({"op": "probe"}, timeout_s=_PROBE_TIMEOUT_S)["rates"]
     except (ChildGone, RequestRefused) as error:
         raise WorldError(f"the device's ceilings could not be measured: {error}") from None
     return rates

@@ -6,11 +6,13 @@ import time
 from typing import Any
 
 from profilers.hardware import driver
-from profilers.launching.programs import Prepared
-from profilers.launching.session import Session
+from profilers.launching.programs import PreparedCall
+from profilers.launching.session import DeviceSession
 
 
-def median_event_us(session: Session, launch: driver.PreparedLaunch, *, repeats: int) -> float:
+def median_event_us(
+    session: DeviceSession, launch: driver.PreparedLaunch, *, repeats: int
+) -> float:
     """Median time of one cold launch: for the probes behind the ceilings."""
     first, last = session.context.event(), session.context.event()
     samples = []
@@ -24,7 +26,7 @@ def median_event_us(session: Session, launch: driver.PreparedLaunch, *, repeats:
     return sorted(samples)[len(samples) // 2]
 
 
-def case_call_us(session: Session, call: Prepared) -> float:
+def case_call_us(session: DeviceSession, call: PreparedCall) -> float:
     """Run one call to its end and return its microseconds."""
     first, last = session.context.event(), session.context.event()
     session.context.record(first)
@@ -34,7 +36,7 @@ def case_call_us(session: Session, call: Prepared) -> float:
     return last.us_since(first)
 
 
-def batch_us(session: Session, call: Prepared, calls: int) -> dict[str, Any]:
+def batch_us(session: DeviceSession, call: PreparedCall, calls: int) -> dict[str, Any]:
     """Many calls in a row: microseconds between events, and on this process's own clock."""
     first, last = session.context.event(), session.context.event()
     session.context.synchronize()

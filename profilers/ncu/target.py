@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from profilers.hardware import driver
-from profilers.launching.programs import Prepared
-from profilers.launching.session import Session
+from profilers.launching.programs import PreparedCall
+from profilers.launching.session import DeviceSession
 from profilers.launching.target import run_variants
 
 
-def launch_watched(session: Session, prepared: Prepared, variant: dict[str, Any]) -> dict[str, Any]:
+def launch_watched(
+    session: DeviceSession, prepared: PreparedCall, variant: dict[str, Any]
+) -> dict[str, Any]:
     """Run the call once, the watched launches under the profiler; says how many those were."""
     watched = frozenset(variant["watched"])
     launches = 0

@@ -27,7 +27,7 @@ from profilers.compiling.compiler import Compiled, CompileFailed, Compiler, arch
 from profilers.compiling.lowering import lower_plan
 from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
-from profilers.launching.requests import ProfilingRequest, data_of
+from profilers.launching.requests import ProfilingRequest, profiled_buffers
 from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
 from profilers.profiles.profiling import TIMELINE, profile_all
 from profilers.sass import read_sass
@@ -142,8 +142,8 @@ class Inspector:
         return ProfilingRequest(
             cubin=compiled.cubin,
             call=call,
-            data=data_of(spec.buffer, spec.shape),
-            work=spec.work(values),
+            data=profiled_buffers(sheet.buffer, sheet.shape),
+            work=sheet.work(values),
             timeline=True,
         )
 

@@ -16,8 +16,8 @@ from statistics import median
 from typing import Any
 
 from profilers.compiling.calls import Call
-from profilers.launching.programs import Prepared
-from profilers.launching.session import Session
+from profilers.launching.programs import PreparedCall
+from profilers.launching.session import DeviceSession
 from profilers.launching.target import run_variants
 from profilers.timeline.cupti import NO_CUPTI, CuptiUnavailable, Recorder
 from profilers.timeline.windows import call_timeline
@@ -49,7 +49,7 @@ class Repeated:
         self._marks = 0
 
     def __call__(
-        self, session: Session, prepared: Prepared, variant: dict[str, Any]
+        self, session: DeviceSession, prepared: PreparedCall, variant: dict[str, Any]
     ) -> dict[str, Any]:
         """Time the call, then run a window of it; what the progress line says of that."""
         kernels = [step.kernel or "" for step in Call.from_json(variant["call"]).launches]
@@ -67,7 +67,7 @@ class Repeated:
             return line | self._marked(session, prepared, line["repetitions"])
         return line | self._recorded(self._recorder, session, prepared, kernels, line)
 
-    def _times(self, session: Session, prepared: Prepared, launches: int) -> list[float]:
+    def _times(self, session: DeviceSession, prepared: PreparedCall, launches: int) -> list[float]:
         """Microseconds of single calls from a cold L2, the launches hidden behind the flush."""
         first, last = session.context.event(), session.context.event()
         times: list[float] = []
@@ -83,7 +83,7 @@ class Repeated:
                 break
         return times
 
-    def _marked(self, session: Session, prepared: Prepared, count: int) -> dict[str, Any]:
+    def _marked(self, session: DeviceSession, prepared: PreparedCall, count: int) -> dict[str, Any]:
         mark = self._marks
         self._flush(session)
         session.context.synchronize()
@@ -95,8 +95,8 @@ class Repeated:
     def _recorded(
         self,
         recorder: Recorder,
-        session: Session,
-        prepared: Prepared,
+        session: DeviceSession,
+        prepared: PreparedCall,
         kernels: list[str],
         line: dict[str, Any],
     ) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Repeated:
         )
         return {"unavailable": found} if isinstance(found, str) else {"seen": found.to_json()}
 
-    def _flush(self, session: Session) -> None:
+    def _flush(self, session: DeviceSession) -> None:
         self._marks += 1
         session.flush()
 
@@ -133,7 +133,7 @@ def repetitions(call_us: float) -> int:
     return min(MOST_CALLS, max(LEAST_CALLS, math.ceil(_WINDOW_US / call_us)))
 
 
-def _repeat(session: Session, prepared: Prepared, count: int) -> None:
+def _repeat(session: DeviceSession, prepared: PreparedCall, count: int) -> None:
     for _ in range(count):
         prepared.enqueue()
     session.context.synchronize()

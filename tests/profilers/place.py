@@ -20,7 +20,7 @@ from profilers.cuda.judging import Judge, load
 from profilers.cuda.reference import Reference
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.worker import Worker
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 
@@ -37,7 +37,7 @@ def floats(address: int, count: int) -> Array:
     return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
 
 
-class LocalBench:
+class LocalWorker:
     """A worker in this very process: its clocks are the emulated driver's."""
 
     def __init__(self, setup: Callable[[Any], None], folder: Path) -> None:
@@ -81,8 +81,8 @@ class Place:
         ]
         self.variations = self.store.make_variations(task.workloads[1])
         self.baseline = self.built("baseline", lambda: scaled)
-        self.bench = LocalBench(self._set_up, folder)
-        self.judge = Judge(task, cast(Bench, self.bench), QUICK, floors_us={})
+        self.worker = LocalWorker(self._set_up, folder)
+        self.judge = Judge(task, cast(GpuWorker, self.worker), QUICK, floors_us={})
         self.judge._compare_clocks = self._clocks  # type: ignore[method-assign]
 
     def built(self, name: str, make: Callable[[], Body]) -> Built:
@@ -123,10 +123,10 @@ class Place:
     def _clocks(self, *_: Any) -> Any:
         return Clocks([Batch(n, 10.0 * n, 10.0 * n + 5, 10.0 * n + 90) for n in (10, 20, 30)])
 
-    def _set_up(self, bench: Bench) -> None:
+    def _set_up(self, worker: GpuWorker) -> None:
         residents = list(self.cases)
         residents += [(self.task.workloads[1], case) for case in self.variations]
-        bench.ask(
+        worker.ask(
             {
                 "op": "cases",
                 "timed": {
@@ -144,4 +144,4 @@ class Place:
                 ],
             }
         )  # fmt: skip
-        load(bench, "baseline", self.baseline, QUICK)
+        load(worker, "baseline", self.baseline, QUICK)

@@ -27,7 +27,7 @@ from profilers.launching.requests import ProfilingRequest
 from profilers.measuring.clocks import Batch, Clocks
 from profilers.profiles.profiling import Profiled
 from tests.profilers import emulated
-from tests.profilers.place import LocalBench, floats
+from tests.profilers.place import LocalWorker, floats
 
 HELD = Isolation(level="full")
 STATEMENTS: dict[str, Callable[[Any, Any], None]] = {
@@ -93,10 +93,10 @@ class World:
         kernels = frozenset({"scale" if known else "another"})
         return Compiled(path, path.stem, kernels, "", 0.0, False)
 
-    def bench(self, *, setup: Callable[[Any], None], readable: Sequence[Path], **_: Any) -> Any:
+    def worker(self, *, setup: Callable[[Any], None], readable: Sequence[Path], **_: Any) -> Any:
         world = self
 
-        class Bench(LocalBench):
+        class WatchedWorker(LocalWorker):
             isolation, note = HELD, world.note
 
             def ready(self) -> None:
@@ -109,7 +109,7 @@ class World:
             def close(self) -> None:
                 world.log.append("no worker")
 
-        return Bench(setup, self.folder)
+        return WatchedWorker(setup, self.folder)
 
 
 def _kernel(statement: Callable[[Any, Any], None]) -> emulated.Kernel:
@@ -127,7 +127,7 @@ def world(gpu: emulated.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(workplace, "find_gpu", found.find_gpu)
     monkeypatch.setattr(workplace, "GpuLock", found.lock)
     monkeypatch.setattr(workplace, "Compiler", found.compiler)
-    monkeypatch.setattr(workplace, "Bench", found.bench)
+    monkeypatch.setattr(workplace, "GpuWorker", found.worker)
     monkeypatch.setattr(workplace, "measured_rates", found.rates)
     clocks = Clocks([Batch(n, 10.0 * n, 10.0 * n + 5, 10.0 * n + 90) for n in (10, 20, 30)])
     monkeypatch.setattr(Judge, "_compare_clocks", lambda *_: clocks)

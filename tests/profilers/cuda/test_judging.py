@@ -18,14 +18,14 @@ from profilers.compiling.calls import Call
 from profilers.compiling.compiler import Compiled
 from profilers.cuda.judging import Judge
 from profilers.cuda.settings import GpuSettings
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 
 LOST = ChildGone("killed by SIGKILL", hung=False, output="")
 HUNG = ChildGone("no answer", hung=True, output="")
 
 
 class Stand:
-    """A bench whose worker answers well, save that it does what `failures` say, once each.
+    """A worker that answers well, except that it does what `failures` say, once each.
 
     `failures` has operations with what is raised at each further one; a batch takes `call_us` a
     call by the events, and longer by the worker's clock in the first `strange` tries.
@@ -98,13 +98,13 @@ class TimelessJudge(Judge):
 
 
 @pytest.fixture
-def bench() -> Stand:
+def worker() -> Stand:
     return Stand()
 
 
 @pytest.fixture
-def judge(scale_task: KernelTask, bench: Stand) -> Judge:
-    return TimelessJudge(scale_task, cast(Bench, bench), GpuSettings(), floors_us={})
+def judge(scale_task: KernelTask, worker: Stand) -> Judge:
+    return TimelessJudge(scale_task, cast(GpuWorker, worker), GpuSettings(), floors_us={})
 
 
 @pytest.fixture
@@ -115,58 +115,58 @@ def built(scale_task: KernelTask) -> Built:
 
 
 def test_a_fast_candidate_gets_the_time_that_its_slow_baseline_takes(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
     for us in (3e6, 10.0):  # the baseline is judged first
-        bench.us = us
-        bench.failures = [("time", HUNG)]
+        worker.us = us
+        worker.failures = [("time", HUNG)]
         with pytest.raises(Failed) as caught:
             judge.judge(built, [])
         assert caught.value.status == "timed_out"
-    baseline_s, candidate_s = bench.timeouts_s["time"]
+    baseline_s, candidate_s = worker.timeouts_s["time"]
     assert candidate_s >= baseline_s > 2 * GpuSettings().min_blocks * 3.0
-    assert bench.timeouts_s["verify"][1] > 3.0 * 3, "a fresh worker runs the baseline as well"
+    assert worker.timeouts_s["verify"][1] > 3.0 * 3, "a fresh worker runs the baseline as well"
 
 
-def test_a_good_candidate_is_measured(judge: Judge, bench: Stand, built: Built) -> None:
+def test_a_good_candidate_is_measured(judge: Judge, worker: Stand, built: Built) -> None:
     found = judge.judge(built, [])
-    assert found.measured and bench.probes == 0
-    assert bench.asked[:3] == ["load", "verify", "time"] and bench.asked[-1] == "guard"
-    assert bench.asked.count("batch") >= 4
+    assert found.measured and worker.probes == 0
+    assert worker.asked[:3] == ["load", "verify", "time"] and worker.asked[-1] == "guard"
+    assert worker.asked.count("batch") >= 4
 
 
 def test_it_tells_what_it_is_at_also_when_it_begins_again(
-    scale_task: KernelTask, bench: Stand, built: Built
+    scale_task: KernelTask, worker: Stand, built: Built
 ) -> None:
     told: list[tuple[str, str]] = []
     judge = TimelessJudge(
-        scale_task, cast(Bench, bench), GpuSettings(), floors_us={},
+        scale_task, cast(GpuWorker, worker), GpuSettings(), floors_us={},
         on_stage=lambda candidate_id, stage: told.append((candidate_id, stage)),
     )  # fmt: skip
     judge.judge(built, [])
     once = [(built.candidate.id, "verifying"), (built.candidate.id, "timing")]
     assert told == once
-    bench.failures = [("time", LOST)]
+    worker.failures = [("time", LOST)]
     judge.judge(built, [])
     assert told == once * 3
 
 
 @pytest.mark.parametrize("op", ["load", "verify", "time", "batch", "guard"])
 def test_a_worker_that_was_killed_once_is_forgiven(
-    op: str, judge: Judge, bench: Stand, built: Built
+    op: str, judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [(op, LOST)]
+    worker.failures = [(op, LOST)]
     assert judge.judge(built, []).measured
-    assert bench.probes == 1 and bench.asked.count("load") == 2
+    assert worker.probes == 1 and worker.asked.count("load") == 2
 
 
 def test_a_worker_that_dies_twice_is_the_candidates_doing(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [("time", LOST), ("time", LOST)]
+    worker.failures = [("time", LOST), ("time", LOST)]
     with pytest.raises(Failed, match="died twice while being timed") as caught:
         judge.judge(built, [])
-    assert caught.value.status == "runtime_error" and bench.probes == 2
+    assert caught.value.status == "runtime_error" and worker.probes == 2
 
 
 @pytest.mark.parametrize(
@@ -176,21 +176,21 @@ def test_a_worker_that_dies_twice_is_the_candidates_doing(
      RequestRefused("cuda", "CUDA_ERROR_LAUNCH_FAILED: unspecified (in cuStreamSynchronize)")],
 )  # fmt: skip
 def test_no_candidate_is_blamed_for_a_lost_gpu(
-    failure: Exception, judge: Judge, bench: Stand, built: Built
+    failure: Exception, judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [("time", failure)]
-    bench.working = "killed by SIGABRT"
+    worker.failures = [("time", failure)]
+    worker.working = "killed by SIGABRT"
     with pytest.raises(WorldError, match="GPU does not answer: killed by SIGABRT"):
         judge.judge(built, [])
 
 
 def test_an_error_of_the_board_is_tried_again_and_then_told(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
     failure = RequestRefused("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)")
-    bench.failures = [("verify", failure)]
+    worker.failures = [("verify", failure)]
     assert judge.judge(built, []).measured
-    bench.failures = [("verify", failure), ("verify", failure)]
+    worker.failures = [("verify", failure), ("verify", failure)]
     with pytest.raises(Failed, match="ECC"):
         judge.judge(built, [])
 
@@ -204,49 +204,49 @@ def test_an_error_of_the_board_is_tried_again_and_then_told(
     ],
 )
 def test_a_fault_of_the_kernel_is_its_own_at_once(
-    message: str, hint: str, judge: Judge, bench: Stand, built: Built
+    message: str, hint: str, judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [("verify", RequestRefused("cuda", message))]
+    worker.failures = [("verify", RequestRefused("cuda", message))]
     with pytest.raises(Failed, match=hint) as caught:
         judge.judge(built, [])
     assert caught.value.status == "runtime_error"
-    assert bench.probes == 0 and bench.asked == ["load", "verify"]
+    assert worker.probes == 0 and worker.asked == ["load", "verify"]
 
 
 def test_an_endless_kernel_is_blamed_once_the_gpu_is_known_to_work(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [("verify", HUNG)]
+    worker.failures = [("verify", HUNG)]
     with pytest.raises(Failed, match="endless loop") as caught:
         judge.judge(built, [])
     assert caught.value.status == "timed_out"
-    assert bench.probes == 1 and bench.asked.count("load") == 1
+    assert worker.probes == 1 and worker.asked.count("load") == 1
 
 
 def test_a_worker_that_is_broken_itself_is_the_worlds(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.failures = [("verify", RequestRefused("internal", "KeyError: 'x'"))]
+    worker.failures = [("verify", RequestRefused("internal", "KeyError: 'x'"))]
     with pytest.raises(WorldError, match="KeyError"):
         judge.judge(built, [])
 
 
-def test_a_pause_of_the_host_is_no_disagreement(judge: Judge, bench: Stand, built: Built) -> None:
-    bench.strange = 4  # one series of batches
+def test_a_pause_of_the_host_is_no_disagreement(judge: Judge, worker: Stand, built: Built) -> None:
+    worker.strange = 4  # one series of batches
     assert judge.judge(built, []).measured
 
 
 def test_clocks_that_never_agree_are_suspect_also_in_a_fresh_worker(
-    judge: Judge, bench: Stand, built: Built
+    judge: Judge, worker: Stand, built: Built
 ) -> None:
-    bench.strange = 10_000
+    worker.strange = 10_000
     found = judge.judge(built, [])
     assert found.status == "suspect" and "clock" in found.message
-    assert bench.replaced == 1 and bench.asked.count("time") == 2
+    assert worker.replaced == 1 and worker.asked.count("time") == 2
 
 
-def test_damage_done_in_a_batch_is_found(judge: Judge, bench: Stand, built: Built) -> None:
-    bench.damaged = ["memory beyond y of case 1"]
+def test_damage_done_in_a_batch_is_found(judge: Judge, worker: Stand, built: Built) -> None:
+    worker.damaged = ["memory beyond y of case 1"]
     with pytest.raises(Failed, match="while being timed: memory beyond y of case 1") as caught:
         judge.judge(built, [])
-    assert caught.value.status == "wrong_result" and bench.replaced == 1
+    assert caught.value.status == "wrong_result" and worker.replaced == 1

@@ -17,7 +17,7 @@ from profilers.cuda.residency import MEMORY_SHARE, check_room, resident_bytes
 from profilers.cuda.settings import GpuSettings
 from profilers.cuda.shapes import Measured, timing_of, why_suspect
 from profilers.hardware import driver
-from profilers.launching.bench import Bench
+from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
 from tests.profilers.cuda.test_judging import Stand
@@ -147,12 +147,12 @@ def test_batches_run_on_the_workload_that_is_asked_for(place: Place, gpu: emulat
     for workload, n in (("wide", WIDE), ("narrow", NARROW)):
         seen.clear()
         request = {"op": "batch", "role": "candidate", "workload": workload, "calls": 5}
-        assert place.bench.ask(request)["calls"] == 5
+        assert place.worker.ask(request)["calls"] == 5
         assert seen == [n] * 6
 
 
 class TwoShapes(Stand):
-    """A bench whose worker times two workloads; a batch of the lighter one takes ten times."""
+    """A worker that times two workloads; a batch of the lighter one takes ten times."""
 
     lag = 1.0
 
@@ -176,7 +176,7 @@ def test_clocks_are_compared_on_every_shape(task: KernelTask, place: Place, lag:
 
     stand = TwoShapes()
     stand.lag = lag
-    judge = TimelessJudge(task, cast(Bench, stand), GpuSettings(), floors_us={})
+    judge = TimelessJudge(task, cast(GpuWorker, stand), GpuSettings(), floors_us={})
     found = judge.judge(place.baseline, [])
     assert stand.asked.count("guard") == (2 if lag == 1 else 4)
     assert found.measured is (lag == 1)
@@ -189,7 +189,7 @@ def test_the_deadline_of_timing_covers_all_shapes(
     deadlines = []
     for judged, stand in ((scale_task, Stand()), (task, TwoShapes())):
         stand.us = 1e6
-        judge = Judge(judged, cast(Bench, stand), GpuSettings(), floors_us={})
+        judge = Judge(judged, cast(GpuWorker, stand), GpuSettings(), floors_us={})
         judge._compare_clocks = place._clocks  # type: ignore[method-assign]
         judge.judge(place.baseline, [])
         deadlines.append(stand.timeouts_s["time"][0] - GpuSettings().time_deadline_s)

@@ -14,10 +14,10 @@ from mcts.domain import Buffer, KernelTask, Tolerance, Workload
 from profilers.compiling.building import Built, Failed
 from profilers.hardware import driver
 from profilers.launching import session
-from profilers.launching.memory import View
+from profilers.launching.memory import TypedRegion
 from profilers.launching.precision import REGIONS
 from profilers.launching.sealing import fresh_key
-from profilers.launching.session import Session
+from profilers.launching.session import DeviceSession
 from tests.profilers import emulated
 from tests.profilers.place import QUICK, Array, Body, Place, scaled
 
@@ -232,10 +232,10 @@ def test_changed_inputs_are_seen(place: Place) -> None:
 def test_batches_run_on_moving_buffers_and_are_counted(place: Place, gpu: emulated.Driver) -> None:
     place.evaluate("baseline", lambda: scaled)
     before = gpu.launched.count("scale")
-    reply = place.bench.ask({"op": "batch", "role": "baseline", "workload": "main", "calls": 5})
+    reply = place.worker.ask({"op": "batch", "role": "baseline", "workload": "main", "calls": 5})
     assert gpu.launched.count("scale") - before == 6, "one of them is not counted"
     assert reply["event_us"] == pytest.approx(50) and reply["calls"] == 5
-    assert place.bench.ask({"op": "guard"})["damaged"] == []
+    assert place.worker.ask({"op": "guard"})["damaged"] == []
 
 
 def test_a_fault_is_the_candidates_and_says_what_it_was(place: Place) -> None:
@@ -249,11 +249,11 @@ def test_a_fault_is_the_candidates_and_says_what_it_was(place: Place) -> None:
 
 @pytest.mark.parametrize("size", [8, 17, 4096])
 def test_sealing_twice_gives_back(gpu: emulated.Driver, size: int) -> None:
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     region = held.memory.get("a", size)
     content = np.random.default_rng(0).bytes(size)
     ctypes.memmove(region.pointer, content, size)
-    view = View(region, "uint8", fresh_key())
+    view = TypedRegion(region, "uint8", fresh_key())
     held.seal(view)
     sealed = ctypes.string_at(region.pointer, size)
     assert sealed != content
@@ -271,13 +271,13 @@ def test_a_comparison_sees_sealed_values_of_every_type(
     gpu: emulated.Driver, dtype: str, kind: str
 ) -> None:
     count = 203
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     values = np.arange(count).astype(kind)
     views = []
     for name in ("found", "expected"):
         region = held.memory.get(name, values.nbytes)
         ctypes.memmove(region.pointer, values.tobytes(), values.nbytes)
-        views.append(View(region, dtype, fresh_key()))
+        views.append(TypedRegion(region, dtype, fresh_key()))
     width = values.itemsize
     ctypes.memmove(views[0].region.pointer + 7 * width, np.array([9]).astype(kind).tobytes(), width)
     for view in views:
@@ -297,7 +297,7 @@ def test_a_comparison_sees_sealed_values_of_every_type(
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("fill", ["normal", "uniform"])
 def test_the_device_draws_what_the_host_draws(gpu: emulated.Driver, dtype: str, fill: str) -> None:
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     size = np.dtype(dtype).itemsize
     region = held.memory.get("x", 20_000 * size)
     held.fill_random(region, dtype, fill, seed=11)
@@ -313,7 +313,7 @@ def test_the_device_draws_what_the_host_draws(gpu: emulated.Driver, dtype: str, 
 
 
 def test_the_device_draws_integers_from_the_same_range(gpu: emulated.Driver) -> None:
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     for dtype, low in (("int64", -8), ("int32", -8), ("int8", -8), ("uint8", 0)):
         region = held.memory.get(dtype, 4096 * np.dtype(dtype).itemsize)
         held.fill_random(region, dtype, "uniform", seed=3)
@@ -322,7 +322,7 @@ def test_the_device_draws_integers_from_the_same_range(gpu: emulated.Driver) -> 
 
 
 def test_a_buffer_of_bfloat16_is_rounded(gpu: emulated.Driver) -> None:
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     region = held.memory.get("x", 2 * 20_000)
     held.fill_random(region, "bfloat16", "uniform", seed=5)
     bits = np.frombuffer(ctypes.string_at(region.pointer, region.size), np.uint16)
@@ -332,7 +332,7 @@ def test_a_buffer_of_bfloat16_is_rounded(gpu: emulated.Driver) -> None:
 
 def test_many_outputs_have_their_slots(gpu: emulated.Driver, tmp_path: Path) -> None:
     buffers = tuple(Buffer(name=f"y{i}", role="output", shape=("n",)) for i in range(100))
-    held = Session(0, b"")
+    held = DeviceSession(0, b"")
     np.zeros(8, np.float64).tofile(tmp_path / "zero.bin")
     item = {"file": str(tmp_path / "zero.bin"), "expected_dtype": "float64", "dtype": "float32",
             "elements": 8}  # fmt: skip

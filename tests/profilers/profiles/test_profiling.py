@@ -14,7 +14,7 @@ import pytest
 from mcts.domain import Hardware, Metric
 from profilers.compiling.calls import Call, Step
 from profilers.launching import requests
-from profilers.launching.requests import Data, ProfilingRequest, target_spec
+from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, target_spec
 from profilers.ncu import NcuKernel, NcuReport
 from profilers.profiles import profiling
 from profilers.profiles.profiling import Counters, assign
@@ -164,7 +164,7 @@ def test_a_long_plan_says_what_was_not_profiled(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_variants_of_one_task_share_their_buffers() -> None:
-    data = (Data("x", 64, "float32", "normal"),)
+    data = (ProfiledBuffer("x", 64, "float32", "normal"),)
     one = ProfilingRequest(cubin=Path("a"), call=Call(steps=(Step(kernel="k"),)), data=data)
     other = replace(one, data=())
     spec = target_spec({3: one, 5: other, 6: one}, 0, Path("s"), Path("p"))

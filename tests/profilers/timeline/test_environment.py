@@ -13,7 +13,7 @@ import pytest
 from profilers.children.processes import allow_listed, child_environment
 from profilers.compiling import toolchain
 from profilers.compiling.calls import Call, Step
-from profilers.launching.requests import Data, ProfilingRequest
+from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
 from profilers.timeline import calls as timelines
 from profilers.timeline.nsys import profile_program
 
@@ -103,7 +103,7 @@ def test_no_secret_reaches_recorded_calls(
     request = ProfilingRequest(
         cubin=tmp_path / "none.cubin",
         call=Call(steps=(Step(kernel="k"),)),
-        data=(Data("x", 64, "float32", "normal"),),
+        data=(ProfiledBuffer("x", 64, "float32", "normal"),),
         timeline=True,
     )
     for env in (None, dict(os.environ)):

@@ -11,7 +11,7 @@ import pytest
 
 from profilers.children.supervised import Ended
 from profilers.compiling.calls import Call, Step
-from profilers.launching.requests import Data, ProfilingRequest
+from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
 from profilers.timeline import Activity, ApiCall, TimelineReport, nsys
 from profilers.timeline import calls as timelines
 from profilers.timeline.calls import collect_calls
@@ -23,7 +23,7 @@ CALL = Call(steps=(Step(kernel="a"), Step(memset="w"), Step(kernel="_Z1bPf")), w
 
 
 def request(call: Call = CALL) -> ProfilingRequest:
-    data = (Data("x", 64, "float32", "normal"),)
+    data = (ProfiledBuffer("x", 64, "float32", "normal"),)
     return ProfilingRequest(cubin=Path("a.cubin"), call=call, data=data, timeline=True)
 
 
@@ -367,7 +367,7 @@ def test_a_real_device_is_recorded(
                 args=(("buffer", "x"), ("int32", n)))  # fmt: skip
     call = Call(steps=(Step(memset="w"), step, step), workspaces={"w": 4096})
     item = ProfilingRequest(
-        cubin=compiled.cubin, call=call, data=(Data("x", 4 * n, "float32", "normal"),)
+        cubin=compiled.cubin, call=call, data=(ProfiledBuffer("x", 4 * n, "float32", "normal"),)
     )
     found = collect_calls({0: item, 7: item}, device=0, support=support.cubin)
     for seen in found.values():

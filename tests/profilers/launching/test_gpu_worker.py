@@ -11,8 +11,8 @@ import pytest
 from mcts.domain import Isolation
 from mcts.errors import WorldError
 from profilers.children.processes import ChildGone
-from profilers.launching import bench as module
-from profilers.launching.bench import Bench
+from profilers.launching import gpu_worker as module
+from profilers.launching.gpu_worker import GpuWorker
 from profilers.sandbox import Jail
 
 HELD = Isolation(level="full", parts=("user", "pid"))
@@ -46,16 +46,16 @@ class Worker:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GpuWorker:
     monkeypatch.setattr(module, "Child", Worker)
     monkeypatch.setattr(Worker, "refuse", False)
     Worker.jails.clear()
-    return Bench(
+    return GpuWorker(
         device=0, support=tmp_path / "s", setup=lambda _: None, readable=(tmp_path / "cases",)
     )
 
 
-def test_a_worker_is_held_and_sees_what_it_must_read(made: Bench, tmp_path: Path) -> None:
+def test_a_worker_is_held_and_sees_what_it_must_read(made: GpuWorker, tmp_path: Path) -> None:
     made.ready()
     (jail,) = Worker.jails
     assert jail is not None and jail.gpu and tmp_path / "cases" in jail.readable
@@ -64,7 +64,7 @@ def test_a_worker_is_held_and_sees_what_it_must_read(made: Bench, tmp_path: Path
 
 
 def test_a_driver_that_refuses_the_jail_at_first_is_started_outside_and_that_is_told(
-    made: Bench, monkeypatch: pytest.MonkeyPatch
+    made: GpuWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Worker, "refuse", True)
     made.ready()
@@ -74,7 +74,7 @@ def test_a_driver_that_refuses_the_jail_at_first_is_started_outside_and_that_is_
 
 
 def test_a_jail_is_never_left_once_a_candidate_may_have_run(
-    made: Bench, monkeypatch: pytest.MonkeyPatch
+    made: GpuWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.ready()
     made.replace()

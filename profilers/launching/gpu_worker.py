@@ -17,10 +17,10 @@ from profilers.sandbox import Jail
 _START_TIMEOUT_S = 60.0
 _UPLOAD_TIMEOUT_S = 300.0
 
-Setup = Callable[["Bench"], None]
+Setup = Callable[["GpuWorker"], None]
 
 
-class Bench:
+class GpuWorker:
     """One worker on one GPU. Not thread-safe: whoever calls holds the evaluator's GPU lock.
 
     `setup` is run on every fresh worker: it uploads the cases and loads the baseline. Workers are
