@@ -1,1 +1,1 @@
-"""Compiled code on the device: programs, their memory, sessions, and the worker that holds one."""
+"""Compiled code on the device: programs, their memory, sessions, and the GPU worker process."""

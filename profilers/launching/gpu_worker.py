@@ -1,4 +1,4 @@
-"""The judge's hold on the GPU: a worker that is replaced whenever a candidate ruins it."""
+"""The judge's side of a GPU worker, which is replaced whenever a candidate ruins it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Setup = Callable[["GpuWorker"], None]
 
 
 class GpuWorker:
-    """One worker on one GPU. Not thread-safe: whoever calls holds the evaluator's GPU lock.
+    """One worker on one GPU. Not thread-safe: the caller holds the evaluator's GPU lock.
 
-    `setup` is run on every fresh worker: it uploads the cases and loads the baseline. Workers are
-    held in a jail that lets them read the folders `readable`; without any, in none. `isolation` is
-    what held the last one, `note` why that is no jail although one was wanted.
+    `setup` is run on every fresh worker: it uploads the cases and loads the baseline. Workers run
+    in a jail that may read the folders `readable`; if there are none, without a jail. `isolation`
+    is how the last one was isolated, `note` why it had no jail although one was wanted.
     """
 
     def __init__(
         self, *, device: int, support: Path, setup: Setup, readable: Sequence[Path] = ()
     ) -> None:
-        """WorldError where there is no place for a folder."""
+        """WorldError if no folder can be made."""
         self._device = device
         self._support = support
         self._setup = setup
@@ -51,7 +51,7 @@ class GpuWorker:
         self.note: str | None = None
 
     def ready(self) -> None:
-        """Start a worker unless one is up; WorldError where none can be had."""
+        """Start a worker unless one is running; WorldError if none can be started."""
         if self._child is not None and self._child.alive:
             return
         self.replace()
@@ -80,8 +80,8 @@ class GpuWorker:
     def _start_without_jail(self, error: ChildGone | RequestRefused) -> None:
         """A driver that does not start in a jail may start outside, before any candidate has run.
 
-        Never later: a candidate that leaves the GPU in a state in which a jailed worker does not
-        start must not get rid of its jail so.
+        Never later: otherwise a candidate could get rid of its jail by leaving the GPU in a state
+        in which a jailed worker does not start.
         """
         self._jail = None
         try:
@@ -94,7 +94,7 @@ class GpuWorker:
     def ask(
         self, message: Mapping[str, Any], *, timeout_s: float = _UPLOAD_TIMEOUT_S
     ) -> dict[str, Any]:
-        """Send one request. ChildGone where the worker was lost, Rejected where it said no.
+        """Send one request. ChildGone if the worker was lost, RequestRefused if it says no.
 
         After a sticky error the worker is gone as well, and the next `ready` starts another.
         """
@@ -110,9 +110,9 @@ class GpuWorker:
             raise
 
     def probe(self) -> str | None:
-        """Whether the GPU works for a fresh process: None if so, else what is wrong with it.
+        """What is wrong with the GPU, asked from a fresh process; None if it works.
 
-        The worker is given up first.
+        The worker is ended first.
         """
         self.replace()
         return probe_gpu(self._device, self._support, cwd=Path(self._folder.name))

@@ -1,4 +1,4 @@
-"""What lies on the device: buffers by name, what they are read as, and the cases made of them."""
+"""Device buffers: by name, as typed regions, and as the test cases made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2,
 
 
 class TypedRegion(NamedTuple):
-    """A region read as elements of `dtype`, sealed under `key` unless that is zero."""
+    """A region read as elements of `dtype`, encrypted with `key` unless that is zero."""
 
     region: Region
     dtype: str
@@ -23,7 +23,7 @@ class TypedRegion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeviceOutput:
-    """Where an output is written, and what is expected there."""
+    """Where a kernel writes an output, and where the expected values lie."""
 
     found: TypedRegion
     expected: TypedRegion
@@ -32,7 +32,7 @@ class DeviceOutput:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCase:
-    """One case on the device."""
+    """One test case on the device."""
 
     inputs: dict[str, Region]
     outputs: dict[str, DeviceOutput]
@@ -44,7 +44,7 @@ class DeviceCase:
 
     @property
     def guarded(self) -> dict[str, Region]:
-        """What no kernel may change, by a name for messages."""
+        """Regions that no kernel may change, by a name for messages."""
         expected = {
             f"memory beyond {name}": out.expected.region for name, out in self.outputs.items()
         }
@@ -52,7 +52,7 @@ class DeviceCase:
 
 
 class BufferPool:
-    """Named device buffers, reused where the size is unchanged."""
+    """Named device buffers, reused if the size is unchanged."""
 
     def __init__(self, context: driver.Context) -> None:
         self._context = context
@@ -69,7 +69,7 @@ class BufferPool:
         return region
 
     def get_least(self, name: str, size: int) -> Region:
-        """The buffer `name`, made anew where it has fewer than `size` bytes."""
+        """The buffer `name`, allocated anew if it has fewer than `size` bytes."""
         held = self._held.get(name)
         return held if held is not None and held.size >= size else self.get(name, size)
 

@@ -1,7 +1,8 @@
-"""Whether a result is as exact as honest arithmetic in the task's precision would make it.
+"""Whether a result is as exact as the task's precision allows.
 
-A tolerance has room to spare, so a kernel that computes in a lower precision can pass it. Its root
-mean square error gives it away: it is held against that of the baseline on the same inputs.
+A tolerance is generous, so a kernel that computes in a lower precision can pass it. Its root mean
+square error gives it away: it is compared with that of the baseline, an honest implementation, on
+the same inputs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 REGIONS = 64
 FACTOR = 64.0
-"""A candidate's error may be so many times the honest one: rounding differs by the order of sums
-and by the function used, a step down in precision is a factor of 8 (fp16 to bf16) to 65536."""
+"""How many times the honest error a candidate may make: rounding differs by the order of sums and
+by the function used; a step down in precision is a factor of 8 (fp16 to bf16) to 65536."""
 _FEW = 32
 _FEW_FACTOR = 16.0  # the error of a handful of elements is a matter of luck
 _MANTISSA = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
@@ -22,15 +23,15 @@ _TF32_MANTISSA = 10
 _LEAST_EXPONENT = {"float64": -1022, "float32": -126, "float16": -14, "bfloat16": -126}
 
 Compared = tuple[str, Mapping[str, Any]]
-"""A workload's name and what one run of it erred, ``{"outputs": [...], "honest": [...]}``."""
+"""A workload's name and the errors of one run, ``{"outputs": [...], "honest": [...]}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
     """An error against what is allowed, of one region of an output or of all of it.
 
-    `ratio` is the candidate's root mean square error over the honest one, `limit` what it may be;
-    `wanted` is the root mean square of what is expected.
+    `ratio` is the candidate's root mean square error over the honest one, `limit` the most it may
+    be. `wanted` is the root mean square of the expected values.
     """
 
     output: str
@@ -47,7 +48,7 @@ class Excess:
 
     @property
     def error_share(self) -> float:
-        """The root mean square error over the output's own; 0 where all that is expected is 0."""
+        """The root mean square error over the output's own; 0 if all expected values are 0."""
         return self.error / self.wanted if self.wanted else 0.0
 
     def __str__(self) -> str:
@@ -60,10 +61,10 @@ class Excess:
 
 
 def worst_excess(runs: Iterable[Compared], *, tf32: bool = False) -> Excess | None:
-    """The worst output and region over all runs; None where nothing is to be said.
+    """The worst output and region over all runs; None if there is nothing to compare.
 
     The runs of one workload are pooled, so that one lucky case of the baseline does not set the
-    bar. `tf32` says that the task lets float32 be computed with TF32's mantissa.
+    bar. `tf32`: the task allows float32 to be computed with TF32's mantissa.
     """
     found = [
         excess
@@ -74,7 +75,7 @@ def worst_excess(runs: Iterable[Compared], *, tf32: bool = False) -> Excess | No
 
 
 def whole_errors(runs: Iterable[Compared], *, tf32: bool = False) -> list[tuple[str, Excess]]:
-    """The error of every output as a whole, by workload, pooled in the same way."""
+    """The error of every output as a whole, by workload, pooled likewise."""
     pooled = _pooled(runs, tf32=tf32)
     return [(workload, held.whole(name)) for (workload, name), held in pooled.items()]
 
@@ -85,7 +86,7 @@ def timed_runs(
     """Runs of timed outputs, whose errors are against the baseline's own outputs.
 
     The honest errors are those of the verified runs `checked` of the same workload: a candidate
-    that is only exact while it is verified errs more than both together.
+    that is exact only while it is verified has a larger error than both together.
     """
     outputs = [_one_round(output) for output in timed]
     return [
@@ -96,7 +97,7 @@ def timed_runs(
 
 
 def _pooled(runs: Iterable[Compared], *, tf32: bool) -> dict[tuple[str, str], _Sums]:
-    """Sums by workload and output; integers have none."""
+    """Sums by workload and output, of float outputs only."""
     sums: dict[tuple[str, str], _Sums] = {}
     for workload, run in runs:
         for output, honest in zip(run["outputs"], run.get("honest", ()), strict=False):

@@ -1,7 +1,7 @@
 """Loaded programs and prepared calls: a candidate's kernels with everything filled in.
 
-What the driver would punish with garbage or a vague error (a wrong number of arguments, too much
-shared memory) is refused here in words that help to mend the kernel.
+Where the driver would return garbage or a vague error (a wrong number of arguments, too much shared
+memory), the call is refused here in words that help to repair the kernel.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Program:
 
 
 class ReloadableProgram:
-    """What a role runs: its cubin, loaded as often as is asked, and its call on every workload."""
+    """The program of a role: a cubin that can be loaded again, and its call on every workload."""
 
     def __init__(self, cubin: bytes, kernels: tuple[str, ...], calls: Mapping[str, Call]) -> None:
         self._cubin, self._kernels = cubin, kernels
@@ -70,7 +70,7 @@ class ReloadableProgram:
         return self._cubin == other._cubin and self.calls == other.calls
 
     def reload(self) -> Program:
-        """The program from its cubin anew: no global of the device code outlives this."""
+        """Load the cubin anew, so that no global of the device code keeps its value."""
         self.program.unload()
         self.program = Program(self._cubin, self._kernels)
         return self.program
@@ -95,12 +95,12 @@ class PreparedCall:
         self.steps = len(self._steps)
 
     def enqueue(self) -> None:
-        """Enqueue all steps; Refusal where the driver refuses a launch outright."""
+        """Enqueue all steps; RequestRefused if the driver refuses a launch outright."""
         for index in range(self.steps):
             self.enqueue_step(index)
 
     def enqueue_step(self, index: int) -> None:
-        """Enqueue the step at `index` of the call; Refusal where the driver refuses it."""
+        """Enqueue the step at `index` of the call; RequestRefused if the driver refuses it."""
         step = self._steps[index]
         if isinstance(step, Region):
             self._context.fill_bytes(step.pointer, 0, step.size)

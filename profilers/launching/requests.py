@@ -1,4 +1,4 @@
-"""What a profiled process is asked to launch: variants, their calls and the data they work on."""
+"""What a profiled process is asked to launch: variants, their calls and their buffers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcts.domain import Buffer, Work
 from profilers.compiling.calls import Call
 
 MOST_LAUNCHES = 16
-"""Distinct launches of one call that are put under the counters; a launch costs tens of passes."""
+"""Distinct launches of one call that are profiled with counters; each costs tens of passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ProfiledBuffer:
 def profiled_buffers(
     buffers: Sequence[Buffer], shape: Mapping[str, int]
 ) -> tuple[ProfiledBuffer, ...]:
-    """What `buffers` come to for one set of shape values."""
+    """`buffers` with their sizes for one set of shape values."""
     return tuple(
         ProfiledBuffer(item.name, item.bytes(shape), item.dtype, item.fill) for item in buffers
     )
@@ -37,9 +37,8 @@ def profiled_buffers(
 class ProfilingRequest:
     """A variant to profile.
 
-    `time_us` is its measured time per call; where it is None the timeline's is taken, else that
-    of the counters. `timeline` asks for a timeline as well; a call of one kernel has little to
-    show there.
+    `time_us` is its measured time per call; if it is None, the timeline's time is used, else the
+    counters'. `timeline` asks for a timeline as well, which shows little of a call of one kernel.
     """
 
     cubin: Path
@@ -51,14 +50,14 @@ class ProfilingRequest:
 
     @property
     def watched(self) -> tuple[tuple[int, int], ...]:
-        """Position and number of the launches that are put under the counters."""
+        """Position and number of the launches that are profiled with counters."""
         return self.call.distinct()[:MOST_LAUNCHES]
 
 
 def target_spec(
     requests: Mapping[int, ProfilingRequest], device: int, support: Path, progress: Path
 ) -> dict[str, Any]:
-    """What a profiled process is told: buffers by group, variants in order with their group."""
+    """The specification for a profiled process: buffers by group, variants with their group."""
     groups: dict[tuple[ProfiledBuffer, ...], int] = {}
     variants = []
     for index, item in requests.items():

@@ -1,4 +1,4 @@
-"""Keys that seal device memory: what lies there reads as noise without them.
+"""Keys that encrypt ("seal") device memory: without its key, a region reads as noise.
 
 The keystream is that of `support.cu`: word i is ``mix(mix(a + i) ^ b)``, where `mix` is splitmix64
 (Steele, Lea & Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
@@ -14,7 +14,7 @@ _MASK = 2**64 - 1
 
 
 class Key(NamedTuple):
-    """Two secret words; both zero where nothing is sealed."""
+    """Two secret words; both are zero if nothing is sealed."""
 
     a: int = 0
     b: int = 0
@@ -42,7 +42,7 @@ def mix(x: int) -> int:
 
 
 def unsealed(raw: bytes, offset: int, key: Key) -> bytes:
-    """Bytes read at `offset` of a sealed region, as they were before (or sealed, if they were not).
+    """Decrypt bytes read at `offset` of a sealed region; sealing is its own inverse.
 
     A key of zeros leaves them as they are.
     """

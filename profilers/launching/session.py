@@ -1,8 +1,8 @@
 """The worker's state on the GPU: cases uploaded once, programs loaded, outputs compared.
 
 Buffers are allocated once and reused across candidates. Everything that a candidate must not
-change (inputs and expected values) is checksummed, so that a stray write is found out. A kernel
-can read any address of its context, so what is expected lies there sealed.
+change (inputs and expected values) is checksummed, so that a stray write is detected. A kernel can
+read any address of its context, so expected values are kept sealed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ DTYPE_CODES = {
 _UNPACK = {"float64": "<d", "float32": "<f", "float16": "<e", "int64": "<q", "int32": "<i",
            "int8": "<b", "uint8": "<B"}  # fmt: skip
 _RESULT_WORDS = 5 + 2 * REGIONS
-_MANY_OUTPUTS = 32  # of more, regions are not told: an answer has to fit a frame
-_LARGEST = 1e300  # what a sum that overflowed is told as: JSON has no infinity
+_MANY_OUTPUTS = 32  # with more outputs regions are summed: a reply has to fit a frame
+_LARGEST = 1e300  # stands for a sum that overflowed: JSON has no infinity
 _POISON = 0xFF
 _FLUSH_BYTES = 512 * 2**20
 _PRINTF_FIFO_BYTES = 256 * 2**10
@@ -55,7 +55,7 @@ class Support:
     def prepare(
         self, kernel: str, blocks: int, threads: int, *arguments: object, rows: int = 1
     ) -> driver.PreparedLaunch:
-        """A launch of `blocks` by `rows` blocks; Refusal where there is no such kernel."""
+        """A launch of `blocks` by `rows` blocks; RequestRefused if there is no such kernel."""
         if kernel not in self._functions:
             function = self._module.function(kernel)
             if function is None:
@@ -68,7 +68,7 @@ class Support:
 
 
 class DeviceSession:
-    """Everything a worker holds on its GPU."""
+    """Everything that a worker process holds on its GPU."""
 
     def __init__(self, ordinal: int, support_cubin: bytes) -> None:
         self.context = driver.Context(ordinal)
@@ -93,14 +93,14 @@ class DeviceSession:
         self.context.synchronize()
 
     def add_case(self, case: dict[str, Any], *, shared: str) -> DeviceCase:
-        """Upload a case that stays; those of one `shared` name write to the same outputs."""
+        """Upload a case that stays; cases of the same `shared` name share output buffers."""
         added = self.upload(case, f"case{len(self.cases)}", shared=shared)
         self.cases.append(added)
         self._sums = self._checksums(self.cases)
         return added
 
     def upload(self, case: dict[str, Any], prefix: str, *, shared: str | None = None) -> DeviceCase:
-        """Put a case's files on the device, what is expected sealed under a fresh key."""
+        """Put a case's files on the device, the expected values sealed under a fresh key."""
         inputs = {
             name: self._upload_file(path, f"{prefix}/{name}")
             for name, path in case["inputs"].items()
@@ -120,13 +120,13 @@ class DeviceSession:
         self._results = self.memory.get_least("results", 8 * _RESULT_WORDS * len(outputs))
         return DeviceCase(inputs=inputs, outputs=outputs)
 
-    def seal(self, view: TypedRegion) -> None:
-        """Enqueue sealing a view's memory under its key."""
+    def seal(self, typed: TypedRegion) -> None:
+        """Enqueue sealing a region under its key."""
         self.support.run(
             "rooftree_seal", self.context.multiprocessors * 8, 256,
-            ctypes.c_uint64(view.region.pointer),
-            ctypes.c_uint64(view.region.size),
-            *view.key.arguments,
+            ctypes.c_uint64(typed.region.pointer),
+            ctypes.c_uint64(typed.region.size),
+            *typed.key.arguments,
         )  # fmt: skip
 
     def prepare(self, program: Program, call: Call, case: DeviceCase, owner: str) -> PreparedCall:
@@ -180,7 +180,8 @@ class DeviceSession:
         elements: int,
         tolerance: tuple[float, float],
     ) -> None:
-        """Enqueue adding what is wrong with `found` to result slot `slot`."""
+        """Enqueue comparing `found` with `expected`; differences are added to result slot
+        `slot`."""
         relative, absolute = tolerance
         share = -(-elements // REGIONS)
         self.support.prepare(
@@ -200,14 +201,14 @@ class DeviceSession:
         ).enqueue(self.context.stream)  # fmt: skip
 
     def compare_case(self, case: DeviceCase, tolerance: tuple[float, float]) -> None:
-        """Enqueue comparing all outputs of a case with what is expected."""
+        """Enqueue comparing all outputs of a case with the expected values."""
         for slot, output in enumerate(case.outputs.values()):
             self.compare(slot, output.found, output.expected, output.elements, tolerance)
 
     def results(self, case: DeviceCase, *, values: bool) -> list[dict[str, Any]]:
         """What the comparisons since `clear_results` found, one entry per output of `case`.
 
-        With `values`, the first wrong element is read back from the output as it now is.
+        With `values`, the first wrong element is read back from the output.
         """
         raw = self.context.download(self._results.pointer, 8 * _RESULT_WORDS * len(case.outputs))
         found = []
@@ -223,12 +224,12 @@ class DeviceSession:
         return found
 
     def damage(self) -> list[str]:
-        """Names of guarded memory of the timed cases that no longer has its checksum."""
+        """Names of guarded regions of the timed cases whose checksum has changed."""
         return [name for name, found in self._checksums(self.cases).items()
                 if found != self._sums[name]]  # fmt: skip
 
     def guard(self, case: DeviceCase) -> dict[str, int]:
-        """Checksums of a case's guarded memory, to be compared before and after a call."""
+        """Checksums of a case's guarded regions, to compare before and after a call."""
         return self._checksums([case])
 
     def _checksums(self, cases: list[DeviceCase]) -> dict[str, int]:
@@ -255,10 +256,10 @@ class DeviceSession:
         self.context.upload(region.pointer, int(content.ctypes.data), int(content.size))
         return region
 
-    def _element(self, view: TypedRegion, index: int) -> float | str:
-        dtype, size = view.dtype, ITEM_BYTES[view.dtype]
-        raw = self.context.download(view.region.pointer + index * size, size)
-        raw = unsealed(raw, index * size, view.key)
+    def _element(self, typed: TypedRegion, index: int) -> float | str:
+        dtype, size = typed.dtype, ITEM_BYTES[typed.dtype]
+        raw = self.context.download(typed.region.pointer + index * size, size)
+        raw = unsealed(raw, index * size, typed.key)
         if dtype == "bfloat16":
             raw, dtype = b"\x00\x00" + raw, "float32"
         value = struct.unpack(_UNPACK[dtype], raw)[0]
@@ -266,7 +267,7 @@ class DeviceSession:
 
 
 def _entry(raw: bytes, name: str, output: DeviceOutput) -> dict[str, Any]:
-    """A result slot of `rooftree_compare` in words."""
+    """A result slot of `rooftree_compare`, decoded."""
     wrong, first, nans, error, ratio = struct.unpack_from("<QQQdd", raw)
     sums = [min(value, _LARGEST) for value in struct.unpack_from(f"<{2 * REGIONS}d", raw, 40)]
     entry: dict[str, Any] = {

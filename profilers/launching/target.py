@@ -1,9 +1,9 @@
-"""What every profiled process does: run variants one after the other, say how far it got.
+"""What every profiled process does: run variants one after the other and log its progress.
 
-The specification is made by `profiling.target_spec`. After each variant one line goes to the
-progress file, so that what a profiler reports can be matched to variants also where a later one
-faults: ``{"variant": index, ...}`` with what the action returned, or ``"error"``, and ``"fatal"``
-where the context is ruined.
+The specification is made by `requests.target_spec`. After each variant one line goes to the
+progress file, so that a profiler's report can be matched to variants even if a later one faults:
+``{"variant": index, ...}`` with what the action returned, or ``"error"``, and ``"fatal"`` if the
+context is ruined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Action = Callable[[DeviceSession, PreparedCall, dict[str, Any]], dict[str, Any]]
 
 
 def run_variants(path: Path, act: Action) -> int:
-    """Do `act` for every variant of the specification at `path`; the process's exit status."""
+    """Do `act` for every variant of the specification at `path`; returns the exit status."""
     spec = json.loads(path.read_text())
     session = DeviceSession(spec["device"], Path(spec["support"]).read_bytes())
     task_buffers = TaskBuffers(session, spec["data"])
@@ -39,14 +39,14 @@ def run_variants(path: Path, act: Action) -> int:
             except driver.CudaError as error:
                 line["error"] = str(error)
                 if error.sticky:
-                    _say(progress, {**line, "fatal": True})
+                    _write_line(progress, {**line, "fatal": True})
                     return 1
-            _say(progress, line)
+            _write_line(progress, line)
     return 0
 
 
 class TaskBuffers:
-    """The task buffers of one group at a time, filled at random when first needed."""
+    """The buffers of one group of variants at a time, filled at random when first needed."""
 
     def __init__(self, session: DeviceSession, groups: list[list[dict[str, Any]]]) -> None:
         self._session, self._groups = session, groups
@@ -80,6 +80,6 @@ def _prepared(
         session.memory.drop("variant/")
 
 
-def _say(progress: Any, line: dict[str, Any]) -> None:
+def _write_line(progress: Any, line: dict[str, Any]) -> None:
     progress.write(json.dumps(line) + "\n")
     progress.flush()

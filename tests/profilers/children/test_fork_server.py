@@ -20,7 +20,7 @@ from tests.support.orphan import ORPHAN
 
 MODULE = """
 import os
-from profilers.children.fork_server import serve_forks
+from profilers.children.forking import serve_forks
 
 IMPORTED = os.getpid()
 

@@ -16,7 +16,8 @@ from profilers.hardware.locks import GpuLock
 CHILD = """
 import json, os, struct, subprocess, sys, threading, time
 from profilers.children.descriptors import Descriptors
-from profilers.children.serving import Refusal, serve
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import serve
 
 def echo(request):
     return {"value": request["value"]}
@@ -91,7 +92,7 @@ def share(request):
     return {}
 
 def refuse(request):
-    raise Refusal("launch", "no such thing")
+    raise RequestRefused("launch", "no such thing")
 
 def fail(request):
     raise ValueError("unforeseen")

@@ -35,7 +35,7 @@ class Worker:
     def module(cls, _name: str, *, jail: Jail | None = None, **_: Any) -> Worker:
         return cls(jail)
 
-    def request(self, _message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
+    def ask(self, _message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
         assert timeout_s > 0
         if self._jail is not None and Worker.refuse:
             raise ChildGone("cuInit failed", hung=False, output="error 304")

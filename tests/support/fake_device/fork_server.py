@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from profilers.children.fork_server import ForkContext, serve_forks
+from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import Handler
 from tests.support.fake_device import device
