@@ -22,7 +22,7 @@ from mcts.domain import KernelTask, Workload
 from mcts.errors import InputError, WorldError
 from profilers.children.scratch import ScratchFolder
 from profilers.cuda.drawing import AS_GIVEN, STORED, VARIATIONS, Array, Variation, draw, widen
-from profilers.cuda.reference import Reference
+from profilers.cuda.reference import NumpyReference
 
 _EXPECTED_F64_LIMIT = 4 * 2**30
 _LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38, "float32": 3.4e38, "float64": 1.79e308}
@@ -57,7 +57,7 @@ class CaseFiles:
 class CaseStore:
     """A private folder of cases, in memory where there is room; removed by `close`."""
 
-    def __init__(self, task: KernelTask, reference: Reference) -> None:
+    def __init__(self, task: KernelTask, reference: NumpyReference) -> None:
         """WorldError where there is no place for a folder."""
         self._task = task
         self._reference = reference

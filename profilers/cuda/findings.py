@@ -10,8 +10,8 @@ from mcts.domain import Build, KernelTask, Refusal, Verification, Workload
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
-from profilers.cuda import verdict
-from profilers.cuda.blame import fault_text
+from profilers.cuda.failures import fault_text
+from profilers.cuda.verification import mistimed, unrelated_error, verification_of
 from profilers.launching.precision import Compared, Excess, timed_runs, whole_errors, worst_excess
 
 Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
@@ -33,14 +33,14 @@ class Findings:
 
     def conclude(self, damaged: Sequence[str]) -> None:
         """Bring the verification up to date; Failed where anything is wrong."""
-        found = self.verification = verdict.verification(self.task, self.checked, damaged)
+        found = self.verification = verification_of(self.task, self.checked, damaged)
         if not found.passed:
             raise self._failed("wrong_result", found.detail)
 
     def conclude_timing(self, timed: Timed, damaged: Sequence[str]) -> None:
         """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
         assert self.verification is not None
-        found = verdict.mistimed(self.task, self.verification, timed, damaged)
+        found = mistimed(self.task, self.verification, timed, damaged)
         if found is not None:
             self.verification = found
             raise self._failed("wrong_result", found.detail)
@@ -49,7 +49,7 @@ class Findings:
         """Failed where errors within the tolerance are not those of the task's own precision."""
         runs = self._own_runs()
         excess = worst_excess(runs, tf32=self._tf32)
-        self.verification = verdict.verification(self.task, self.checked, excess=excess)
+        self.verification = verification_of(self.task, self.checked, excess=excess)
         self._refuse_unrelated(runs)
         self._refuse_excess(excess)
 
@@ -90,7 +90,7 @@ class Findings:
         return [(workload.name, run) for workload, run in self.checked if not run.get("label")]
 
     def _refuse_unrelated(self, runs: Sequence[Compared], *, doing: str = "") -> None:
-        why = verdict.unrelated_error(whole_errors(runs, tf32=self._tf32))
+        why = unrelated_error(whole_errors(runs, tf32=self._tf32))
         if why is None:
             return
         assert self.verification is not None

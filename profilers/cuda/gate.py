@@ -13,12 +13,14 @@ import numpy as np
 from mcts.domain import KernelTask, Workload
 from mcts.errors import UnfairTask
 from profilers.cuda.drawing import Array, draw, widen
-from profilers.cuda.reference import Reference
+from profilers.cuda.reference import NumpyReference
 
 Outputs = Mapping[str, Array]
 
 
-def gate(task: KernelTask, reference: Reference, *, ungated: bool = False) -> tuple[str, ...]:
+def check_task(
+    task: KernelTask, reference: NumpyReference, *, ungated: bool = False
+) -> tuple[str, ...]:
     """What a reader of this task's results should know; empty for a sound task.
 
     The reference is run on the smallest workload. UnfairTask where it gives two answers to one
@@ -62,7 +64,7 @@ def workload_bytes(task: KernelTask, workload: Workload) -> int:
 
 def _idle_inputs(
     task: KernelTask,
-    reference: Reference,
+    reference: NumpyReference,
     workload: Workload,
     inputs: Mapping[str, Array],
     first: Outputs,

@@ -14,11 +14,11 @@ from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built, Failed
-from profilers.cuda import shapes
-from profilers.cuda.blame import may_be_the_worlds, needs_a_probe
 from profilers.cuda.cases import CaseFiles
+from profilers.cuda.failures import may_be_world_fault, needs_gpu_probe
 from profilers.cuda.findings import Findings, Timed
 from profilers.cuda.settings import GpuSettings
+from profilers.cuda.timing import Measured, timing_of, why_suspect
 from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks, batch_sizes
 
@@ -28,7 +28,7 @@ _RESIDENTS = 8  # for each timed workload more cases than stay on a device
 _BATCH_CALLS = 8  # of a slow kernel: 1, 2 and 3 calls, after one that is not counted
 
 
-class _Doubtful(Exception):
+class _DoubtfulFailure(Exception):
     """A failure that a fresh worker may not see again."""
 
     def __init__(self, failed: Failed) -> None:
@@ -73,7 +73,7 @@ class Judge:
         settings = settings or self._settings
         try:
             evaluation = self._attempt(built, fresh, settings)
-        except _Doubtful:
+        except _DoubtfulFailure:
             return self._again(built, fresh, settings)
         if evaluation.status == "suspect":
             self._worker.replace()
@@ -83,7 +83,7 @@ class Judge:
     def _again(self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings) -> Evaluation:
         try:
             return self._attempt(built, fresh, settings)
-        except _Doubtful as doubtful:
+        except _DoubtfulFailure as doubtful:
             raise doubtful.failed from None
 
     def _attempt(
@@ -102,8 +102,8 @@ class Judge:
             measured = self._measure(findings, settings)
         except (ChildGone, RequestRefused) as failure:
             raise self._blamed(failure, findings) from None
-        timing = shapes.timing_of(self._task, built.candidate.id, measured)
-        reason = shapes.why_suspect(measured, timing, self._floors_us)
+        timing = timing_of(self._task, built.candidate.id, measured)
+        reason = why_suspect(measured, timing, self._floors_us)
         return self._evaluation(built, findings, timing, reason)
 
     def _verify_fresh(
@@ -139,12 +139,10 @@ class Judge:
         ]
         self._conclude(findings, reply["damaged"])
 
-    def _measure(self, findings: Findings, settings: GpuSettings) -> list[shapes.Measured]:
+    def _measure(self, findings: Findings, settings: GpuSettings) -> list[Measured]:
         """Times of all timed workloads, and on each the clocks against each other."""
         return [
-            shapes.Measured(
-                workload, answer, self._compare_clocks(workload, answer, findings, settings)
-            )
+            Measured(workload, answer, self._compare_clocks(workload, answer, findings, settings))
             for workload, answer in self._time(findings, settings)
         ]
 
@@ -220,12 +218,12 @@ class Judge:
         """
         if isinstance(failure, RequestRefused) and failure.kind == "internal":
             return WorldError(f"the GPU worker failed: {failure}")
-        if needs_a_probe(failure) and (wrong := self._worker.probe()) is not None:
+        if needs_gpu_probe(failure) and (wrong := self._worker.probe()) is not None:
             return WorldError(f"the GPU does not answer: {wrong} (seen when {failure})")
         failed = (
             findings.lost(failure) if isinstance(failure, ChildGone) else findings.rejected(failure)
         )
-        return _Doubtful(failed) if may_be_the_worlds(failure) else failed
+        return _DoubtfulFailure(failed) if may_be_world_fault(failure) else failed
 
     def _evaluation(
         self, built: Built, findings: Findings, timing: Timing, reason: str | None

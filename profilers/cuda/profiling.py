@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from mcts.domain import Candidate, Profile, Work
 from mcts.ports import StageObserver
 from profilers.compiling.building import Failed
-from profilers.cuda.workplace import Workplace
+from profilers.cuda.workplace import CudaWorkplace
 from profilers.launching.requests import ProfilingRequest, profiled_buffers
 from profilers.profiles.profiling import profile_all
 
 
 def profile_candidates(
-    place: Workplace,
+    place: CudaWorkplace,
     candidates: Sequence[Candidate],
     times_us: Sequence[float | None],
     *,

@@ -12,7 +12,7 @@ from mcts.errors import InputError
 from profilers.cuda.drawing import Array
 
 
-class Reference:
+class NumpyReference:
     """The task's reference: ``reference(**inputs)`` over float64 arrays."""
 
     def __init__(self, task: KernelTask) -> None:

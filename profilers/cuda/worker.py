@@ -26,14 +26,14 @@ from profilers.measuring import timing
 from profilers.measuring.blocks import BlockTimer, Field, TimingPlan, measure_in_turn
 from profilers.measuring.probes import probe
 
-HONEST_FACTOR = 4.0
+BASELINE_FACTOR = 4.0
 """On inputs of another distribution a candidate may be so many times as far off as the baseline."""
 
 BASELINE = "baseline"
 
 
 @dataclass(slots=True)
-class Resident:
+class ResidentCase:
     """A case that stays on the device. `label` tells what is unlike the task's own inputs."""
 
     case: DeviceCase
@@ -42,7 +42,7 @@ class Resident:
     honest: list[dict[str, Any]] | None = None
 
 
-class Worker:
+class CudaHandlers:
     """Handlers of the requests; each returns the JSON of its answer."""
 
     def __init__(self, device: int) -> None:
@@ -50,7 +50,7 @@ class Worker:
         self._session: DeviceSession | None = None
         self._loaded: dict[str, ReloadableProgram] = {}
         self._batches: dict[tuple[str, str], PreparedCall] = {}
-        self._residents: list[Resident] = []
+        self._residents: list[ResidentCase] = []
         self._fields: dict[str, Field] = {}
         self._tolerance = (0.0, 0.0)
 
@@ -80,7 +80,7 @@ class Worker:
             workload = item["workload"]
             with _room_for(workload):
                 case = self.session.add_case(item["case"], shared=f"resident/{workload}")
-            self._residents.append(Resident(case, workload, item["label"]))
+            self._residents.append(ResidentCase(case, workload, item["label"]))
         share = 1 / len(request["timed"])
         for workload, buffers in request["timed"].items():
             with _room_for(workload):
@@ -171,7 +171,7 @@ class Worker:
         session.context.synchronize()
         return prepared
 
-    def _allowance(self, resident: Resident) -> float | None:
+    def _allowance(self, resident: ResidentCase) -> float | None:
         """How many times the tolerance is allowed on a case; None where nothing can be said.
 
         On other inputs than the task's own an honest kernel may stray from the tolerance, so it is
@@ -182,9 +182,9 @@ class Worker:
         ratios = [output["worst_ratio"] for output in self._honest(resident)]
         if any(ratio is None for ratio in ratios):
             return None
-        return max(1.0, HONEST_FACTOR * float(max(ratios)))
+        return max(1.0, BASELINE_FACTOR * float(max(ratios)))
 
-    def _honest(self, resident: Resident) -> list[dict[str, Any]]:
+    def _honest(self, resident: ResidentCase) -> list[dict[str, Any]]:
         """What comparing the baseline found on a case; it is run once."""
         if resident.honest is None:
             resident.honest = self._run(BASELINE, resident.workload, resident.case)["outputs"]
@@ -236,7 +236,7 @@ def main() -> None:
     options, _ = parser.parse_known_args()
     # A kernel loaded at its first launch would have the loading timed.
     os.environ["CUDA_MODULE_LOADING"] = "EAGER"
-    worker = Worker(options.device)
+    worker = CudaHandlers(options.device)
     serve(
         {
             "start": worker.start,

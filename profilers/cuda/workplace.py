@@ -13,13 +13,13 @@ from mcts.domain import Candidate, Hardware, KernelTask, Workload
 from mcts.errors import InputError
 from profilers.compiling.building import Built, Failed, build
 from profilers.compiling.compiler import Compiled, Compiler, architecture
-from profilers.cuda import verdict
 from profilers.cuda.cases import CaseFiles, CaseStore
-from profilers.cuda.gate import gate, workload_bytes
+from profilers.cuda.gate import check_task, workload_bytes
 from profilers.cuda.judging import FreshCase, load
-from profilers.cuda.reference import Reference
+from profilers.cuda.reference import NumpyReference
 from profilers.cuda.residency import check_room
 from profilers.cuda.settings import GpuSettings
+from profilers.cuda.timing import floor_us
 from profilers.hardware.device import find_gpu
 from profilers.hardware.locks import GpuLock
 from profilers.launching.gpu_worker import GpuWorker
@@ -29,7 +29,7 @@ _MOST_OUTPUTS = 1000
 _SETUP_S = 60.0
 
 
-class Workplace:
+class CudaWorkplace:
     """What judging takes besides judgement.
 
     InputError where the task is not for this judge or there is no GPU.
@@ -75,8 +75,8 @@ class Workplace:
             deadline_s=self.settings.compile_deadline_s,
         )
         self._closers.append(self._compiler.close)
-        reference = Reference(self.task)
-        self.marks = gate(self.task, reference, ungated=self.settings.ungated)
+        reference = NumpyReference(self.task)
+        self.marks = check_task(self.task, reference, ungated=self.settings.ungated)
         self._store = CaseStore(self.task, reference)
         self._closers.append(self._store.close)
         with ThreadPoolExecutor(1) as pool:
@@ -109,7 +109,7 @@ class Workplace:
         """The least time that can be believed, by timed workload."""
         l2_bytes = self.gpu.hardware.l2_bytes or 0
         return {
-            workload.name: verdict.floor_us(self.task, self.rates, l2_bytes, workload)
+            workload.name: floor_us(self.task, self.rates, l2_bytes, workload)
             for workload in self.task.timed_workloads
         }
 

@@ -17,9 +17,9 @@ from profilers.compiling.calls import Call, Step
 from profilers.compiling.compiler import Compiled
 from profilers.cuda.cases import CaseStore
 from profilers.cuda.judging import Judge, load
-from profilers.cuda.reference import Reference
+from profilers.cuda.reference import NumpyReference
 from profilers.cuda.settings import GpuSettings
-from profilers.cuda.worker import Worker
+from profilers.cuda.worker import CudaHandlers
 from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
@@ -44,12 +44,12 @@ class LocalWorker:
         self._setup = setup
         self._support = folder / "support.cubin"
         self._support.write_bytes(b"")
-        self._worker: Worker | None = None
+        self._worker: CudaHandlers | None = None
         self.replaced = 0
 
     def ready(self) -> None:
         if self._worker is None:
-            self._worker = Worker(0)
+            self._worker = CudaHandlers(0)
             self.ask({"op": "start", "support": str(self._support)})
             self._setup(self)
 
@@ -73,7 +73,7 @@ class Place:
 
     def __init__(self, task: KernelTask, folder: Path) -> None:
         self.task, self.folder = task, folder
-        self.store = CaseStore(task, Reference(task))
+        self.store = CaseStore(task, NumpyReference(task))
         self.cases = [
             (workload, case)
             for workload in task.timed_workloads

@@ -31,7 +31,7 @@ EAGER_US = 100.0
 SPEEDS = {"baseline": 1.0, "shaky": 3.0, "helper": 2.0, "ours": 2.0}
 IMPORTS = {
     "helper": "from codegen.torch_cuda import compile_cuda\n",
-    "ours": "import profilers.cuda.gpu\n",
+    "ours": "import profilers.cuda.evaluator\n",
 }
 USAGE = {"model": "paper", "prompt_tokens": 100, "completion_tokens": 11, "cost_usd": 0.01}
 PROBLEM = """{lines}

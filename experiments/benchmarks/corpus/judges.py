@@ -38,7 +38,7 @@ def gpu_judges(*, device: int, patience: Patience, say: Callable[[str], None]) -
         task = task.model_copy(update={"policy": policy})
         if task.dialect == "kernelbench":
             return _torch_judge(task, device=device, patience=patience, say=say)
-        from profilers.cuda.gpu import GpuEvaluator
+        from profilers.cuda.evaluator import GpuEvaluator
         from profilers.cuda.settings import GpuSettings
 
         settings = GpuSettings(

@@ -74,7 +74,7 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
         return _torch_evaluator(request)
     if request.compiled:
         raise InputError("torch.compile is a baseline for KernelBench problems only")
-    from profilers.cuda.gpu import GpuEvaluator
+    from profilers.cuda.evaluator import GpuEvaluator
     from profilers.cuda.settings import GpuSettings
 
     return GpuEvaluator(

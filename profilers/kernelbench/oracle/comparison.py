@@ -2,7 +2,7 @@
 
 Two questions are asked of an output.
 
-Is it right? Where |out - expected| <= absolute + relative * |expected|, or within `HONEST_FACTOR`
+Is it right? Where |out - expected| <= absolute + relative * |expected|, or within `BASELINE_FACTOR`
 times the greatest error that an honest run of the problem's own model makes on the same inputs,
 whichever is more. NaN and infinities are right only where they are expected, in kind.
 

@@ -152,7 +152,7 @@ def test_an_exported_kernel_needs_pytorch_alone(tmp_path: Path) -> None:
     text = (out / helped["kernel"]).read_text()
     assert "from codegen" not in text and "def compile_cuda" in text
     assert (ours["status"], ours["kernel"]) == ("correct", "")
-    assert ours["message"].startswith("not exported: line 3 imports profilers.cuda.gpu")
+    assert ours["message"].startswith("not exported: line 3 imports profilers.cuda.evaluator")
     assert "1/2_B: not exported" in done.stdout
 
 

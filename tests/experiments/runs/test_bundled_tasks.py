@@ -18,8 +18,8 @@ from mcts.domain import KernelTask, LaunchPlan, Scalar, Workload, kernel_macros,
 from profilers.compiling.compiler import Compiler
 from profilers.compiling.lowering import lower
 from profilers.cuda.drawing import draw, widen
-from profilers.cuda.gate import gate, smallest
-from profilers.cuda.reference import Reference
+from profilers.cuda.gate import check_task, smallest
+from profilers.cuda.reference import NumpyReference
 
 Array = NDArray[Any]
 NAMES = sorted(bundled())
@@ -98,7 +98,7 @@ def test_a_task_fits_a_device_and_is_verified_on_a_shape_of_its_own(name: str) -
 def test_a_task_can_be_judged(name: str) -> None:
     task, _, _ = opened(name)
     assert smallest(task).weight == 0
-    assert gate(task, Reference(task)) == ()
+    assert check_task(task, NumpyReference(task)) == ()
 
 
 @nvrtc
@@ -212,5 +212,5 @@ def test_a_reference_agrees_with_the_definition_written_out(name: str) -> None:
         buffer.name: widen(draw(buffer, shape, generator), buffer.dtype) for buffer in task.inputs
     }
     workload = Workload(name="tiny", shape=shape)
-    (found,) = Reference(task)(inputs, workload).values()
+    (found,) = NumpyReference(task)(inputs, workload).values()
     np.testing.assert_allclose(found, slow(**inputs), rtol=1e-12, atol=1e-12)

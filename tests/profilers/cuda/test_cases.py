@@ -17,7 +17,7 @@ from profilers.children.processes import child_environment
 from profilers.children.scratch import ScratchFolder
 from profilers.cuda.cases import CaseStore
 from profilers.cuda.drawing import VARIATIONS, draw, to_bfloat16, widen
-from profilers.cuda.reference import Reference
+from profilers.cuda.reference import NumpyReference
 
 
 def with_reference(task: KernelTask, source: str) -> KernelTask:
@@ -25,7 +25,7 @@ def with_reference(task: KernelTask, source: str) -> KernelTask:
 
 
 def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: KernelTask) -> None:
-    store = CaseStore(scale_task, Reference(scale_task))
+    store = CaseStore(scale_task, NumpyReference(scale_task))
     try:
         first, second = store.make(scale_task.workloads[1], count=2)
         x = np.fromfile(first.inputs["x"], dtype=np.float32)
@@ -46,7 +46,7 @@ def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: Ke
 def test_the_reference_sees_what_the_kernel_sees(dtype: str, scale_task: KernelTask) -> None:
     buffers = (Buffer(name="x", role="input", dtype=dtype, shape=("n",)), scale_task.buffers[1])
     task = scale_task.model_copy(update={"buffers": buffers})
-    store = CaseStore(task, Reference(task))
+    store = CaseStore(task, NumpyReference(task))
     try:
         (case,) = store.make(task.workloads[1])
         size = Path(case.inputs["x"]).stat().st_size
@@ -93,7 +93,7 @@ def test_a_faulty_reference_is_the_users_to_mend(
 ) -> None:
     task = with_reference(scale_task, source)
     with pytest.raises(InputError, match=complaint):
-        store = CaseStore(task, Reference(task))
+        store = CaseStore(task, NumpyReference(task))
         try:
             store.make(task.workloads[1])
         finally:
@@ -121,7 +121,7 @@ def test_folders_of_killed_owners_are_swept_and_others_left(tmp_path: Path) -> N
 
 
 def test_variations_leave_the_tasks_own_distribution(scale_task: KernelTask) -> None:
-    store = CaseStore(scale_task, Reference(scale_task))
+    store = CaseStore(scale_task, NumpyReference(scale_task))
     try:
         cases = store.make_variations(scale_task.workloads[1])
         assert [case.label for case in cases] == [item.label for item in VARIATIONS]
@@ -150,7 +150,7 @@ def test_where_the_reference_does_not_reach_there_is_no_variation(
 ) -> None:
     buffers = (scale_task.buffers[0], Buffer(name="y", role="output", dtype=output, shape=("n",)))
     task = with_reference(scale_task, reference).model_copy(update={"buffers": buffers})
-    store = CaseStore(task, Reference(task))
+    store = CaseStore(task, NumpyReference(task))
     try:
         cases = store.make_variations(task.workloads[1])
         assert len(cases) == left and "inputs scaled by 4" not in {case.label for case in cases}
@@ -163,7 +163,7 @@ def test_where_the_reference_does_not_reach_there_is_no_variation(
 def test_integers_have_one_distribution(scale_task: KernelTask) -> None:
     buffers = (Buffer(name="x", role="input", dtype="int32", shape=("n",)), scale_task.buffers[1])
     task = scale_task.model_copy(update={"buffers": buffers})
-    store = CaseStore(task, Reference(task))
+    store = CaseStore(task, NumpyReference(task))
     assert store.make_variations(task.workloads[1]) == []
     store.close()
 
@@ -171,7 +171,7 @@ def test_integers_have_one_distribution(scale_task: KernelTask) -> None:
 def test_a_full_disk_is_the_worlds_and_named(
     scale_task: KernelTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = CaseStore(scale_task, Reference(scale_task))
+    store = CaseStore(scale_task, NumpyReference(scale_task))
     monkeypatch.setattr(store, "folder", Path("/dev/full"))
     with pytest.raises(WorldError, match="/dev/full"):
         store.make(scale_task.workloads[1])

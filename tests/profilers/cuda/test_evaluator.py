@@ -19,7 +19,7 @@ from mcts.domain import Candidate, Hardware, Isolation, KernelTask, Profile, Wor
 from mcts.errors import InputError, UnfairTask, WorldError
 from profilers.compiling.compiler import Compiled
 from profilers.cuda import workplace
-from profilers.cuda.gpu import GpuEvaluator, GpuSettings
+from profilers.cuda.evaluator import GpuEvaluator, GpuSettings
 from profilers.cuda.judging import Judge
 from profilers.hardware.ceilings import Rates
 from profilers.hardware.device import Gpu

@@ -6,8 +6,8 @@ import pytest
 
 from mcts.domain import Buffer, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
-from profilers.cuda.gate import gate, smallest
-from profilers.cuda.reference import Reference
+from profilers.cuda.gate import check_task, smallest
+from profilers.cuda.reference import NumpyReference
 
 
 def made(source: str, *, names: tuple[str, ...] = ("x",), task: KernelTask) -> KernelTask:
@@ -24,7 +24,7 @@ def made(source: str, *, names: tuple[str, ...] = ("x",), task: KernelTask) -> K
 
 
 def marks(task: KernelTask, *, ungated: bool = False) -> tuple[str, ...]:
-    return gate(task, Reference(task), ungated=ungated)
+    return check_task(task, NumpyReference(task), ungated=ungated)
 
 
 def test_a_sound_task_has_no_marks(scale_task: KernelTask) -> None:
@@ -71,7 +71,7 @@ def test_the_smallest_workload_is_asked(scale_task: KernelTask) -> None:
 
 
 def test_more_outputs_than_can_be_compared_are_refused(scale_task: KernelTask) -> None:
-    from profilers.cuda.gpu import GpuEvaluator
+    from profilers.cuda.evaluator import GpuEvaluator
 
     outputs = [Buffer(name=f"y{i}", role="output", shape=("n",)) for i in range(1001)]
     task = scale_task.model_copy(update={"buffers": (scale_task.buffers[0], *outputs)})

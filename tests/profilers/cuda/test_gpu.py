@@ -10,7 +10,7 @@ import pytest
 from mcts.domain import Buffer, Candidate, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
 from mcts.ports import Confirmer
-from profilers.cuda.gpu import GpuEvaluator, GpuSettings
+from profilers.cuda.evaluator import GpuEvaluator, GpuSettings
 from tests.contracts.evaluator_contract import EvaluatorContract
 
 pytestmark = pytest.mark.gpu

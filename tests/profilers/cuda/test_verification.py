@@ -8,15 +8,8 @@ from typing import Any
 import pytest
 
 from mcts.domain import Cost, KernelTask
-from profilers.cuda.verdict import (
-    floor_us,
-    mistimed,
-    timing,
-    unravel,
-    unrelated_error,
-    verification,
-    why_suspect,
-)
+from profilers.cuda.timing import floor_us, why_workload_suspect, workload_timing
+from profilers.cuda.verification import mistimed, unravel, unrelated_error, verification_of
 from profilers.hardware.ceilings import Rates
 from profilers.launching.precision import Excess, whole_errors
 from profilers.measuring.clocks import Batch, Clocks
@@ -38,7 +31,7 @@ def clocks(event: float = 30.0, host: float = 30.0, outside: float = 30.0) -> Cl
 
 def test_a_clean_comparison_passes(scale_task: KernelTask) -> None:
     run = {"outputs": [output(max_error=1e-9, worst_ratio=0.25)]}
-    found = verification(scale_task, [(scale_task.workloads[1], run)] * 2)
+    found = verification_of(scale_task, [(scale_task.workloads[1], run)] * 2)
     assert found.passed and found.detail == ""
     assert (found.rounds, found.max_error, found.worst_ratio) == (2, 1e-9, 0.25)
 
@@ -46,7 +39,7 @@ def test_a_clean_comparison_passes(scale_task: KernelTask) -> None:
 def test_a_wrong_output_says_where_and_how_much(scale_task: KernelTask) -> None:
     wrong = output(mismatches=37, nans=12, first=317, got=0.1, expected=0.2, worst_ratio=None)
     run = {"outputs": [wrong]}
-    found = verification(scale_task, [(scale_task.workloads[1], run)])
+    found = verification_of(scale_task, [(scale_task.workloads[1], run)])
     assert not found.passed
     assert found.worst_ratio is None
     assert found.detail.startswith(
@@ -58,7 +51,7 @@ def test_a_wrong_output_says_where_and_how_much(scale_task: KernelTask) -> None:
 def test_changed_inputs_and_stray_stores_fail(scale_task: KernelTask) -> None:
     run = {"outputs": [output()]}
     damaged = ["input x of case 1", "memory beyond y of case 2"]
-    found = verification(scale_task, [(scale_task.workloads[0], run)], damaged)
+    found = verification_of(scale_task, [(scale_task.workloads[0], run)], damaged)
     assert not found.passed
     assert "input x of case 1 was changed" in found.detail
     assert "past the end" in found.detail
@@ -75,20 +68,20 @@ def test_other_distributions_are_named_and_have_their_own_tolerance(
     own = {"outputs": [output(worst_ratio=0.5)]}
     scaled = {"outputs": [output(worst_ratio=0.9, max_error=2.0)], "label": "inputs scaled by 4"}
     small = scale_task.workloads[1]
-    found = verification(scale_task, [(small, own), (small, scaled)])
+    found = verification_of(scale_task, [(small, own), (small, scaled)])
     assert found.passed and found.worst_ratio == 0.5 and found.max_error == 2.0
     wrong = {"outputs": [output(mismatches=1, first=0)], "label": "inputs scaled by 4"}
-    found = verification(scale_task, [(small, own), (small, wrong)])
+    found = verification_of(scale_task, [(small, own), (small, wrong)])
     assert found.detail.startswith("small (inputs scaled by 4): 1 of 1000")
 
 
 def test_the_error_against_an_honest_one_is_told(scale_task: KernelTask) -> None:
     excess = Excess("y", 3.5, 64.0, 3.5e-8, 1e-8, 1.0, None)
-    assert verification(scale_task, [], excess=excess).error_ratio == 3.5
+    assert verification_of(scale_task, [], excess=excess).error_ratio == 3.5
 
 
 def test_outputs_wrong_only_while_timed_are_told(scale_task: KernelTask) -> None:
-    good = verification(scale_task, [(scale_task.workloads[0], {"outputs": [output()]})])
+    good = verification_of(scale_task, [(scale_task.workloads[0], {"outputs": [output()]})])
     main = scale_task.workloads[0]
     assert mistimed(scale_task, good, [(main, {"outputs": [output()]})], []) is None
     timed = [(main, {"outputs": [output(mismatches=8, first=5)]})]
@@ -101,23 +94,23 @@ def test_outputs_wrong_only_while_timed_are_told(scale_task: KernelTask) -> None
 def test_timing_summarises_blocks_of_pairs() -> None:
     block = {"baseline_us": [200.0, 210.0, 190.0], "candidate_us": [100.0, 105.0, 95.0]}
     answer = {"blocks": [block] * 5}
-    found = timing("candidate-x", answer, clocks(host=100))
+    found = workload_timing("candidate-x", answer, clocks(host=100))
     assert found.median_us == pytest.approx(100) and found.baseline_us == pytest.approx(200)
     assert found.speedup == pytest.approx(2) and found.rounds == 15
     assert len(found.samples_us) == len(found.baseline_samples_us) == 15
     assert found.host_us == pytest.approx(100)
     assert found.detectable == pytest.approx(0)
-    assert timing("candidate-x", answer, clocks(host=100)) == found
+    assert workload_timing("candidate-x", answer, clocks(host=100)) == found
 
 
 def test_one_block_has_an_interval_and_no_detectable_effect() -> None:
     answer = {"blocks": [{"baseline_us": [2.0] * 5, "candidate_us": [1.0] * 5}]}
-    assert timing("candidate-x", answer, clocks()).detectable is None
+    assert workload_timing("candidate-x", answer, clocks()).detectable is None
 
 
 def test_believable_timings_are_believed() -> None:
-    assert why_suspect(clocks(), 100, 90) is None
-    assert why_suspect(clocks(event=30, host=31, outside=32), 100, 110) is None
+    assert why_workload_suspect(clocks(), 100, 90) is None
+    assert why_workload_suspect(clocks(event=30, host=31, outside=32), 100, 110) is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +125,7 @@ def test_believable_timings_are_believed() -> None:
 def test_unbelievable_timings_are_suspect(
     seen: Clocks, time_us: float, floor: float, complaint: str
 ) -> None:
-    assert complaint in (why_suspect(seen, time_us, floor) or "")
+    assert complaint in (why_workload_suspect(seen, time_us, floor) or "")
 
 
 def test_the_floor_is_the_tighter_of_memory_and_compute(scale_task: KernelTask) -> None:

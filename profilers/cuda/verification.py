@@ -1,24 +1,16 @@
-"""From a worker's numbers to the nouns: pure, so that every judgement can be tested anywhere."""
+"""From a worker's comparisons to a `Verification`, and to words on what is wrong. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mcts.domain import KernelTask, Timing, Tolerance, Verification, Workload, evaluate_int
-from mcts.search.seeding import seed_from
-from profilers.hardware.ceilings import Rates, math_rate
+from mcts.domain import KernelTask, Tolerance, Verification, Workload
 from profilers.launching.precision import FACTOR, Excess
-from profilers.measuring.clocks import Clocks
 from profilers.measuring.rounding import unrelated
-from profilers.measuring.statistics import detectable_effect, median_blocked, speedup_blocked
-
-_FLOOR_FACTOR = 0.9
-_LEAST_US = 1e-3
-_BOUNDED = ("fp32", "tf32", "bf16")  # fp16 may accumulate in fp16, on some boards twice as fast
 
 
-def verification(
+def verification_of(
     task: KernelTask,
     checked: Sequence[tuple[Workload, Mapping[str, Any]]],
     damaged: Iterable[str] = (),
@@ -126,65 +118,6 @@ def unravel(index: int, extents: Sequence[int]) -> tuple[int, ...]:
         index, along = divmod(index, extent)
         position.append(along)
     return tuple(reversed(position))
-
-
-def timing(candidate_id: str, answer: Mapping[str, Any], clocks: Clocks) -> Timing:
-    """The timing noun from a worker's blocks; a bootstrap is seeded by the candidate."""
-    return Timing(**latency(answer, clocks, seed=seed_from("timing", candidate_id)))
-
-
-def latency(answer: Mapping[str, Any], clocks: Clocks, *, seed: int) -> dict[str, Any]:
-    """The fields that the times of one workload and those of all have in common."""
-    before = [block["baseline_us"] for block in answer["blocks"]]
-    after = [block["candidate_us"] for block in answer["blocks"]]
-    own = median_blocked(after, seed)
-    speedup = speedup_blocked(before, after, seed)
-    return {
-        "median_us": own.point,
-        "low_us": own.low,
-        "high_us": own.high,
-        "baseline_us": median_blocked(before, seed).point,
-        "speedup": speedup.point,
-        "speedup_low": speedup.low,
-        "speedup_high": speedup.high,
-        "rounds": sum(len(block) for block in after),
-        "host_us": max(clocks.host_us, _LEAST_US),
-        "detectable": detectable_effect(before, after),
-        "samples_us": tuple(us for block in after for us in block),
-        "baseline_samples_us": tuple(us for block in before for us in block),
-    }
-
-
-def floor_us(
-    task: KernelTask, rates: Rates, l2_bytes: int, workload: Workload | None = None
-) -> float:
-    """The least time a workload can take on this device, from its cost over measured rates.
-
-    Without a `workload`, that of the heaviest.
-
-    One L2 of outputs may still be on its way to memory when a call ends, and is not counted.
-    """
-    if task.cost is None:
-        return 0.0
-    shape = (workload or task.timed_workload).shape
-    moved = max(0, evaluate_int(task.cost.bytes, shape) - l2_bytes)
-    memory = moved / max(rates.copy_gb_per_s, rates.read_gb_per_s) / 1e3
-    rate = math_rate(rates, task.cost.math) if task.cost.math in _BOUNDED else None
-    if rate is None:
-        return memory
-    return max(memory, evaluate_int(task.cost.flops, shape) / rate / 1e6)
-
-
-def why_suspect(clocks: Clocks, time_us: float, least_us: float) -> str | None:
-    """Why a timing cannot be believed, or None where it can."""
-    if (reason := clocks.disagreement()) is not None:
-        return reason
-    if time_us < _FLOOR_FACTOR * least_us:
-        return (
-            f"{time_us:.4g} us is faster than this device can do the task's own work "
-            f"({least_us:.4g} us from its cost and the measured ceilings)"
-        )
-    return None
 
 
 def _damage(name: str) -> str:

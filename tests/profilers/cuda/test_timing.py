@@ -15,7 +15,7 @@ from profilers.compiling.building import Failed
 from profilers.cuda.judging import Judge
 from profilers.cuda.residency import MEMORY_SHARE, check_room, resident_bytes
 from profilers.cuda.settings import GpuSettings
-from profilers.cuda.shapes import Measured, timing_of, why_suspect
+from profilers.cuda.timing import Measured, timing_of, why_suspect
 from profilers.hardware import driver
 from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks

@@ -16,7 +16,7 @@ from profilers.compiling.building import Built, Failed
 from profilers.cuda.judging import FreshCase, Judge, load
 from profilers.cuda.profiling import profile_candidates
 from profilers.cuda.settings import GpuSettings
-from profilers.cuda.workplace import Workplace
+from profilers.cuda.workplace import CudaWorkplace
 from profilers.hardware.device import Gpu
 from profilers.measuring.energy import Run, Runners
 from profilers.measuring.metering import with_energy
@@ -54,7 +54,7 @@ class GpuEvaluator:
         self._observer: StageObserver = lambda _candidate_id, _stage: None
         self._isolation: Isolation | None = None
         self._gpu_lock = threading.Lock()
-        self._place = Workplace(
+        self._place = CudaWorkplace(
             task, device=device, cache_dir=cache_dir, settings=settings, say=self._say
         )
         try:

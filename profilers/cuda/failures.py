@@ -46,7 +46,7 @@ def error_name(rejected: RequestRefused) -> str:
     return found.group() if found else ""
 
 
-def may_be_the_worlds(failure: ChildGone | RequestRefused) -> bool:
+def may_be_world_fault(failure: ChildGone | RequestRefused) -> bool:
     """Whether something other than the candidate can bring this about.
 
     A missed deadline is the candidate's, once the GPU is known to work.
@@ -57,9 +57,9 @@ def may_be_the_worlds(failure: ChildGone | RequestRefused) -> bool:
     return name in _WORLD or name.startswith("CUDA_ERROR_SYSTEM_")
 
 
-def needs_a_probe(failure: ChildGone | RequestRefused) -> bool:
+def needs_gpu_probe(failure: ChildGone | RequestRefused) -> bool:
     """Whether the GPU is to be looked at before anybody is blamed."""
-    if isinstance(failure, ChildGone) or may_be_the_worlds(failure):
+    if isinstance(failure, ChildGone) or may_be_world_fault(failure):
         return True
     return error_name(failure) == "CUDA_ERROR_LAUNCH_FAILED"  # also what a lost board leaves behind
 
