@@ -31,8 +31,7 @@ class ForkedChild(Channel):
     def __init__(
         self, ours: ChannelEnds, *, status: int, pid: int, end: Callable[[int], None]
     ) -> None:
-        """`status`: the pipe that gets its wait status. `end` has the fork server kill
-        it."""
+        """`status`: the pipe that gets its wait status. `end` has the fork server kill it."""
         super().__init__(ours)
         self._status = status
         self._pid = pid
@@ -109,8 +108,8 @@ class ForkServer:
     def fork(self, jail: Jail, *, cwd: Path) -> ForkedChild:
         """A fresh child in `jail`, working in `cwd`, which the jail must let it see.
 
-        A fork_server that has died is started again, once. WorldError where that does not help, or
-        a process cannot be forked.
+        A fork server that has died is started again, once. WorldError if that does not help, or no
+        process can be forked.
         """
         with self._lock:
             if self._closed:

@@ -78,7 +78,7 @@ class HostBuilder(Builder):
         except OSError as error:
             raise WorldError(f"cannot write {source}: {error.strerror}") from error
         environment = self._environment(folder)
-        return BuiltModule(folder, source, candidate.source, environment, _noun(compiled))
+        return BuiltModule(folder, source, candidate.source, environment, _build_facts(compiled))
 
     def _wrapper(self, candidate: Candidate, library: Path) -> str:
         plan = parse_host_plan(candidate.source)
@@ -107,7 +107,7 @@ def compile_host(compiler: HostCompiler, candidate: Candidate) -> CompiledHost:
         raise Failed("timed_out" if late else "compile_failed", str(error), build=build) from None
 
 
-def _noun(compiled: CompiledHost) -> Build:
+def _build_facts(compiled: CompiledHost) -> Build:
     def counts(name: str) -> dict[str, int]:
         return {kernel: found.get(name, 0) for kernel, found in compiled.resources.items()}
 

@@ -21,8 +21,8 @@ from typing import Any
 from mcts.errors import WorldError
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import serve
-from profilers.host.condense import condensed, warnings
-from profilers.host.resources import readable, resources
+from profilers.host.compile_log import condensed_errors, condensed_warnings
+from profilers.host.nvcc_output import readable_name, resources
 from profilers.sass import read_executable_sass
 
 _KEPT_BYTES = 2 * 2**20
@@ -54,16 +54,16 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
     folders = [str(path) for path in request["includes"]]
     undefined = _undefined(log)
     failed = code != 0 or bool(undefined)
-    text = condensed(undefined if code == 0 else log, sources, folders) if failed else ""
+    text = condensed_errors(undefined if code == 0 else log, sources, folders) if failed else ""
     if failed and flooded:
         text = f"{text}\n[it printed more than {_MOST_BYTES >> 20} MiB and was stopped]".strip()
     if failed:
-        lost = None if flooded else _lost(code, log)
-        return {"compiled": False, "log": text or _end(log, code), "lost": lost}
+        lost = None if flooded else _machine_at_fault(code, log)
+        return {"compiled": False, "log": text or _failure_text(log, code), "lost": lost}
     return {
         "compiled": True,
-        "log": warnings(log, sources, folders),
-        "resources": _named(resources(log), request["demangler"]),
+        "log": condensed_warnings(log, sources, folders),
+        "resources": _by_readable_name(resources(log), request["demangler"]),
         **_machine_code(folder / request["library"], request["arch"], request["until_s"]),
     }
 
@@ -102,27 +102,29 @@ def _undefined(log: str) -> str:
     return "\n".join(line for line in lines if not _DRIVER.search(line))
 
 
-def _lost(code: int, log: str) -> str | None:
+def _machine_at_fault(code: int, log: str) -> str | None:
     """ "killed", or "crashed", where the machine may be to blame for a failure; else None."""
     if code == -signal.SIGKILL or _KILLED.search(log):
         return "killed"
     return "crashed" if code < 0 or _CRASHED.search(log) else None
 
 
-def _end(log: str, code: int) -> str:
+def _failure_text(log: str, code: int) -> str:
     """For a failure without a message that is known for one."""
     reason = f"nvcc was killed by signal {-code}" if code < 0 else f"nvcc ended with code {code}"
     last = "\n".join(line[:300] for line in log.splitlines()[-5:])
     return f"error: {reason}\n{last}".strip()
 
 
-def _named(found: dict[str, dict[str, int]], demangler: str | None) -> dict[str, Any]:
+def _by_readable_name(found: dict[str, dict[str, int]], demangler: str | None) -> dict[str, Any]:
     """The same by names that people can read, where there is a demangler."""
     names = list(found)
     told = _demangled(names, demangler) if demangler and names else names
     named: dict[str, Any] = {}
     for mangled, name in zip(names, told, strict=True):
-        short = readable(mangled) if name == mangled else name.removeprefix("void ").split("(")[0]
+        short = (
+            readable_name(mangled) if name == mangled else name.removeprefix("void ").split("(")[0]
+        )
         named[short if short not in named else f"{short} #{len(named) + 1}"] = found[mangled]
     return named
 
@@ -155,7 +157,7 @@ def _machine_code(library: Path, arch: str, until_s: float) -> dict[str, Any]:
     return {"sass": facts, "sass_missing": None}
 
 
-class OutOfTime(Exception):
+class AlarmRang(Exception):
     """No TimeoutError: that is an OSError, which some expect where they are interrupted."""
 
 
@@ -164,7 +166,7 @@ def _alarm(seconds: float) -> Iterator[None]:
     """OutOfTime in the main thread, whatever it does, once so many seconds have passed."""
 
     def ring(_number: int, _frame: object) -> None:
-        raise OutOfTime("nvcc has left too little for it")
+        raise AlarmRang("nvcc has left too little for it")
 
     if seconds <= 0:
         ring(0, None)

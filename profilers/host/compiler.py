@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,8 @@ from profilers.compiling.includes import forbidden_include
 from profilers.compiling.toolchain import find_tool
 from profilers.hardware.locks import user_cache_dir
 from profilers.host.entry import CANDIDATE, ENTRY, entry_source
-from profilers.host.failures import CompileLost
-from profilers.host.jailed import JailedCompiler, forged
+from profilers.host.jailed import CompileLost, JailedCompiler, malformed_reply
+from profilers.host.library_cache import MALFORMED, CachedLibrary, LibraryCache
 from profilers.host.nvcc import (
     BASE_OPTIONS,
     check_folders,
@@ -25,11 +26,8 @@ from profilers.host.nvcc import (
     versions,
 )
 from profilers.host.settings import HostSettings
-from profilers.host.shelf import FORGED, Shelf, Stored
-from profilers.host.slots import Slots
 
-_READERS = ("host/condense.py", "host/diagnostics.py", "host/resources.py",
-            "host/compile_worker.py", "sass/*.py")  # fmt: skip
+_READERS = ("host/compile_log.py", "host/nvcc_output.py", "host/compile_worker.py", "sass/*.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class HostCompiler:
         self.arch = arch
         self.settings = settings or HostSettings()
         check_folders(self.settings.includes)
-        self._shelf = Shelf((cache_dir or user_cache_dir()) / "host")
-        self._slots = Slots(self.settings.at_once)
+        self._cache = LibraryCache((cache_dir or user_cache_dir()) / "host")
+        self._slots = CompileSlots(self.settings.at_once)
         self._lock = threading.Lock()
         self._keys: dict[str, threading.Lock] = {}
         self._failures: dict[str, CompileFailed] = {}
@@ -92,7 +90,7 @@ class HostCompiler:
         with lock:
             if failure := self._failures.get(key):
                 raise failure
-            if found := self._shelf.find(key):
+            if found := self._cache.find(key):
                 return _compiled(found, time.perf_counter() - begin, cached=True)
             try:
                 return self._compile_twice(key, sources, macros)
@@ -136,10 +134,33 @@ class HostCompiler:
     def _compile(self, key: str, sources: Mapping[str, str], macros: Sequence[str]) -> CompiledHost:
         made = self._jailed.make(sources, macros)
         try:
-            stored = self._shelf.store(key, made.library, told=made.told, headers=made.headers)
-        except FORGED as error:
-            raise forged(error, made.seconds) from None
+            stored = self._cache.store(key, made.library, told=made.told, headers=made.headers)
+        except MALFORMED as error:
+            raise malformed_reply(error, made.seconds) from None
         return _compiled(stored, made.seconds, cached=False)
+
+
+class CompileSlots:
+    """`count` places for threads."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free = threading.Semaphore(count)
+        self._alone = threading.Lock()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold a place; waits for one."""
+        with self._free:
+            yield
+
+    @contextmanager
+    def all(self) -> Iterator[None]:
+        """Hold every place; waits until nobody has one."""
+        with self._alone, ExitStack() as held:  # two that gather places would wait for each other
+            for _ in range(self._count):
+                held.enter_context(self._free)
+            yield
 
 
 @cache
@@ -166,7 +187,7 @@ def _check_source(source: str, macros: Sequence[str]) -> None:
         raise CompileFailed(f"does not compile: the source is no valid text: {error}") from None
 
 
-def _compiled(stored: Stored, seconds: float, *, cached: bool) -> CompiledHost:
+def _compiled(stored: CachedLibrary, seconds: float, *, cached: bool) -> CompiledHost:
     return CompiledHost(
         library=stored.library,
         log=stored.log,

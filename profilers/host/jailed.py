@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import tempfile
 import threading
 import time
@@ -19,13 +20,11 @@ from profilers.children.processes import Child, ChildGone
 from profilers.children.scratch import ScratchFolder
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.compiling.toolchain import find_tool
-from profilers.host.condense import CONDENSED_CAP
+from profilers.host.compile_log import CONDENSED_CAP
 from profilers.host.entry import CANDIDATE, ENTRY
-from profilers.host.failures import CompileLost
+from profilers.host.library_cache import MALFORMED
 from profilers.host.nvcc import DEPENDENCIES, compile_command, dependencies
 from profilers.host.settings import HostSettings
-from profilers.host.shelf import FORGED
-from profilers.host.taken import take_file
 from profilers.sandbox import Jail
 
 LIBRARY = "candidate.so"
@@ -36,8 +35,21 @@ _COMPILER_PROCESSES = 256
 _OF_THE_WORLD = ("missing", "disk")
 
 
+class CompileLost(CompileFailed):
+    """The compiler crashed, ran out of memory or was killed: another time it may do.
+
+    killed: with SIGKILL, which nobody sends but the kernel's memory killer and an operator.
+    """
+
+    def __init__(
+        self, message: str, *, log: str = "", seconds: float = 0.0, killed: bool = False
+    ) -> None:
+        super().__init__(message, log=log, seconds=seconds)
+        self.killed = killed
+
+
 @dataclass(frozen=True, slots=True)
-class Made:
+class NvccResult:
     """A library's content, what the worker has told of it, and the headers it was made from."""
 
     library: bytes
@@ -57,7 +69,7 @@ class JailedCompiler:
         self._scratch: ScratchFolder | None = None
         self._closed = False
 
-    def make(self, sources: Mapping[str, str], macros: Sequence[str]) -> Made:
+    def make(self, sources: Mapping[str, str], macros: Sequence[str]) -> NvccResult:
         """The library of `sources`, files by name. Raises what `HostCompiler.compile` does."""
         begin = time.perf_counter()
         with self._folder() as folder:
@@ -70,14 +82,16 @@ class JailedCompiler:
             seconds = time.perf_counter() - begin
             try:
                 _check_success(reply, seconds)
-                library = take_file(folder / LIBRARY, most_bytes=self.settings.library_bytes)
+                library = read_untrusted_file(
+                    folder / LIBRARY, most_bytes=self.settings.library_bytes
+                )
                 headers = self._headers(folder)
-            except FORGED as error:
-                raise forged(error, seconds) from None
+            except MALFORMED as error:
+                raise malformed_reply(error, seconds) from None
             except OSError as error:
                 text = f"nvcc left no library that can be used: {error}"
                 raise CompileFailed(text, seconds=seconds) from None
-        return Made(library, reply, headers, seconds)
+        return NvccResult(library, reply, headers, seconds)
 
     def close(self) -> None:
         """End the compilers at work, remove their files, and start no others; idempotent."""
@@ -182,14 +196,15 @@ class JailedCompiler:
 
     def _headers(self, folder: Path) -> list[Path]:
         """Files below the include folders that were read, as the compiler notes them."""
-        noted = take_file(folder / DEPENDENCIES, most_bytes=_DEPENDENCIES_BYTES)
+        noted = read_untrusted_file(folder / DEPENDENCIES, most_bytes=_DEPENDENCIES_BYTES)
         inside = self.settings.includes
         found = dependencies(noted.decode(errors="replace"))
         return [path for path in found if any(path.is_relative_to(one) for one in inside)]
 
 
 def _check_success(reply: Mapping[str, Any], seconds: float) -> None:
-    """CompileFailed, or CompileLost, for what the worker tells; some of `FORGED` for nonsense."""
+    """CompileFailed, or CompileLost, for what the worker tells; some of `MALFORMED` for
+    nonsense."""
     if reply["compiled"] is True:
         return
     log = str(reply["log"])[:CONDENSED_CAP].encode(errors="replace").decode()
@@ -199,7 +214,29 @@ def _check_success(reply: Mapping[str, Any], seconds: float) -> None:
     raise CompileFailed(text, log=log, seconds=seconds)
 
 
-def forged(error: Exception, seconds: float) -> CompileFailed:
+def malformed_reply(error: Exception, seconds: float) -> CompileFailed:
     """The failure of a worker that tells nonsense."""
     text = f"what compiled this source did not tell what it made: {repr(error)[:200]}"
     return CompileFailed(text, seconds=seconds)
+
+
+def read_untrusted_file(path: Path, *, most_bytes: int) -> bytes:
+    """Content of the regular file at `path`; OSError, with the reason, for anything else there.
+
+    A jailed process may leave a link to another file, a pipe without an end, or terabytes.
+    """
+    # Non-blocking: opening a pipe would wait for its other end.
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(f"{path.name} is no regular file")
+        if found.st_size > most_bytes:
+            raise OSError(f"{path.name} has {found.st_size} bytes, more than {most_bytes}")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            content = file.read(most_bytes + 1)
+    finally:
+        os.close(fd)
+    if len(content) > most_bytes:
+        raise OSError(f"{path.name} has more than {most_bytes} bytes")
+    return content

@@ -16,13 +16,13 @@ from typing import Any
 from mcts.domain import HOST_ITEM_BYTES, HostPlan, Scalar, evaluate, evaluate_int
 from mcts.errors import InputError
 from profilers.host.entry import CALL, MEASURE, pointer_names
-from profilers.host.fitting import (
+from profilers.host.plan_binding import (
     HostCallError,
-    extents_of,
-    fit,
-    initial,
-    real_numbers,
-    whole_numbers,
+    bind_extents,
+    float_arguments,
+    init_values,
+    integer_arguments,
+    output_extents,
 )
 
 _MESSAGE_BYTES = 4096
@@ -48,9 +48,11 @@ def host_model(
 
         def __init__(self, *init: Any) -> None:
             super().__init__()
-            _hold(self, weights)
+            _register_weights(self, weights)
             named = dict(self.named_buffers(remove_duplicate=False))
-            self._call = _Calls(launcher, parsed, tunables, init, _chosen(parsed, named))
+            self._call = _LauncherCall(
+                launcher, parsed, tunables, init, _select_weights(parsed, named)
+            )
 
         def forward(self, *inputs: Any) -> Any:
             return self._call(inputs)
@@ -59,13 +61,13 @@ def host_model(
             """Weights may be replaced by what moves them: look them up again."""
             moved = super()._apply(fn, recurse)
             named = dict(self.named_buffers(remove_duplicate=False))
-            self._call.weights = _chosen(parsed, named)
+            self._call.weights = _select_weights(parsed, named)
             return moved
 
     return ModelNew
 
 
-def _hold(module: Any, weights: WeightShapes) -> None:
+def _register_weights(module: Any, weights: WeightShapes) -> None:
     """Buffers under the dotted names, in modules of their own where those have parts."""
     import torch
 
@@ -79,7 +81,7 @@ def _hold(module: Any, weights: WeightShapes) -> None:
         owner.register_buffer(last, torch.empty(tuple(shape), dtype=getattr(torch, dtype)))
 
 
-def _chosen(plan: HostPlan, named: Mapping[str, Any]) -> list[Any]:
+def _select_weights(plan: HostPlan, named: Mapping[str, Any]) -> list[Any]:
     """The weights that the plan names, in its order."""
     missing = [item.parameter for item in plan.weight if item.parameter not in named]
     if missing:
@@ -89,7 +91,7 @@ def _chosen(plan: HostPlan, named: Mapping[str, Any]) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shaped:
+class _CallPlan:
     """What a call of certain shapes needs."""
 
     whole: Any
@@ -112,7 +114,7 @@ class _Launcher:
         self._name = plan.launcher
 
     def __call__(
-        self, addresses: Sequence[int], shaped: _Shaped, stream: int, *, on_device: bool
+        self, addresses: Sequence[int], shaped: _CallPlan, stream: int, *, on_device: bool
     ) -> None:
         """Raises HostCallError with what the launcher says."""
         pointers = self._pointers(*addresses)
@@ -133,7 +135,7 @@ class _Launcher:
         return self._message.value.decode(errors="replace")[:1000]
 
 
-class _Calls:
+class _LauncherCall:
     """From tensors to a call of the launcher and back."""
 
     def __init__(
@@ -146,8 +148,8 @@ class _Calls:
     ) -> None:
         self.weights = weights
         self._launcher, self._plan = launcher, plan
-        self._constants = {**tunables, **initial(plan, init)}
-        self._known: dict[Any, _Shaped] = {}
+        self._constants = {**tunables, **init_values(plan, init)}
+        self._known: dict[Any, _CallPlan] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         import torch
@@ -198,31 +200,33 @@ class _Calls:
                 raise HostCallError(f"input {item.name!r} is a {kind}: give it a shape")
         return tensors, numbers
 
-    def _shaped(self, given: Sequence[Any], numbers: Mapping[str, Scalar]) -> _Shaped:
+    def _shaped(self, given: Sequence[Any], numbers: Mapping[str, Scalar]) -> _CallPlan:
         try:
             return self._worked_out(given, {**self._constants, **numbers})
         except InputError as error:
             raise HostCallError(f"host plan: {error}") from None
 
-    def _worked_out(self, given: Sequence[Any], names: dict[str, Scalar]) -> _Shaped:
+    def _worked_out(self, given: Sequence[Any], names: dict[str, Scalar]) -> _CallPlan:
         import torch
 
         plan = self._plan
         dtypes = [item.dtype for item in plan.input if item.shape is not None]
         dtypes += [item.dtype for item in plan.weight]
         for (name, shape), dtype, tensor in zip(plan.given, dtypes, given, strict=True):
-            fit(name, shape, dtype, tensor, names)
+            bind_extents(name, shape, dtype, tensor, names)
         for condition in plan.where:
             if not evaluate(condition, names):
                 raise InputError(f"`where` {condition!r} does not hold for these shapes")
         outputs = tuple(
-            (extents_of(item.name, item.shape, names), getattr(torch, item.dtype))
+            (output_extents(item.name, item.shape, names), getattr(torch, item.dtype))
             for item in plan.output
         )
         scratch = tuple(self._scratch(index, names) for index in range(len(plan.workspace)))
         for item, size in zip(plan.workspace, scratch, strict=True):
             names[f"{item.name}_bytes"] = size
-        return _Shaped(whole_numbers(plan, names), real_numbers(plan, names), outputs, scratch)
+        return _CallPlan(
+            integer_arguments(plan, names), float_arguments(plan, names), outputs, scratch
+        )
 
     def _scratch(self, index: int, names: Mapping[str, Scalar]) -> int:
         item = self._plan.workspace[index]
@@ -231,7 +235,7 @@ class _Calls:
         else:
             # Sizes of workspaces are not known yet, and no function that asks for one gets them.
             blank = {f"{one.name}_bytes": 0 for one in self._plan.workspace}
-            whole = whole_numbers(self._plan, {**names, **blank})
+            whole = integer_arguments(self._plan, {**names, **blank})
             size = self._launcher.workspace_bytes(index, whole)
         if not 0 <= size <= _MOST_WORKSPACE_BYTES:
             raise InputError(f"workspace {item.name!r} of {size} bytes")

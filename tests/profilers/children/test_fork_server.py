@@ -31,7 +31,7 @@ def make_handlers(context):
         return {"value": names.get("value")}
     return {"run": run}
 
-tend(make_handlers)
+serve_forks(make_handlers)
 """
 JAIL = Jail(processes=200)
 TIMEOUT_S = 30.0

@@ -15,7 +15,7 @@ from profilers.hardware.locks import GpuLock
 
 CHILD = """
 import json, os, struct, subprocess, sys, threading, time
-from profilers.children.descriptors import Descriptors
+from profilers.children.descriptors import DescriptorSocket
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import serve
 
@@ -85,7 +85,7 @@ def double_fork(request):
     return {}
 
 def share(request):
-    channel = Descriptors.from_arguments()
+    channel = DescriptorSocket.from_arguments()
     (fd,) = channel.receive(1, timeout_s=10)
     os.write(fd, b"written by the child")
     channel.send([fd])

@@ -13,8 +13,8 @@ from mcts.domain import Scalar, parse_host_plan
 from mcts.errors import InputError, WorldError
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host import nvcc
+from profilers.host.compile_log import CONDENSED_CAP
 from profilers.host.compiler import CompiledHost, HostCompiler
-from profilers.host.condense import CONDENSED_CAP
 from profilers.host.nvcc import nvcc_problem
 from profilers.host.settings import HostSettings
 from tests.support.host_sources import source

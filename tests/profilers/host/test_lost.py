@@ -16,15 +16,12 @@ from mcts.domain import parse_host_plan
 from mcts.errors import WorldError
 from profilers.children.channel import ChildGone
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
-from profilers.host import compile_worker, jailed, shelf
+from profilers.host import compile_worker, jailed, library_cache
 from profilers.host import compiler as module
-from profilers.host.compiler import CompiledHost, HostCompiler
-from profilers.host.failures import CompileLost
-from profilers.host.jailed import LIBRARY
+from profilers.host.compiler import CompiledHost, CompileSlots, HostCompiler
+from profilers.host.jailed import LIBRARY, CompileLost, read_untrusted_file
 from profilers.host.nvcc import DEPENDENCIES
 from profilers.host.settings import HostSettings
-from profilers.host.slots import Slots
-from profilers.host.taken import take_file
 from tests.support.host_sources import source
 
 TEXT = source()
@@ -132,7 +129,7 @@ def test_only_a_regular_file_of_moderate_size_is_taken(
 
 def test_a_file_that_grows_while_it_is_read_is_cut(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="more than 10"):
-        take_file(Path("/proc/self/status"), most_bytes=10)
+        read_untrusted_file(Path("/proc/self/status"), most_bytes=10)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +211,7 @@ def test_who_was_killed_tries_once_more(
 
 
 def test_who_has_all_slots_is_alone() -> None:
-    slots = Slots(2)
+    slots = CompileSlots(2)
     inside: list[str] = []
     with slots.all():
         other = threading.Thread(target=lambda: _enter(slots, inside))
@@ -225,7 +222,7 @@ def test_who_has_all_slots_is_alone() -> None:
     assert inside == ["in"]
 
 
-def _enter(slots: Slots, inside: list[str]) -> None:
+def _enter(slots: CompileSlots, inside: list[str]) -> None:
     with slots.one():
         inside.append("in")
 
@@ -266,9 +263,9 @@ def test_an_interrupted_write_leaves_no_partial_file(
     def interrupted(_self: Path, _target: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shelf.Path, "replace", interrupted)
+    monkeypatch.setattr(library_cache.Path, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        shelf.Shelf(tmp_path).store("key", b"library", told=TOLD, headers=[])
+        library_cache.LibraryCache(tmp_path).store("key", b"library", told=TOLD, headers=[])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -324,4 +321,4 @@ def test_machine_code_is_read_in_what_is_left_of_the_deadline(
     ],
 )
 def test_endings_that_may_be_the_machines_are_told(code: int, log: str, lost: str | None) -> None:
-    assert compile_worker._lost(code, log) == lost
+    assert compile_worker._machine_at_fault(code, log) == lost

@@ -14,12 +14,12 @@ from typing import Any
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
 
-FORGED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What comes of fields that nobody of ours has written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CachedLibrary:
     """`sass`: facts of the machine code by kernel; `sass_missing` why there are none."""
 
     library: Path
@@ -29,7 +29,7 @@ class Stored:
     sass_missing: str | None
 
 
-class Shelf:
+class LibraryCache:
     """``<key>.so`` and ``<key>.json`` in one folder; each appears by a rename, the JSON last.
 
     The JSON holds the library's SHA-256, so that one that was damaged later is not used, and the
@@ -39,17 +39,17 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, key: str) -> Stored | None:
+    def find(self, key: str) -> CachedLibrary | None:
         """What was stored under `key`, unless it is damaged or a header has changed."""
         library = self._folder / f"{key}.so"
         try:
             noted = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
             if noted["sha256"] != hashlib.sha256(library.read_bytes()).hexdigest():
                 return None
-            if any(_stamp(Path(path)) != stamp for path, stamp in noted["headers"].items()):
+            if any(_file_stamp(Path(path)) != stamp for path, stamp in noted["headers"].items()):
                 return None
-            return _stored(library, noted)
-        except (OSError, *FORGED):
+            return _cached_library(library, noted)
+        except (OSError, *MALFORMED):
             return None
 
     def store(
@@ -59,17 +59,18 @@ class Shelf:
         *,
         told: Mapping[str, Any],
         headers: Sequence[Path],
-    ) -> Stored:
+    ) -> CachedLibrary:
         """Keep a library's `content`, and of what the compile worker has told `log`, `resources`,
-        `sass` and `sass_missing`. WorldError where there is no room, one of `FORGED` for nonsense.
+        `sass` and `sass_missing`. WorldError where there is no room, one of `MALFORMED` for
+        nonsense.
         """
         library = self._folder / f"{key}.so"
         noted = {
             "sha256": hashlib.sha256(content).hexdigest(),
             **{name: told[name] for name in ("log", "resources", "sass", "sass_missing")},
-            "headers": {str(path): _stamp(path) for path in headers},
+            "headers": {str(path): _file_stamp(path) for path in headers},
         }
-        stored = _stored(library, noted)
+        stored = _cached_library(library, noted)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._write(library, content)
@@ -90,7 +91,7 @@ class Shelf:
             Path(partial).unlink(missing_ok=True)
 
 
-def _stamp(path: Path) -> list[int]:
+def _file_stamp(path: Path) -> list[int]:
     """Size and time of a file; of one that is gone, nothing."""
     try:
         found = path.stat()
@@ -99,11 +100,11 @@ def _stamp(path: Path) -> list[int]:
     return [found.st_size, found.st_mtime_ns]
 
 
-def _stored(library: Path, noted: Mapping[str, Any]) -> Stored:
+def _cached_library(library: Path, noted: Mapping[str, Any]) -> CachedLibrary:
     """ValueError and its like where `noted` is nothing that was stored."""
     sass = {name: SassFacts.model_validate(facts) for name, facts in noted["sass"].items()}
     missing = noted["sass_missing"]
-    return Stored(
+    return CachedLibrary(
         library=library,
         log=str(noted["log"]),
         resources=_resources(noted["resources"]),

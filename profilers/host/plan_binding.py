@@ -15,7 +15,7 @@ class HostCallError(RuntimeError):
     """The launcher refused, or the plan does not fit what it was called with."""
 
 
-def initial(plan: HostPlan, init: Sequence[Any]) -> dict[str, Scalar]:
+def init_values(plan: HostPlan, init: Sequence[Any]) -> dict[str, Scalar]:
     """Numbers of the constructor by the names that the plan gives them; `_` leaves one out."""
     named: dict[str, Scalar] = {}
     for name, value in zip(plan.init, init, strict=False):
@@ -31,7 +31,7 @@ def initial(plan: HostPlan, init: Sequence[Any]) -> dict[str, Scalar]:
     return named
 
 
-def fit(
+def bind_extents(
     name: str, shape: Sequence[str | int], dtype: str, tensor: Any, names: dict[str, Scalar]
 ) -> None:
     """Bind new names of a declared shape to a tensor's extents, and check all others."""
@@ -49,7 +49,7 @@ def fit(
             raise InputError(f"{name!r}: {declared} is {wanted}, and the tensor has {extent} there")
 
 
-def extents_of(
+def output_extents(
     name: str, shape: Sequence[str | int], names: Mapping[str, Scalar]
 ) -> tuple[int, ...]:
     extents = tuple(evaluate_int(extent, names) for extent in shape)
@@ -58,13 +58,13 @@ def extents_of(
     return extents
 
 
-def whole_numbers(plan: HostPlan, names: Mapping[str, Scalar]) -> Any:
+def integer_arguments(plan: HostPlan, names: Mapping[str, Scalar]) -> Any:
     values = [evaluate_int(expression, names) for expression in whole_arguments(plan)]
     if any(not -(2**63) <= value < 2**63 for value in values):
         raise InputError("a whole number beyond 64 bits")
     return (ctypes.c_longlong * max(1, len(values)))(*values)
 
 
-def real_numbers(plan: HostPlan, names: Mapping[str, Scalar]) -> Any:
+def float_arguments(plan: HostPlan, names: Mapping[str, Scalar]) -> Any:
     values = [evaluate(expression, names) for expression in real_arguments(plan)]
     return (ctypes.c_double * max(1, len(values)))(*(float(value) for value in values))

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from profilers.compiling.toolchain import find_tool
-from profilers.host.condense import CONDENSED_CAP, condensed, shortened, warnings
+from profilers.host.compile_log import (
+    CONDENSED_CAP,
+    condensed_errors,
+    condensed_warnings,
+    shortened,
+)
 from profilers.host.nvcc import nvcc_problem
-from profilers.host.resources import readable, resources
+from profilers.host.nvcc_output import readable_name, resources
 
 CHAINED = """\
 /lib/cute/tuple.hpp(787): error: static assertion failed
@@ -38,7 +43,7 @@ SOURCE = {"candidate.cu": "first line\n  auto s = tile(t);\nx;\n", "rooftree_ent
 
 
 def test_the_first_error_keeps_its_ends_and_the_line_that_began_it() -> None:
-    assert condensed(CHAINED, SOURCE, ["/lib"]) == (
+    assert condensed_errors(CHAINED, SOURCE, ["/lib"]) == (
         "cute/tuple.hpp:787: static assertion failed\n"
         "    static_assert(N > tuple_size<T>::value);\n"
         "instantiated from:\n"
@@ -59,7 +64,7 @@ def test_warnings_about_own_lines_and_of_ptxas_are_kept() -> None:
         "ptxas info    : Used 168 registers, used 16 barriers\n"
         "/lib/x.hpp(3): warning #177-D: not ours\n"
     )
-    assert warnings(log, SOURCE, ["/lib"]).splitlines() == [
+    assert condensed_warnings(log, SOURCE, ["/lib"]).splitlines() == [
         'warning: candidate.cu:3: variable "y" was declared but never referenced',
         "warning: ptxas: (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
         "serialized",
@@ -84,7 +89,7 @@ def test_warnings_about_own_lines_and_of_ptxas_are_kept() -> None:
     ],
 )  # fmt: skip
 def test_each_tools_words_are_known(line: str, said: str) -> None:
-    assert condensed(line, SOURCE).splitlines()[0] == said
+    assert condensed_errors(line, SOURCE).splitlines()[0] == said
 
 
 def test_template_arguments_deep_inside_are_left_out() -> None:
@@ -104,8 +109,8 @@ def test_template_arguments_deep_inside_are_left_out() -> None:
     ids=range(9),
 )  # fmt: skip
 def test_no_log_is_too_long_or_too_strange(log: str) -> None:
-    assert len(condensed(log, SOURCE)) <= CONDENSED_CAP
-    assert len(warnings(log, SOURCE)) <= CONDENSED_CAP
+    assert len(condensed_errors(log, SOURCE)) <= CONDENSED_CAP
+    assert len(condensed_warnings(log, SOURCE)) <= CONDENSED_CAP
     resources(log)
 
 
@@ -125,10 +130,13 @@ ptxas info    : Used 8 registers
 
 
 def test_names_that_no_tool_demangles_are_read_as_far_as_they_can() -> None:
-    assert readable("_ZN7cutlass13device_kernelINS_4gemm6kernelEEEvT_") == "cutlass::device_kernel"
-    assert readable("_Z1kPf") == "k"
-    assert readable("plain") == "plain"
-    assert readable("_ZN9999999x") == "_ZN9999999x"
+    assert (
+        readable_name("_ZN7cutlass13device_kernelINS_4gemm6kernelEEEvT_")
+        == "cutlass::device_kernel"
+    )
+    assert readable_name("_Z1kPf") == "k"
+    assert readable_name("plain") == "plain"
+    assert readable_name("_ZN9999999x") == "_ZN9999999x"
 
 
 @cache
@@ -168,7 +176,7 @@ def test_errors_of_cute_name_the_authors_own_line(name: str, tmp_path: Path) -> 
          "-o", "x.ptx"], cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     log = done.stdout + done.stderr
-    short = condensed(log, {"candidate.cu": text}, [str(headers)])
+    short = condensed_errors(log, {"candidate.cu": text}, [str(headers)])
     assert done.returncode != 0
     assert f"your line: candidate.cu:{line}: {statement}" in short
     assert len(short) < min(len(log) + 200, 2500), short

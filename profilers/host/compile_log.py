@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from profilers.host.diagnostics import LONGEST_LINE, Diagnostic, diagnostics
+from profilers.host.nvcc_output import LONGEST_LINE, Diagnostic, diagnostics
 
 CONDENSED_CAP = 4000
 _LONGEST_TEXT = 600
@@ -25,14 +25,14 @@ _RESOURCES = re.compile(
 )
 
 
-def condensed(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
+def condensed_errors(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
     """The errors of `log`; `sources` are our own files by name, the candidate's first, `folders`
     the include folders, which are left out of paths. Empty where there is no error.
     """
     found = [one for one in diagnostics(log.splitlines()) if one.kind == "error"]
     if not found:
         return ""
-    where = _Names(sources, folders)
+    where = _FileNames(sources, folders)
     first = found[0]
     parts = [_first(first, where)]
     cause = _own_line(first, where)
@@ -47,9 +47,9 @@ def condensed(log: str, sources: Mapping[str, str], folders: Sequence[str] = ())
     return _capped("\n".join(parts))
 
 
-def warnings(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
+def condensed_warnings(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
     """Warnings about the candidate's own lines, and what ptxas says of performance."""
-    where = _Names(sources, folders)
+    where = _FileNames(sources, folders)
     kept = []
     for one in diagnostics(log.splitlines()):
         if one.kind != "warning" or _RESOURCES.match(one.text):
@@ -64,7 +64,7 @@ def warnings(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) 
     )
 
 
-class _Names:
+class _FileNames:
     """What files are called, and the text of our own."""
 
     def __init__(self, sources: Mapping[str, str], folders: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ class _Names:
         return lines[line - 1].strip()[:200] if 0 < line <= len(lines) else ""
 
 
-def _first(error: Diagnostic, where: _Names) -> str:
+def _first(error: Diagnostic, where: _FileNames) -> str:
     """An error in full: message, quoted line, chain, and the candidate's line that began it."""
     lines = [_line(error, where)]
     quoted = error.quoted[:2] if not where.own(error.file) or len(error.quoted) > 1 else []
@@ -111,7 +111,7 @@ def _first(error: Diagnostic, where: _Names) -> str:
     return "\n".join(lines)
 
 
-def _own_line(error: Diagnostic, where: _Names) -> tuple[str, int] | None:
+def _own_line(error: Diagnostic, where: _FileNames) -> tuple[str, int] | None:
     """The line of our own files at which it happened, or from which it was instantiated."""
     places = [(error.file, error.line), *((file, line) for _, file, line in error.chain)]
     candidates = [place for place in places if where.whose(place[0]) == "your line"]
@@ -120,7 +120,7 @@ def _own_line(error: Diagnostic, where: _Names) -> tuple[str, int] | None:
     return next(iter([*candidates, *made]), None)
 
 
-def _steps(chain: Sequence[tuple[str, str, int]], where: _Names) -> list[str]:
+def _steps(chain: Sequence[tuple[str, str, int]], where: _FileNames) -> list[str]:
     """The innermost step, and those from the first in our own files outwards."""
     own = [i for i, (_, file, _) in enumerate(chain) if where.own(file)]
     shown = sorted({0, *own[:3]})
@@ -136,7 +136,7 @@ def _steps(chain: Sequence[tuple[str, str, int]], where: _Names) -> list[str]:
     return lines
 
 
-def _line(one: Diagnostic, where: _Names) -> str:
+def _line(one: Diagnostic, where: _FileNames) -> str:
     place = f"{where.short(one.file)}:{one.line}: " if one.file else ""
     return f"{place}{shortened(one.text, _LONGEST_TEXT)}"
 
