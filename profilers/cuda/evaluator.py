@@ -200,7 +200,7 @@ class GpuEvaluator:
                 self._gpu_for(built.candidate.id, "verifying"),
                 self._place.afresh(cases),
             ):
-                return self._judged(built, fresh, self.settings.for_finalists())
+                return self._judged(built, fresh, self.settings.for_confirmation())
         finally:
             self._place.discard([*cases, *fresh])
 

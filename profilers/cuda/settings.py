@@ -60,7 +60,7 @@ class GpuSettings:
             seed=secrets.randbits(32),
         )
 
-    def for_finalists(self) -> GpuSettings:
+    def for_confirmation(self) -> GpuSettings:
         """The same with more blocks, all of which are measured: precision ends nothing early."""
         return replace(
             self,

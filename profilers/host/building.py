@@ -13,7 +13,7 @@ from profilers.compiling.building import Failed
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host.compiler import CompiledHost, HostCompiler
 from profilers.host.jailed import LIBRARY
-from profilers.kernelbench.judge.building import Builder, BuiltModule
+from profilers.kernelbench.judge.building import BuiltModule, CandidateBuilder
 
 WeightSpecs = Mapping[str, Mapping[str, Any]]
 _WRAPPER = '''\
@@ -30,7 +30,7 @@ ModelNew = host_model(
 '''
 
 
-class HostBuilder(Builder):
+class HostBuilder(CandidateBuilder):
     """Builds PyTorch candidates as ever, and those of the dialect `host` with `compiler`.
 
     `weights` returns the names of the reference's weights with their shapes and dtypes.

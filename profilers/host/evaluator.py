@@ -19,7 +19,7 @@ from profilers.host.compiler import HostCompiler
 from profilers.host.nvcc import nvcc_problem
 from profilers.host.settings import HostSettings
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator
-from profilers.kernelbench.judge.machine_code import MachineCode
+from profilers.kernelbench.judge.profiling import MachineCode
 
 _DEFAULT_ARCH = "sm_90a"
 

@@ -10,8 +10,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.process import Oracle  # noqa: E402
-from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.oracle.process import OracleHandlers  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 
 SIZE = 1 << 22
@@ -23,12 +23,12 @@ class Judge:
 
     def __init__(self, problem: Path, *, seed: int = 7, precision: str = "task") -> None:
         self._handed: list[int] = []
-        self.oracle = Oracle(lambda fds: self._handed.extend(os.dup(fd) for fd in fds))
+        self.oracle = OracleHandlers(lambda fds: self._handed.extend(os.dup(fd) for fd in fds))
         self.handlers = self.oracle.handlers()
         policy = {"precision": precision}
         self.facts = self.ask("start", device="cpu", problem=str(problem), policy=policy, seed=seed)
-        self.ask("slabs", inputs=SIZE, outputs=SIZE)
-        self.inputs, self.outputs = (Slab.attach("host", fd, SIZE) for fd in self._handed)
+        self.ask("buffers", inputs=SIZE, outputs=SIZE)
+        self.inputs, self.outputs = (SharedBuffer.attach("host", fd, SIZE) for fd in self._handed)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         return self.handlers[op]({"op": op, **fields})
@@ -47,7 +47,7 @@ class Judge:
         return values
 
     def compare(self, output: Any, name: str = "a", **fields: Any) -> dict[str, Any]:
-        coded = encode(output, Writer(self.outputs))
+        coded = encode(output, BufferWriter(self.outputs))
         return self.ask("compare", id=name, outputs=coded, tolerance=TOLERANCE, k=64, **fields)
 
     def compared(self, output: Any, name: str = "a") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The judge's side of a worker in the same process, on the CPU: slabs, inputs, requests."""
+"""The judge's side of a worker in the same process, on the CPU: buffers, inputs, requests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import decode, encode  # noqa: E402
-from profilers.kernelbench.worker.process import Worker  # noqa: E402
+from profilers.kernelbench.worker.process import WorkerHandlers  # noqa: E402
 
 SIZE = 1 << 20
 LATE = SIZE // 2
@@ -23,12 +23,17 @@ PLAIN: dict[str, Any] = {"init": {"list": []}, "weights": {}}
 
 
 class Judge:
-    """The other side: owns the slabs, draws inputs, reads outputs."""
+    """The other side: owns the buffers, draws inputs, reads outputs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.inputs, self.outputs = Slab.create("host", SIZE), Slab.create("host", SIZE)
-        self.worker = Worker(lambda count: [os.dup(self.inputs.fd), os.dup(self.outputs.fd)])
+        self.inputs, self.outputs = (
+            SharedBuffer.create("host", SIZE),
+            SharedBuffer.create("host", SIZE),
+        )
+        self.worker = WorkerHandlers(
+            lambda count: [os.dup(self.inputs.fd), os.dup(self.outputs.fd)]
+        )
         self.handlers = self.worker.handlers()
         self.ask("start", device="cpu", inputs=SIZE, outputs=SIZE)
         self.model = torch.nn.Linear(8, 8)
@@ -44,7 +49,7 @@ class Judge:
         return self.handlers[op]({"op": op, **fields})
 
     def weights(self, model: Any) -> dict[str, Any]:
-        writer = Writer(self.inputs, WEIGHTS_AT)
+        writer = BufferWriter(self.inputs, WEIGHTS_AT)
         state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         return {f"linear.{name}": writer(t.detach()).to_json() for name, t in state.items()}
 
@@ -57,7 +62,7 @@ class Judge:
 
     def draw(self, calls: int = 1) -> tuple[list[Any], list[Any]]:
         """Inputs, and the same coded."""
-        writer = Writer(self.inputs)
+        writer = BufferWriter(self.inputs)
         values = [[torch.randn(4, 8)] for _ in range(calls)]
         return values, [encode(value, writer) for value in values]
 

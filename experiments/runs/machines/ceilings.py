@@ -109,9 +109,8 @@ def _of_device(
 
 def _measure(gpu: Gpu, *, on_progress: Say, cache_dir: Path | None) -> Rates:
     """Probe the device in a worker of its own, as before a search."""
-    from profilers.compiling.compiler import Compiler, architecture
     from profilers.hardware.locks import GpuLock
-    from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
+    from profilers.measuring.rates import rates_of
 
     def say(text: str) -> None:
         on_progress(f"GPU {gpu.ordinal}: {text}")
@@ -119,14 +118,7 @@ def _measure(gpu: Gpu, *, on_progress: Say, cache_dir: Path | None) -> Rates:
     lock = GpuLock(gpu.uuid)
     lock.acquire(wait_s=LOCK_WAIT_S, on_wait=say)
     try:
-        compiler = Compiler(
-            arch=architecture(gpu.compute_capability), cache_dir=cache_dir, processes=1
-        )
-        try:
-            support = compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
-        finally:
-            compiler.close()
-        return measured_rates(gpu, support.cubin, cache_dir=cache_dir, on_progress=say)
+        return rates_of(gpu, cache_dir=cache_dir, on_progress=say)
     finally:
         lock.release()
 

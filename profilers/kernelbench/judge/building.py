@@ -22,7 +22,7 @@ from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.hardware.device import Gpu
-from profilers.kernelbench.judge.clients import Worker
+from profilers.kernelbench.judge.clients import WorkerClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.sandbox import Jail
 
@@ -45,7 +45,7 @@ class BuiltModule:
     noun: Build
 
 
-class Builder:
+class CandidateBuilder:
     """Builds candidates once each; `folder` is removed with the evaluator's scratch folder."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Builder:
         """Import the candidate where there is no GPU; the end of what that printed."""
         readable = (source.parent, *self._settings.readable)
         jail = Jail(gpu=False, writable=(folder,), readable=readable)
-        worker = Worker(self._fork_server, jail=jail, cwd=folder)
+        worker = WorkerClient(self._fork_server, jail=jail, cwd=folder)
         begin = time.perf_counter()
         try:
             reply = worker.ask(

@@ -19,14 +19,14 @@ ORACLE = "profilers.kernelbench.oracle.process"
 FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 
 
-class Oracle:
+class OracleClient:
     """The process that knows what is right. WorldError where it is lost, InputError for a task."""
 
     def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
         self._device = device
         self._child = Child.module(module, cwd=cwd, descriptors=True)
-        self.slabs: tuple[int, int] | None = None
-        self.slab_bytes = (0, 0)
+        self.buffers: tuple[int, int] | None = None
+        self.buffer_bytes = (0, 0)
 
     def ask(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> dict[str, Any]:
         try:
@@ -43,12 +43,12 @@ class Oracle:
             "start", device=self._device, problem=str(problem), policy=dict(policy), seed=seed
         )
 
-    def make_slabs(self, inputs: int, outputs: int) -> None:
+    def make_buffers(self, inputs: int, outputs: int) -> None:
         """Have the memory made that is shared with workers."""
-        reply = self.ask("slabs", inputs=inputs, outputs=outputs)
+        reply = self.ask("buffers", inputs=inputs, outputs=outputs)
         first, second = self._child.receive_descriptors(2, timeout_s=30.0)
-        self.slabs = (first, second)
-        self.slab_bytes = (reply["inputs"], reply["outputs"])
+        self.buffers = (first, second)
+        self.buffer_bytes = (reply["inputs"], reply["outputs"])
 
     @property
     def alive(self) -> bool:
@@ -56,12 +56,12 @@ class Oracle:
 
     def close(self) -> None:
         self._child.kill()
-        for fd in self.slabs or ():
+        for fd in self.buffers or ():
             os.close(fd)
-        self.slabs = None
+        self.buffers = None
 
 
-class Worker:
+class WorkerClient:
     """A disposable process with one candidate. Refused and ChildGone are the candidate's doing."""
 
     def __init__(self, fork_server: ForkServer, *, jail: Jail, cwd: Path) -> None:
@@ -75,12 +75,12 @@ class Worker:
         return self._channel.ask({"op": op, **fields}, timeout_s=timeout_s)
 
     def start(
-        self, oracle: Oracle, *, device: int | str, reserve_bytes: int, timeout_s: float
+        self, oracle: OracleClient, *, device: int | str, reserve_bytes: int, timeout_s: float
     ) -> None:
         """Take the GPU, so much of its memory and what is shared, before there is a candidate."""
-        assert oracle.slabs is not None, "the oracle has made no slabs"
-        self._channel.send_descriptors(oracle.slabs)
-        inputs, outputs = oracle.slab_bytes
+        assert oracle.buffers is not None, "the oracle has made no buffers"
+        self._channel.send_descriptors(oracle.buffers)
+        inputs, outputs = oracle.buffer_bytes
         self.ask(
             "start", device=device, inputs=inputs, outputs=outputs, reserve_bytes=reserve_bytes,
             timeout_s=timeout_s,
@@ -90,14 +90,14 @@ class Worker:
         self._channel.kill()
 
 
-class Twin:
+class BaselineClient:
     """The baseline in a process of the same kind as a candidate's, and as fresh.
 
     WorldError where it is lost: it does nothing of its own accord. Refused with kind "memory" where
     a candidate beside it has taken the device's memory.
     """
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: WorkerClient) -> None:
         self._worker = worker
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from mcts.domain import metrics as m
 from profilers import ncu
 from profilers.children.processes import child_environment
 from profilers.kernel_names import bare_name
-from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED, THROUGHPUTS
 from profilers.profiles.launches import Launched, batches
 from profilers.sandbox import Jail
@@ -21,7 +21,7 @@ MOST_LAUNCHES = 32
 MOST_RUNS = 3
 LEAST_LEFT = 0.1
 """Share of the call's time from which kernels that did not fit are worth another run."""
-FEW: tuple[str, ...] = (
+FEW_METRICS: tuple[str, ...] = (
     *THROUGHPUTS,
     m.DURATION,
     m.DRAM_READ_BYTES,
@@ -46,28 +46,28 @@ _PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 @dataclass(slots=True)
-class Counted:
+class CounterResult:
     """Launches that were profiled, and what is missing by key of `Profile.missing`."""
 
     launches: list[ncu.NcuKernel] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def count(
-    spec: Spec,
+def collect_counters(
+    spec: ProfilingSpec,
     *,
     jail: Jail,
     cwd: Path,
     launched: Sequence[Launched] = (),
     call_us: float = 0.0,
     longest_s: float = _LONGEST_S,
-) -> Counted:
+) -> CounterResult:
     """Profile one call of `spec`. `launched` are the kernels that a trace saw, and `call_us` is how
     long a call takes: they say how much can be profiled in `longest_s`, and what.
 
     Never raises for what the candidate or a tool does.
     """
-    found = Counted()
+    found = CounterResult()
     deadline = time.monotonic() + longest_s
     names = {bare_name(item.name) for item in launched}
     chosen = batches(launched, most=MOST_LAUNCHES, runs=MOST_RUNS, least=LEAST_LEFT) or [[]]
@@ -98,7 +98,7 @@ def count(
 class _Run:
     """One start of the profiler over kernels of these names; none means all."""
 
-    spec: Spec
+    spec: ProfilingSpec
     jail: Jail
     cwd: Path
     names: tuple[str, ...]
@@ -124,11 +124,11 @@ class _Run:
         why = f"all counters took more than {stopped_s:.0f} s and were stopped"
         if left_s <= 0:
             return ncu.NcuReport((), {ncu.TOOL: why})
-        report, stopped = self.collect(FEW, min(stopped_s, left_s))
+        report, stopped = self.collect(FEW_METRICS, min(stopped_s, left_s))
         if stopped or not report.kernels:
             reason = "so did the few that take few passes" if stopped else report.missing[ncu.TOOL]
             return ncu.NcuReport((), {**report.missing, ncu.TOOL: f"{why}; {reason}"})
-        left_out = {name: why for name in COLLECTED if name not in FEW}
+        left_out = {name: why for name in COLLECTED if name not in FEW_METRICS}
         return ncu.NcuReport(report.kernels, {**report.missing, **left_out})
 
 

@@ -26,17 +26,21 @@ from mcts.ports import StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
-from profilers.kernelbench.judge.building import Builder
-from profilers.kernelbench.judge.conclusions import UnderWay, judged, lost, refused, said_no
-from profilers.kernelbench.judge.machine_code import MachineCode, left_by
-from profilers.kernelbench.judge.profiling import profile_model
-from profilers.kernelbench.judge.rounds import Round, rounds_of
+from profilers.kernelbench.judge.building import CandidateBuilder
+from profilers.kernelbench.judge.evaluations import (
+    Attempt,
+    failed_request_evaluation,
+    lost_worker_evaluation,
+    refused_evaluation,
+    timed_evaluation,
+)
+from profilers.kernelbench.judge.profiling import MachineCode, compiled_machine_code, profile_model
+from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
-from profilers.kernelbench.judge.timing import Timer, Times
-from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.timing import BlockTimes, PairedTimer
 from profilers.kernelbench.judge.verdicts import Unfaithful
-from profilers.kernelbench.judge.verifying import Verifier
-from profilers.kernelbench.judge.workplace import Processes, Workplace
+from profilers.kernelbench.judge.verifying import VerificationRound, Verifier, rounds_of
+from profilers.kernelbench.judge.workplace import KernelBenchWorkplace, Processes
 from profilers.measuring.energy import Runners
 from profilers.measuring.metering import with_energy
 
@@ -79,7 +83,7 @@ class KernelBenchEvaluator:
         self._lock = threading.RLock()
         self._usual_us: float | None = None
         self._call_s = settings.call_deadline_s
-        self._place = Workplace(
+        self._place = KernelBenchWorkplace(
             task, device=device, settings=settings, processes=processes, say=self._say
         )
         try:
@@ -117,7 +121,7 @@ class KernelBenchEvaluator:
         """Measure once more on fresh seeds: several times, each in a fresh pair of processes."""
         with self._turn(candidate):
             return self._evaluate(
-                candidate, self.settings.confirming(), pairs=self.settings.confirm_processes
+                candidate, self.settings.for_confirmation(), pairs=self.settings.confirm_processes
             )
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
@@ -141,10 +145,10 @@ class KernelBenchEvaluator:
         """Baseline and candidate, ready to run; WorldError where running fails."""
         with self._turn(candidate):
             try:
-                with self._trial(candidate, self.settings) as trial:
-                    self._place.load(trial, candidate)
+                with self._session(candidate, self.settings) as session:
+                    self._place.load(session, candidate)
                     self._tell(candidate.id, "metering")
-                    with trial.prepared() as runners:
+                    with session.prepared() as runners:
                         yield runners
             except (RequestRefused, ChildGone, Unfaithful, Failed) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
@@ -164,20 +168,20 @@ class KernelBenchEvaluator:
         """End all child processes, remove the files and give the GPU back; idempotent."""
         self._place.close()
 
-    def _make_builder(self) -> Builder:
+    def _make_builder(self) -> CandidateBuilder:
         place = self._place
-        return Builder(
+        return CandidateBuilder(
             place.fork_server, folder=place.folder / "builds", gpu=place.gpu, settings=self.settings
         )
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
         """What the candidate's compilers have left behind."""
-        return left_by(self._place, candidate)
+        return compiled_machine_code(self._place, candidate)
 
     def _check_baseline(self) -> None:
         """Judge the problem's own model like any candidate: everything is measured against it."""
         self._say("judging the problem's own model against itself")
-        self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.glancing())
+        self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.for_baseline())
         timing = self.baseline_evaluation.timing
         if not self.baseline_evaluation.measured or timing is None:
             raise InputError(
@@ -202,7 +206,7 @@ class KernelBenchEvaluator:
 
         With `pairs`, from so many pairs of fresh processes; else one, against the oracle's.
         """
-        under_way = UnderWay()
+        under_way = Attempt()
         doubtful = False
         try:
             found = self._tried(candidate, settings, pairs, under_way)
@@ -212,12 +216,12 @@ class KernelBenchEvaluator:
                 build=failed.build or under_way.build, verification=failed.verification,
             )  # fmt: skip
         except Unfaithful as unfaithful:
-            found = refused(candidate, unfaithful.refusal, under_way)
+            found = refused_evaluation(candidate, unfaithful.refusal, under_way)
         except RequestRefused as no:
-            found = said_no(candidate, no, under_way)
+            found = failed_request_evaluation(candidate, no, under_way)
             doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
         except ChildGone as gone:
-            found = lost(candidate, gone, under_way)
+            found = lost_worker_evaluation(candidate, gone, under_way)
             # Nobody but the kernel's memory killer and an operator sends this signal.
             killed = "SIGKILL" in str(gone)
             doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
@@ -230,39 +234,43 @@ class KernelBenchEvaluator:
         candidate: Candidate,
         settings: KernelBenchSettings,
         pairs: int,
-        under_way: UnderWay,
+        under_way: Attempt,
     ) -> Evaluation:
         """Verified and timed, as often as asked; the verdict where nothing was raised."""
-        each: list[Times] = []
+        each: list[BlockTimes] = []
         for number in range(max(1, pairs)):
-            with self._trial(candidate, settings) as trial:
-                under_way.trial = trial
-                verifier = Verifier(trial)
-                self._place.load(trial, candidate)
+            with self._session(candidate, settings) as session:
+                under_way.session = session
+                verifier = Verifier(session)
+                self._place.load(session, candidate)
                 verifier.verify(self._rounds())
                 if number == 0 and self._must_be_own(candidate):
-                    trial.trace()
+                    session.trace()
                 self._tell(candidate.id, "timing")
-                each.append(Timer(trial, verifier).time())
-        times = Times.pooled(each) if pairs else each[0]
+                each.append(PairedTimer(session, verifier).time())
+        times = BlockTimes.pooled(each) if pairs else each[0]
         own = "baseline" if is_host_source(self.task.baseline.source) else "eager PyTorch"
         baseline = "torch.compile" if self.settings.compiled else own
-        return judged(
-            candidate, trial, times, baseline=baseline, floor_us=self._place.problem.floor_us,
+        return timed_evaluation(
+            candidate, session, times, baseline=baseline, floor_us=self._place.problem.floor_us,
             usual_us=self._usual_us,
         )  # fmt: skip
 
     @contextmanager
-    def _trial(self, candidate: Candidate, settings: KernelBenchSettings) -> Iterator[Trial]:
-        with self._place.trial(candidate, settings, call_s=self._call_s, tell=self._tell) as trial:
-            yield trial
+    def _session(
+        self, candidate: Candidate, settings: KernelBenchSettings
+    ) -> Iterator[CandidateSession]:
+        with self._place.session(
+            candidate, settings, call_s=self._call_s, tell=self._tell
+        ) as session:
+            yield session
 
     def _must_be_own(self, candidate: Candidate) -> bool:
         """Whether the policy forbids libraries; the problem's own model may use them."""
         forbidden = self.task.policy.libraries == "forbidden"
         return forbidden and self._place.gpu is not None and candidate.id != self.task.baseline.id
 
-    def _rounds(self) -> list[Round]:
+    def _rounds(self) -> list[VerificationRound]:
         return list(
             rounds_of(
                 mutable_weights=not self._place.frozen_weights,

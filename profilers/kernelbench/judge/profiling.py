@@ -8,27 +8,32 @@ the candidate's code runs: it serves as advice, and no verdict depends on it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcts.domain import Candidate, Profile, Work, is_host_source
+from pydantic import ValidationError
+
+from mcts.domain import Candidate, Profile, SassFacts, Work, is_host_source
 from mcts.errors import RooftreeError
 from mcts.ports import StageObserver
 from profilers import ncu
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
+from profilers.compiling.compiler import architecture
 from profilers.kernelbench.judge.building import BuiltModule
-from profilers.kernelbench.judge.counters import Counted, count
+from profilers.kernelbench.judge.clients import WorkerClient
+from profilers.kernelbench.judge.counters import CounterResult, collect_counters
 from profilers.kernelbench.judge.libraries import is_library
-from profilers.kernelbench.judge.machine_code import MachineCode
-from profilers.kernelbench.judge.traced import Traced, traced
+from profilers.kernelbench.judge.replies import CallTrace, read_trace
 from profilers.kernelbench.judge.verdicts import Unfaithful
-from profilers.kernelbench.judge.workplace import Workplace
-from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.kernelbench.judge.workplace import KernelBenchWorkplace
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.profiles.launches import kernel_profiles
 from profilers.profiles.profiling import SASS, TIMELINE, profiled_us
 from profilers.roofline import classify
+from profilers.sandbox import Jail
 
 CEILINGS = "ceilings"
 """Key in `Profile.missing` where the device's ceilings are not known."""
@@ -36,11 +41,13 @@ WORK = "work"
 """Key in `Profile.missing` where the least work of a call is not known."""
 TRACED_CALLS = 3
 
-ReadMachineCode = Callable[[Candidate], MachineCode]
+ReadMachineCode = Callable[[Candidate], "MachineCode"]
+_DEADLINE_S = 60.0
+_MOST_KERNELS = 200
 
 
 def profile_model(
-    place: Workplace,
+    place: KernelBenchWorkplace,
     candidate: Candidate,
     *,
     time_us: float | None,
@@ -53,7 +60,7 @@ def profile_model(
     missing: dict[str, str] = {}
     if place.no_ceilings is not None:
         missing[CEILINGS] = place.no_ceilings
-    seen, counted = Traced(), Counted()
+    seen, counted = CallTrace(), CounterResult()
     try:
         built = place.builder.build(candidate)
         if place.gpu is None:
@@ -90,7 +97,7 @@ def profile_model(
     return profile.model_copy(update={"roofline": roofline})
 
 
-def _least_work(place: Workplace, missing: dict[str, str]) -> Work | None:
+def _least_work(place: KernelBenchWorkplace, missing: dict[str, str]) -> Work | None:
     if place.gpu is None:
         return Work.of(place.task)
     try:
@@ -105,19 +112,19 @@ class _NotProfiled(Exception):
 
 
 def _trace(
-    place: Workplace, candidate: Candidate, missing: dict[str, str], *, call_s: float
-) -> Traced:
+    place: KernelBenchWorkplace, candidate: Candidate, missing: dict[str, str], *, call_s: float
+) -> CallTrace:
     """What a call launches. _NotProfiled where the candidate's process is lost or says no."""
     try:
-        with place.trial(candidate, place.settings, call_s=call_s, tell=_nobody) as trial:
-            place.load(trial, candidate)
-            with trial.drawn(1) as ids:
-                (inputs,) = trial.place(ids)
-                reply = trial.worker.ask(
+        with place.session(candidate, place.settings, call_s=call_s, tell=_nobody) as session:
+            place.load(session, candidate)
+            with session.drawn(1) as ids:
+                (inputs,) = session.place(ids)
+                reply = session.worker.ask(
                     "record", inputs=inputs, calls=TRACED_CALLS,
-                    timeout_s=place.settings.start_deadline_s + trial.batch_s(2 * TRACED_CALLS),
+                    timeout_s=place.settings.start_deadline_s + session.batch_s(2 * TRACED_CALLS),
                 )  # fmt: skip
-        seen = traced(reply, calls=TRACED_CALLS)
+        seen = read_trace(reply, calls=TRACED_CALLS)
     except RequestRefused as refused:
         if refused.kind != "internal":
             raise _NotProfiled(f"it failed when it was traced: {_first(refused)}") from None
@@ -130,12 +137,14 @@ def _trace(
         if seen.left_out is not None:
             missing[TIMELINE] = f"of {TRACED_CALLS} calls {seen.left_out}"
         return seen
-    return Traced()
+    return CallTrace()
 
 
-def _count(place: Workplace, built: BuiltModule, seen: Traced, *, time_us: float | None) -> Counted:
+def _count(
+    place: KernelBenchWorkplace, built: BuiltModule, seen: CallTrace, *, time_us: float | None
+) -> CounterResult:
     problem: Path = place.problem.path
-    spec = Spec(
+    spec = ProfilingSpec(
         problem=str(problem),
         candidate=str(built.source),
         device=place.device,
@@ -143,7 +152,7 @@ def _count(place: Workplace, built: BuiltModule, seen: Traced, *, time_us: float
         environment=built.environment,
     )
     traced_us = sum(item.us for item in seen.launched)
-    return count(
+    return collect_counters(
         spec,
         jail=place.jail(built, readable=(problem,)),
         cwd=built.folder,
@@ -159,3 +168,37 @@ def _nobody(_candidate_id: str, _stage: object) -> None:
 def _first(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:300]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """Facts by kernel, and why there are none, None where there are."""
+
+    facts: Mapping[str, SassFacts] = field(default_factory=dict)
+    missing: str | None = None
+
+
+def compiled_machine_code(place: KernelBenchWorkplace, candidate: Candidate) -> MachineCode:
+    """What the candidate's compilers have left in its folder, read in a jail."""
+    if place.gpu is None:
+        return MachineCode(missing="there is no GPU that anything was compiled for")
+    try:
+        built = place.builder.build(candidate)
+    except Failed as failed:
+        return MachineCode(missing=str(failed))
+    jail = Jail(readable=(built.folder, *place.settings.readable))
+    worker = WorkerClient(place.fork_server, jail=jail, cwd=built.source.parent)
+    try:
+        reply = worker.ask(
+            "disassemble", folder=str(built.folder),
+            arch=architecture(place.gpu.compute_capability), timeout_s=_DEADLINE_S,
+        )  # fmt: skip
+        found = dict(list(dict(reply["sass"]).items())[:_MOST_KERNELS])
+        facts = {str(name)[:300]: SassFacts.model_validate(one) for name, one in found.items()}
+        return MachineCode(facts, None if facts else str(reply["missing"])[:500])
+    except (RequestRefused, ChildGone) as error:
+        return MachineCode(missing=f"the machine code was not read: {error}")
+    except (ValidationError, KeyError, TypeError, ValueError):
+        return MachineCode(missing="what read the machine code did not tell what it found")
+    finally:
+        worker.kill()

@@ -52,10 +52,10 @@ class KernelBenchSettings:
     readable: tuple[Path, ...] = ()
     lock_wait_s: float = 60.0
 
-    def glancing(self) -> KernelBenchSettings:
-        """The same with few blocks, for the baseline's own trial: every candidate repeats it."""
+    def for_baseline(self) -> KernelBenchSettings:
+        """The same with few blocks, for the baseline's own session: every candidate repeats it."""
         return replace(self, blocks=4, least_blocks=4, time_budget_s=0.0)
 
-    def confirming(self) -> KernelBenchSettings:
+    def for_confirmation(self) -> KernelBenchSettings:
         """For one of several pairs of processes that confirm a result together."""
         return replace(self, blocks=5, least_blocks=5)

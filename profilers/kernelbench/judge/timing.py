@@ -12,18 +12,22 @@ from typing import Any, NoReturn
 
 from mcts.domain import Refusal
 from profilers.compiling.building import Failed
-from profilers.kernelbench.judge.clients import Twin, Worker
-from profilers.kernelbench.judge.outside import OutsideClock, Side, Span, Steps
+from profilers.kernelbench.judge.clients import BaselineClient, WorkerClient
+from profilers.kernelbench.judge.outside_clock import (
+    BlockSide,
+    BlockSteps,
+    OutsideClock,
+    PairedBlock,
+)
 from profilers.kernelbench.judge.replies import events_of, outputs_of, problems_of
-from profilers.kernelbench.judge.rounds import Round
-from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import Unfaithful, complaint, passes, too_far
-from profilers.kernelbench.judge.verifying import Verifier
+from profilers.kernelbench.judge.verifying import VerificationRound, Verifier
 from profilers.measuring.statistics import speedup_blocked
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class BlockTimes:
     """Paired samples in microseconds, block by block, and the spans behind them.
 
     `processes` is how many pairs of fresh processes they come from.
@@ -31,19 +35,19 @@ class Times:
 
     baseline: tuple[tuple[float, ...], ...]
     candidate: tuple[tuple[float, ...], ...]
-    spans: tuple[Span, ...]
+    spans: tuple[PairedBlock, ...]
     processes: int = 1
 
-    def without(self, block: int) -> Times:
+    def without(self, block: int) -> BlockTimes:
         """The same less one block, of a single pair of processes."""
 
         def rest(blocks: Sequence[Any]) -> tuple[Any, ...]:
             return (*blocks[:block], *blocks[block + 1 :])
 
-        return Times(rest(self.baseline), rest(self.candidate), rest(self.spans))
+        return BlockTimes(rest(self.baseline), rest(self.candidate), rest(self.spans))
 
     @classmethod
-    def pooled(cls, each: Sequence[Times]) -> Times:
+    def pooled(cls, each: Sequence[BlockTimes]) -> BlockTimes:
         """One block of each pair of processes, whose differences are then in the interval."""
         return cls(
             baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
@@ -53,13 +57,13 @@ class Times:
         )
 
 
-class Timer:
+class PairedTimer:
     """Times a trial's candidate against its baseline. Raises what the trial's methods raise."""
 
-    def __init__(self, trial: Trial, verifier: Verifier) -> None:
-        self._trial, self._verifier = trial, verifier
+    def __init__(self, session: CandidateSession, verifier: Verifier) -> None:
+        self._session, self._verifier = session, verifier
 
-    def time(self) -> Times:
+    def time(self) -> BlockTimes:
         """Blocks of paired calls: both models on fresh inputs, in random order.
 
         Where weights may change, they do so before some of the blocks: a candidate that keeps what
@@ -69,22 +73,22 @@ class Timer:
         So they do for a while where the clocks disagree: of few blocks, four standard errors are
         passed by chance about once in a hundred times (Student's t). A lie stays one.
         """
-        settings = self._trial.settings
+        settings = self._session.settings
         clock = OutsideClock(slack_us=settings.clock_slack_us)
-        self._trial.doing = "being timed"
+        self._session.doing = "being timed"
         renewals = self._renewals()
         baseline: list[tuple[float, ...]] = []
         candidate: list[tuple[float, ...]] = []
-        spans: list[Span] = []
+        spans: list[PairedBlock] = []
         self._block(1)  # the first call of all sets things up
         exact = random.SystemRandom().sample(range(settings.least_blocks), 2)
         begin = time.monotonic()
         for number in range(max(settings.blocks, settings.steady_blocks)):
             if number in renewals:
                 self._verifier.verify_one(renewals[number])
-                self._trial.tally.conclude()
+                self._session.tally.conclude()
             calls = random.SystemRandom().randint(
-                max(1, self._trial.layout.calls // 3), self._trial.layout.calls
+                max(1, self._session.layout.calls // 3), self._session.layout.calls
             )
             before, span = self._block(calls, exactly=number in exact)
             baseline.append(before)
@@ -97,23 +101,26 @@ class Timer:
             )
             if enough and self._settled(clock, spans, seconds=time.monotonic() - begin):
                 break
-        return Times(tuple(baseline), tuple(candidate), tuple(spans))
+        return BlockTimes(tuple(baseline), tuple(candidate), tuple(spans))
 
-    def _settled(self, clock: OutsideClock, spans: list[Span], *, seconds: float) -> bool:
+    def _settled(self, clock: OutsideClock, spans: list[PairedBlock], *, seconds: float) -> bool:
         """Whether the judge's clock has seen enough after so many seconds."""
-        if clock.blindness(spans) is not None:
+        if clock.too_noisy(spans) is not None:
             return False
-        return clock.disagreement(spans) is None or seconds > self._trial.settings.doubt_budget_s
+        return clock.disagreement(spans) is None or seconds > self._session.settings.doubt_budget_s
 
-    def _renewals(self) -> dict[int, Round]:
+    def _renewals(self) -> dict[int, VerificationRound]:
         """Before which blocks the weights change, drawn anew each time."""
-        if self._trial.frozen_weights:
+        if self._session.frozen_weights:
             return {}
-        blocks = random.SystemRandom().sample(range(self._trial.settings.least_blocks), 2)
-        kinds = (Round("given", weights="new"), Round("given", weights="partly new"))
+        blocks = random.SystemRandom().sample(range(self._session.settings.least_blocks), 2)
+        kinds = (
+            VerificationRound("given", weights="new"),
+            VerificationRound("given", weights="partly new"),
+        )
         return dict(zip(blocks, kinds, strict=True))
 
-    def _block(self, calls: int, *, exactly: bool = False) -> tuple[tuple[float, ...], Span]:
+    def _block(self, calls: int, *, exactly: bool = False) -> tuple[tuple[float, ...], PairedBlock]:
         """Time one block of either side; outputs are compared like any others, one `exactly`.
 
         Also the baseline's times for it: those of its twin, or of the compiled model.
@@ -122,31 +129,31 @@ class Timer:
         own = self._baseline_side(calls) if first else None
         side = self._candidate_side(calls, exactly=exactly)
         own = own or self._baseline_side(calls)
-        before = self._compiled_run(calls) if self._trial.settings.compiled else own.events_us
-        return before, Span(side, own)
+        before = self._compiled_run(calls) if self._session.settings.compiled else own.events_us
+        return before, PairedBlock(side, own)
 
-    def _candidate_side(self, calls: int, *, exactly: bool) -> Side:
-        with self._trial.drawn(calls) as ids:
-            side, fetched = self._side(self._trial.worker, ids)
-            if self._trial.tally.late:
+    def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
+        with self._session.drawn(calls) as ids:
+            side, fetched = self._side(self._session.worker, ids)
+            if self._session.tally.late:
                 return side  # it is no result, and the outputs are known to be late
-            self._trial.heed(problems_of(fetched))
+            self._session.heed(problems_of(fetched))
             outputs = outputs_of(fetched, calls=calls)
             for comparison in self._comparisons(ids, outputs):
                 if not passes(comparison):
-                    self._trial.heed(comparison.get("problems", ()))
+                    self._session.heed(comparison.get("problems", ()))
                     self._wrong_when_timed(complaint(comparison))
             if exactly:
                 self._compare_exactly(ids, outputs)
             return side
 
-    def _baseline_side(self, calls: int) -> Side:
+    def _baseline_side(self, calls: int) -> BlockSide:
         """The twin on inputs of its own, which the candidate's replace in the shared memory.
 
         What the twin makes of them is compared: who wrote into that memory wrote to be faster.
         """
-        with self._trial.drawn(calls) as ids:
-            side, fetched = self._side(self._trial.twin, ids)
+        with self._session.drawn(calls) as ids:
+            side, fetched = self._side(self._session.baseline, ids)
             if not all(passes(one) for one in self._comparisons(ids, fetched["outputs"])):
                 raise Unfaithful(
                     Refusal(
@@ -157,62 +164,64 @@ class Timer:
                 )
             return side
 
-    def _side(self, worker: Worker | Twin, ids: Sequence[str]) -> tuple[Side, dict[str, Any]]:
+    def _side(
+        self, worker: WorkerClient | BaselineClient, ids: Sequence[str]
+    ) -> tuple[BlockSide, dict[str, Any]]:
         """A block from outside: what each step took, the events, and what `fetch` answered.
 
         From the placing of the inputs on, nothing else is done until the outputs are back.
         """
-        limit_s = self._trial.batch_s(len(ids)) + self._trial.settings.call_deadline_s
+        limit_s = self._session.batch_s(len(ids)) + self._session.settings.call_deadline_s
         worker.ask("warm", timeout_s=limit_s)
         marks = [time.perf_counter_ns()]
-        worker.ask("prepare", calls=self._trial.place(ids), timeout_s=limit_s)
+        worker.ask("prepare", calls=self._session.place(ids), timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
         ran = worker.ask("run", flush=True, repeats=1, timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
         fetched = worker.ask("fetch", at=0, timeout_s=limit_s)
         marks.append(time.perf_counter_ns())
         took = [(end - begin) / 1e3 for begin, end in itertools.pairwise(marks)]
-        return Side(events_of(ran, calls=len(ids)), Steps(*took)), fetched
+        return BlockSide(events_of(ran, calls=len(ids)), BlockSteps(*took)), fetched
 
     def _compiled_run(self, calls: int) -> tuple[float, ...]:
         """The oracle alone has compiled the model."""
-        with self._trial.drawn(calls) as ids:
-            self._trial.oracle.ask("prepare", ids=ids)
-            self._trial.oracle.ask("warm")
-            return tuple(self._trial.oracle.ask("run", flush=True)["events_us"])
+        with self._session.drawn(calls) as ids:
+            self._session.oracle.ask("prepare", ids=ids)
+            self._session.oracle.ask("warm")
+            return tuple(self._session.oracle.ask("run", flush=True)["events_us"])
 
     def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
         """Outputs of timed calls against those of the oracle's own model."""
-        self._trial.oracle.ask("prepare", ids=ids)
-        self._trial.oracle.ask("run", flush=False)
-        compared: list[dict[str, Any]] = self._trial.oracle.ask(
-            "compare_timed", ids=ids, outputs=list(outputs), k=self._trial.settings.error_factor,
-            tolerance=[self._trial.tolerance.relative, self._trial.tolerance.absolute],
+        self._session.oracle.ask("prepare", ids=ids)
+        self._session.oracle.ask("run", flush=False)
+        compared: list[dict[str, Any]] = self._session.oracle.ask(
+            "compare_timed", ids=ids, outputs=list(outputs), k=self._session.settings.error_factor,
+            tolerance=[self._session.tolerance.relative, self._session.tolerance.absolute],
         )["calls"]  # fmt: skip
         return compared
 
     def _compare_exactly(self, ids: list[str], outputs: Sequence[Any]) -> None:
         """One timed call against float64, its error bounded as in verification."""
         chosen = random.SystemRandom().randrange(len(ids))
-        self._trial.oracle.ask("expect", id=ids[chosen], weights="current")
-        comparison = self._trial.compared(ids[chosen], outputs[chosen])
+        self._session.oracle.ask("expect", id=ids[chosen], weights="current")
+        comparison = self._session.compared(ids[chosen], outputs[chosen])
         if not passes(comparison):
             self._wrong_when_timed(complaint(comparison))
-        factor = self._trial.tally.error_factor
+        factor = self._session.tally.error_factor
         if (why := too_far(comparison, error_factor=factor)) is not None:
             self._wrong_when_timed(why)
-        self._trial.tally.take(comparison, label="a timed call")
-        self._trial.tally.conclude()
+        self._session.tally.take(comparison, label="a timed call")
+        self._session.tally.conclude()
 
     def _wrong_when_timed(self, why: str) -> NoReturn:
         detail = f"while being timed: {why}"
         raise Failed(
-            "wrong_result", detail, build=self._trial.build,
-            verification=self._trial.tally.verification(passed=False, detail=detail),
+            "wrong_result", detail, build=self._session.build,
+            verification=self._session.tally.verification(passed=False, detail=detail),
         )  # fmt: skip
 
     def _narrow(
         self, baseline: list[tuple[float, ...]], candidate: list[tuple[float, ...]]
     ) -> bool:
         found = speedup_blocked(baseline, candidate, seed=len(baseline))
-        return (found.high - found.low) / 2 / found.point < self._trial.settings.half_width
+        return (found.high - found.low) / 2 / found.point < self._session.settings.half_width

@@ -21,7 +21,7 @@ class Unfaithful(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class VerificationTally:
     """What verification has found so far.
 
     `late` tells that outputs were right only after the whole device had been waited for. `excess`

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.domain import Candidate, Hardware, Isolation, KernelTask
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, RooftreeError, WorldError
 from mcts.ports import StageObserver
 from mcts.search.seeding import seed_from
 from profilers.children.fork_server import ForkServer
@@ -18,12 +18,12 @@ from profilers.children.protocol import RequestRefused
 from profilers.children.scratch import ScratchFolder
 from profilers.hardware.device import Gpu, find_gpu
 from profilers.hardware.locks import GpuLock
-from profilers.kernelbench.judge.building import Builder, BuiltModule
-from profilers.kernelbench.judge.ceilings import ceilings_of
-from profilers.kernelbench.judge.clients import FORK_SERVER, ORACLE, Twin, Worker
-from profilers.kernelbench.judge.opening import OpenProblem
+from profilers.kernelbench.judge.building import BuiltModule, CandidateBuilder
+from profilers.kernelbench.judge.clients import FORK_SERVER, ORACLE, BaselineClient, WorkerClient
+from profilers.kernelbench.judge.problem import OpenProblem
+from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
-from profilers.kernelbench.judge.trial import Trial
+from profilers.measuring.rates import rates_of
 from profilers.sandbox import Jail
 
 _HOST_BYTES = 4 * 2**30
@@ -38,13 +38,13 @@ class Processes:
     needs: str = "torch"
 
 
-class Workplace:
+class KernelBenchWorkplace:
     """What judging takes besides judgement. `device` is an ordinal, or "cpu".
 
     `no_ceilings` says why `hardware` has none, None where it has or where there is no GPU.
     """
 
-    builder: Builder
+    builder: CandidateBuilder
     problem: OpenProblem
 
     def __init__(
@@ -63,7 +63,7 @@ class Workplace:
         self._processes, self._say = processes, say
         self._closers: list[Callable[[], None]] = []
 
-    def open(self, make_builder: Callable[[], Builder]) -> None:
+    def open(self, make_builder: Callable[[], CandidateBuilder]) -> None:
         """Take the GPU, start the processes, put the task through its gate.
 
         InputError where the task is faulty, torch is missing or nothing would isolate candidates;
@@ -91,14 +91,14 @@ class Workplace:
         self._closers.append(do)
 
     @contextmanager
-    def trial(
+    def session(
         self,
         candidate: Candidate,
         settings: KernelBenchSettings,
         *,
         call_s: float,
         tell: StageObserver,
-    ) -> Iterator[Trial]:
+    ) -> Iterator[CandidateSession]:
         """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
         oracle = self.problem.oracle
         tell(candidate.id, "compiling")
@@ -107,12 +107,12 @@ class Workplace:
         with ExitStack() as held:
             worker = held.enter_context(self.worker(built, settings))
             own = self.builder.build(self.task.baseline)
-            twin = Twin(held.enter_context(self.worker(own, settings)))
-            self._load_twin(twin, own, settings)
-            yield Trial(
+            baseline = BaselineClient(held.enter_context(self.worker(own, settings)))
+            self._load_baseline(baseline, own, settings)
+            yield CandidateSession(
                 oracle=oracle,
                 worker=worker,
-                twin=twin,
+                baseline=baseline,
                 layout=self.problem.layout,
                 settings=settings,
                 tolerance=self.task.tolerance,
@@ -124,14 +124,14 @@ class Workplace:
                 frozen_weights=self.frozen_weights,
             )
 
-    def load(self, trial: Trial, candidate: Candidate) -> None:
+    def load(self, session: CandidateSession, candidate: Candidate) -> None:
         """Construct the candidate's model, under a seed of its own."""
-        trial.load(init=self.problem.facts["init"], seed=seed_from("construct", candidate.id))
+        session.load(init=self.problem.facts["init"], seed=seed_from("construct", candidate.id))
 
     @contextmanager
-    def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[Worker]:
+    def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[WorkerClient]:
         """A fresh process with the device and the shared memory. WorldError where there is none."""
-        worker = Worker(self.fork_server, jail=self.jail(built), cwd=built.folder)
+        worker = WorkerClient(self.fork_server, jail=self.jail(built), cwd=built.folder)
         try:
             try:
                 worker.start(
@@ -166,7 +166,7 @@ class Workplace:
 
         Returns whether the oracle, which no candidate can reach, was lost as well.
         """
-        probe_worker = Worker(
+        probe_worker = WorkerClient(
             self.fork_server, jail=Jail(gpu=self.gpu is not None), cwd=self.folder
         )
         try:
@@ -201,9 +201,10 @@ class Workplace:
         lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
         self.at_close(lock.release)
         self.hardware = self.gpu.hardware
-        ceilings = ceilings_of(self.gpu, self._say)
-        if isinstance(ceilings, str):
-            self.no_ceilings = ceilings
+        try:
+            ceilings = rates_of(self.gpu, on_progress=self._say).ceilings
+        except RooftreeError as error:  # candidates are judged without ceilings just as well
+            self.no_ceilings = str(error)
         else:
             self.hardware = self.hardware.model_copy(update={"ceilings": ceilings})
 
@@ -228,10 +229,12 @@ class Workplace:
         problem.measure_floor(self.hardware.l2_bytes or 0)
         return problem
 
-    def _load_twin(self, twin: Twin, own: BuiltModule, settings: KernelBenchSettings) -> None:
+    def _load_baseline(
+        self, baseline: BaselineClient, own: BuiltModule, settings: KernelBenchSettings
+    ) -> None:
         weights = self.problem.oracle.ask("weights", seed=None)["weights"]
-        twin.ask(
+        baseline.ask(
             "load", path=str(own.source), init=self.problem.facts["init"], weights=weights,
-            seed=0, environment=own.environment, module="baseline_twin",
+            seed=0, environment=own.environment, module="baseline_model",
             timeout_s=settings.load_deadline_s,
         )  # fmt: skip

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profilers.kernelbench.oracle.tallies import Tally, region_size, rms_of, tallies
+from profilers.kernelbench.oracle.region_stats import RegionStats, region_size, region_stats, rms_of
 
 HONEST_FACTOR = 8.0
 """How many times the honest run's greatest error any element may be off, beside the tolerance."""
@@ -45,7 +45,7 @@ class Errors:
     @classmethod
     def of(cls, got: Any, expected: Any) -> Errors:
         """What `got` errs against `expected`, where both are finite."""
-        rows = list(tallies(got, expected))
+        rows = list(region_stats(got, expected))
         return cls(
             rms=rms_of(rows),
             max=max((row.max_error for row in rows), default=0.0),
@@ -137,7 +137,7 @@ def compare_leaf(
     def allowed(wide: Any) -> Any:
         return (absolute + relative * wide.abs()).clamp_(min=slack)
 
-    rows = list(tallies(got, leaf.values, allowed))
+    rows = list(region_stats(got, leaf.values, allowed))
     exact = not _is_inexact(leaf.dtype)
     mismatches = sum(row.mismatches for row in rows)
     if exact and mismatches <= HONEST_FACTOR * honest.wrong:
@@ -220,7 +220,7 @@ def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
     return f"only between {100 * begin / elements:.3g} % and {100 * end / elements:.3g} %"
 
 
-def _error_ratio(rows: Sequence[Tally], honest: Errors, floor: float) -> float:
+def _error_ratio(rows: Sequence[RegionStats], honest: Errors, floor: float) -> float:
     """The greatest of root mean square errors over the honest run's, overall and by region."""
     ratios = [rms_of(rows) / (honest.rms + floor)]
     for row, own in zip(rows, honest.regions or (honest.rms,) * len(rows), strict=False):
@@ -228,7 +228,7 @@ def _error_ratio(rows: Sequence[Tally], honest: Errors, floor: float) -> float:
     return max(ratios)
 
 
-def _first_wrong(got: Any, leaf: ExpectedLeaf, rows: Sequence[Tally]) -> dict[str, Any]:
+def _first_wrong(got: Any, leaf: ExpectedLeaf, rows: Sequence[RegionStats]) -> dict[str, Any]:
     flat = next(row.first for row in rows if row.mismatches)
     shape = leaf.shape
     if leaf.values.is_complex():

@@ -7,12 +7,13 @@ right. What is not finite for the problem's own model, or what it refuses, is as
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from profilers.kernelbench.oracle.honest import Expectation, Reference
-from profilers.kernelbench.shared.problem import Fault, Problem, check_alike
+from profilers.children.protocol import RequestRefused
+from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel
+from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile, check_alike
 from profilers.kernelbench.shared.trees import held_bytes, mapped, replaced, tensors
 
 VARIATIONS = ("given", "scaled", "signed", "batch")
@@ -20,9 +21,10 @@ _FACTORS = (0.25, 4.0)
 _UNIT_DEVIATION = 12**-0.5  # of the uniform distribution on [0, 1)
 _LEAST_SAMPLE = 64
 _SURE = 5.0  # standard errors
+_SMALL = 256 * 2**20
 
 
-class Unavailable(Exception):
+class VariationUnavailable(Exception):
     """Why a variation does not apply to a problem."""
 
 
@@ -44,10 +46,10 @@ class Draw:
         return held_bytes(self.inputs) + sum(kept)
 
 
-class Source:
+class InputSource:
     """Draws inputs of one problem, all of the same shapes. Raises Fault where they are not."""
 
-    def __init__(self, problem: Problem, reference: Reference, first: list[Any]) -> None:
+    def __init__(self, problem: ProblemFile, reference: ReferenceModel, first: list[Any]) -> None:
         self._problem = problem
         self._reference = reference
         self._alike = mapped(first, lambda tensor: tensor.to("meta"))
@@ -61,15 +63,15 @@ class Source:
     def draw(self, seed: int, variation: str) -> Draw:
         """A draw; Unavailable where the variation does not apply or the model does not follow."""
         if variation not in VARIATIONS:
-            raise Unavailable(f"there is no variation {variation!r}")
+            raise VariationUnavailable(f"there is no variation {variation!r}")
         inputs = self.given(seed)
         if variation == "given":
             return Draw(inputs=inputs, variation=variation)
-        reason = Unavailable("nothing would change")
+        reason = VariationUnavailable("nothing would change")
         for varied in variants(inputs, variation, seed):
             try:
                 self._check(varied, variation)
-            except Unavailable as found:
+            except VariationUnavailable as found:
                 reason = found
             else:
                 return Draw(inputs=varied, variation=variation)
@@ -79,16 +81,16 @@ class Source:
         """Unavailable where the model does not take `inputs`, or is not finite for them."""
         try:
             output = self._reference.run(inputs)
-        except Fault as fault:
+        except ProblemFault as fault:
             if fault.sticky:
-                raise Fault(
+                raise ProblemFault(
                     f"inputs {variation}: the model makes the device fault ({fault}); this "
                     "variation cannot be asked of this problem",
                     sticky=True,
                 ) from None
-            raise Unavailable(f"the model does not take it: {fault}") from None
+            raise VariationUnavailable(f"the model does not take it: {fault}") from None
         if not all(_is_finite(tensor) for _, tensor in tensors(output)):
-            raise Unavailable("the model's own output is not finite then")
+            raise VariationUnavailable("the model's own output is not finite then")
 
 
 def variants(inputs: list[Any], variation: str, seed: int) -> Iterator[list[Any]]:
@@ -124,7 +126,7 @@ def is_uniform(tensor: Any) -> bool:
 def _scaled(inputs: list[Any], factor: float) -> list[Any]:
     found = [tensor for _, tensor in tensors(inputs) if tensor.is_floating_point()]
     if not found:
-        raise Unavailable("no input is a tensor of floats")
+        raise VariationUnavailable("no input is a tensor of floats")
     for tensor in found:
         tensor.mul_(factor)
     return [one * factor if type(one) is float else one for one in inputs]
@@ -135,7 +137,7 @@ def _signed(inputs: list[Any], seed: int) -> list[Any]:
 
     found = [tensor for _, tensor in tensors(inputs) if is_uniform(tensor)]
     if not found:
-        raise Unavailable("no input is uniform on [0, 1)")
+        raise VariationUnavailable("no input is uniform on [0, 1)")
     for index, tensor in enumerate(found):
         generator = torch.Generator(device=tensor.device)
         generator.manual_seed((seed ^ (index + 1)) % 2**63)
@@ -148,7 +150,7 @@ def _fewer_rows(inputs: list[Any], chance: random.Random) -> Iterator[list[Any]]
     first = found[0][1]
     rows = int(first.shape[0]) if first.dim() else 0
     if rows < 2:
-        raise Unavailable("the first input has no rows to leave out")
+        raise VariationUnavailable("the first input has no rows to leave out")
     fewer = chance.randint(max(1, rows // 2), rows - 1)
     if fewer > 2 and fewer % 2 == 0:
         fewer -= 1  # an odd extent is what a vectorised loop forgets
@@ -178,3 +180,47 @@ def _is_finite(tensor: Any) -> bool:
     if not tensor.is_floating_point() and not tensor.is_complex():
         return True
     return all(bool(part.isfinite().all()) for part in tensor.reshape(-1).split(2**28))
+
+
+class DrawStore:
+    """Draws by the names that the judge gives them, and the last that it let go of, if small."""
+
+    def __init__(self) -> None:
+        self._draws: dict[str, Draw] = {}
+        self._forgotten: Draw | None = None
+
+    def __getitem__(self, name: str) -> Draw:
+        """Refusal "internal" where there is none."""
+        if name not in self._draws:
+            raise RequestRefused("internal", f"there is no draw {name!r}")
+        return self._draws[name]
+
+    def __setitem__(self, name: str, draw: Draw) -> None:
+        self._draws[name] = draw
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the draws that have a name."""
+        return sum(draw.bytes for draw in self._draws.values())
+
+    def others(self, draw: Draw) -> list[Draw]:
+        """All draws but this one whose right outputs are known, or may be."""
+        return [other for other in self._known() if other is not draw]
+
+    def outdate(self) -> None:
+        """The weights have changed: what was expected is stale."""
+        for draw in self._known():
+            if draw.expectation is not None and draw.expectation.bytes <= _SMALL:
+                draw.stale = draw.expectation
+            draw.expectation = None
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Let go of draws; a name without one is no error."""
+        for name in names:
+            draw = self._draws.pop(name, None)
+            if draw is not None and draw.expectation is not None:
+                small = draw.bytes + draw.expectation.bytes <= _SMALL
+                self._forgotten = draw if small else None
+
+    def _known(self) -> list[Draw]:
+        return [*self._draws.values(), *([self._forgotten] if self._forgotten else [])]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from profilers.kernelbench.oracle.effects import Noise, differs, paired, same_values
-from profilers.kernelbench.oracle.honest import Expectation, Reference
-from profilers.kernelbench.shared.problem import Fault
+from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel
+from profilers.kernelbench.shared.problem import ProblemFault
 from profilers.kernelbench.shared.trees import replaced, tensors
 from profilers.kernelbench.shared.weights import Weights, is_running
 
@@ -42,14 +42,14 @@ class GateReport:
         }
 
 
-class Gate:
+class TaskGate:
     """Puts a problem to the question. `draw` returns inputs under a seed; `seconds` is how long
     single weights may be tried for.
     """
 
     def __init__(
         self,
-        reference: Reference,
+        reference: ReferenceModel,
         weights: Weights,
         draw: Callable[[int], list[Any]],
         *,
@@ -187,7 +187,7 @@ class Gate:
                 continue
             try:
                 changed = self._reference.run(replaced(first, path, second[path]))
-            except Fault as fault:
+            except ProblemFault as fault:
                 if fault.sticky:
                     raise
                 continue  # the inputs belong together

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from profilers.kernelbench.oracle.honest import Reference
-from profilers.kernelbench.oracle.shared_slabs import slab_bytes
-from profilers.kernelbench.shared.exchange import aligned, spec_of
-from profilers.kernelbench.shared.problem import Fault
+from profilers.kernelbench.oracle.memory import shared_bytes
+from profilers.kernelbench.oracle.reference import ReferenceModel
+from profilers.kernelbench.shared.problem import ProblemFault
+from profilers.kernelbench.shared.shared_memory import aligned, spec_of
 from profilers.kernelbench.shared.trees import shape_text, tensors
 from profilers.kernelbench.shared.values import encode
 from profilers.kernelbench.shared.weights import Weights
 
+_UNITS = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+
 
 def problem_facts(
-    reference: Reference, weights: Weights, *, init: Any, first: list[Any]
+    reference: ReferenceModel, weights: Weights, *, init: Any, first: list[Any]
 ) -> dict[str, Any]:
     """The facts, as JSON, of a problem with the constructor's arguments `init` and inputs `first`.
 
@@ -28,26 +31,26 @@ def problem_facts(
         coded = encode(init, _Packed())
         encode(first, spec_of)
     except ValueError as error:
-        raise Fault(
+        raise ProblemFault(
             f"{error}: only tensors, numbers, texts, None, and lists, tuples and dicts of them "
             "pass between processes"
         ) from None
-    init_bytes = slab_bytes(init)
+    init_bytes = shared_bytes(init)
     return {
         "parameters": list(weights.changing),
         "derived": list(weights.derived),
         "init": coded,
         "init_bytes": init_bytes,
-        "weight_bytes": init_bytes + slab_bytes(list(weights.named.values())),
-        "input_bytes": slab_bytes(first),
-        "output_bytes": slab_bytes(output),
+        "weight_bytes": init_bytes + shared_bytes(list(weights.named.values())),
+        "input_bytes": shared_bytes(first),
+        "output_bytes": shared_bytes(output),
         "inputs": [f"{path} {shape_text(tensor)}" for path, tensor in tensors(first)],
         "outputs": [f"output{path} {shape_text(one)}" for path, one in tensors(output)],
     }
 
 
 class _Packed:
-    """A `Place` that only says where tensors would lie, one after another from byte 0."""
+    """A `TensorPlace` that only says where tensors would lie, one after another from byte 0."""
 
     def __init__(self) -> None:
         self._at = 0
@@ -56,3 +59,24 @@ class _Packed:
         spec = spec_of(tensor, self._at)
         self._at = aligned(spec.offset + spec.bytes)
         return spec
+
+
+def count_work(call: Callable[[], Any], *, tf32: bool) -> dict[str, Any]:
+    """`flops` of a call, and the unit `math` for them by the dtype of what comes out.
+
+    In float32 PyTorch's convolutions use TF32 of their own accord, its products only with `tf32`.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from profilers.kernelbench.shared.trees import tensors
+
+    with FlopCounterMode(display=False) as counter:
+        output = call()
+    by_operation = counter.get_flop_counts().get("Global", {})
+    flops = sum(by_operation.values())
+    convolved = sum(n for name, n in by_operation.items() if "convolution" in str(name))
+    dtypes = [str(tensor.dtype).removeprefix("torch.") for _, tensor in tensors(output)]
+    unit = next((_UNITS[dtype] for dtype in dtypes if dtype in _UNITS), "fp32")
+    if unit == "fp32" and (tf32 or 2 * convolved > flops):
+        unit = "tf32"
+    return {"flops": int(flops), "math": unit}

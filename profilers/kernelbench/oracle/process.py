@@ -18,24 +18,24 @@ from profilers.children.descriptors import DescriptorSocket
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import Handler, serve
 from profilers.hardware.driver import CudaError
-from profilers.kernelbench.oracle.honest import release
-from profilers.kernelbench.oracle.problem_bench import ProblemBench, SendDescriptors
-from profilers.kernelbench.shared.problem import Fault
+from profilers.kernelbench.oracle.reference import release_memory
+from profilers.kernelbench.oracle.session import OracleSession, SendDescriptors
+from profilers.kernelbench.shared.problem import ProblemFault
 
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
-class Oracle:
+class OracleHandlers:
     """Handlers of the judge's requests. `send` hands over descriptors of shared memory."""
 
     def __init__(self, send: SendDescriptors) -> None:
         self._send = send
-        self._bench: ProblemBench | None = None
+        self._bench: OracleSession | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """By the names of the operations; faults of the problem become refusals."""
         names = (
-            "slabs", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
+            "buffers", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
             "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget", "work",
         )  # fmt: skip
         return {"start": _refusing(self.start)} | {
@@ -44,7 +44,7 @@ class Oracle:
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Execute the problem file, construct its model, run it once to learn its sizes."""
-        self._bench = ProblemBench(
+        self._bench = OracleSession(
             Path(request["problem"]),
             device=request["device"],
             policy=request["policy"],
@@ -70,10 +70,10 @@ def _refusing(handler: Handler) -> Handler:
 
         try:
             return handler(request)
-        except Fault as fault:
+        except ProblemFault as fault:
             raise RequestRefused("task", str(fault), sticky=fault.sticky) from fault
         except torch.OutOfMemoryError as error:
-            release()
+            release_memory()
             raise RequestRefused("memory", f"the device has no room: {error}") from error
         except CudaError as error:
             if error.code != _OUT_OF_MEMORY:
@@ -87,7 +87,7 @@ def main() -> None:
     descriptors = DescriptorSocket.from_arguments()
     if descriptors is None:
         sys.exit("the oracle needs --descriptors FD: shared memory is handed over there")
-    serve(Oracle(descriptors.send).handlers())
+    serve(OracleHandlers(descriptors.send).handlers())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from profilers.kernelbench.shared.problem import Fault
+from profilers.kernelbench.shared.problem import ProblemFault
 from profilers.kernelbench.shared.trees import mapped, tensors
 
 _PROBE_ROWS = 4
@@ -62,7 +62,7 @@ def _holds(run: Callable[[Any], Any], inputs: Any, plan: BatchPlan) -> bool:
     try:
         together = run(rows_of(inputs, plan, 0, probe))
         apart = [run(rows_of(inputs, plan, a, b)) for a, b in ((0, half), (half, probe))]
-    except Fault as fault:
+    except ProblemFault as fault:
         if fault.sticky:
             raise
         return False

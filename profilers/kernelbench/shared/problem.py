@@ -23,7 +23,7 @@ _MODULE = "kernelbench_problem"
 _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
-class Fault(Exception):
+class ProblemFault(Exception):
     """What is wrong with a problem file, for whoever wrote it.
 
     `sticky` tells that the device faulted with it, so that this process is of no more use.
@@ -34,7 +34,7 @@ class Fault(Exception):
         self.sticky = sticky
 
 
-class Problem:
+class ProblemFile:
     """A problem file that has been executed, and what it makes under a seed.
 
     Tensors are made on `device`; where the file does not take that, on the host, and are copied.
@@ -47,7 +47,7 @@ class Problem:
         self._module = _execute(path)
         for name in _NEEDED:
             if not callable(getattr(self._module, name, None)):
-                raise Fault(
+                raise ProblemFault(
                     f"the problem file defines no {name}: a problem has a class Model, and "
                     "functions get_inputs() and get_init_inputs()"
                 )
@@ -60,14 +60,14 @@ class Problem:
                 bound = inspect.signature(self._module.Model).bind(**found)
                 bound.apply_defaults()
             if bound.kwargs:
-                raise Fault(
+                raise ProblemFault(
                     "get_init_inputs() returns a dict and Model has arguments that can only be "
                     "given by name; return the list of its positional arguments"
                 )
             return list(bound.args)
         if isinstance(found, (list, tuple)):
             return list(found)
-        raise Fault(
+        raise ProblemFault(
             f"get_init_inputs() returns a {type(found).__name__}; it returns the list of "
             "arguments of Model, empty where there are none"
         )
@@ -83,7 +83,7 @@ class Problem:
 
         model = self._made(construct, "Model(*get_init_inputs())", seed, move=False)
         if not isinstance(model, torch.nn.Module):
-            raise Fault(f"Model is a {type(model).__name__}, not a torch.nn.Module")
+            raise ProblemFault(f"Model is a {type(model).__name__}, not a torch.nn.Module")
         with self.blamed("moving Model to the device"):
             return model.to(self._device)
 
@@ -91,12 +91,12 @@ class Problem:
         """What `get_inputs` returns under `seed`: the arguments of `forward`."""
         found = self._made(self._module.get_inputs, "get_inputs()", seed)
         if not isinstance(found, (list, tuple)):
-            raise Fault(
+            raise ProblemFault(
                 f"get_inputs() returns a {type(found).__name__}; it returns the list of "
                 "arguments of forward"
             )
         if not tensors(found):
-            raise Fault("get_inputs() returns no tensor: there is nothing to compute with")
+            raise ProblemFault("get_inputs() returns no tensor: there is nothing to compute with")
         return list(found)
 
     @contextmanager
@@ -106,10 +106,10 @@ class Problem:
 
         try:
             yield
-        except (Fault, torch.OutOfMemoryError):
+        except (ProblemFault, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            raise fault(error, doing, self.path) from error
+            raise fault_of(error, doing, self.path) from error
 
     def _made(self, make: Callable[[], Any], doing: str, seed: int, *, move: bool = True) -> Any:
         """The result of `make` with the device as the default; without, where that fails."""
@@ -123,7 +123,7 @@ class Problem:
             raise
         except Exception as error:
             if is_device_fault(error):
-                raise fault(error, doing, self.path) from error
+                raise fault_of(error, doing, self.path) from error
             seed_all(seed)
             with self.blamed(doing):
                 made = make()
@@ -138,7 +138,7 @@ def check_alike(first: list[Any], other: list[Any]) -> None:
     before = [(path, shape_text(tensor)) for path, tensor in tensors(first)]
     after = [(path, shape_text(tensor)) for path, tensor in tensors(other)]
     if before != after:
-        raise Fault(
+        raise ProblemFault(
             "get_inputs() returns other shapes from one call to the next: "
             f"{_listed(before)} first, then {_listed(after)}; a task has one set of shapes"
         )
@@ -154,7 +154,7 @@ def seed_all(seed: int) -> None:
         sys.modules["numpy"].random.seed(seed % 2**32)
 
 
-def fault(error: Exception, doing: str, path: Path) -> Fault:
+def fault_of(error: Exception, doing: str, path: Path) -> ProblemFault:
     """`error` in a sentence: what was done, what was raised, at which line of the file."""
     text = f"{doing} fails: {type(error).__name__}: {_first_lines(str(error))}"
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if _is(frame, path)]
@@ -164,7 +164,7 @@ def fault(error: Exception, doing: str, path: Path) -> Fault:
         text += f" (line {places[-1].lineno} of the problem file: {places[-1].line})"
     if isinstance(error, ModuleNotFoundError):
         text += f"; install {error.name} in this environment"
-    return Fault(text, sticky=is_device_fault(error))
+    return ProblemFault(text, sticky=is_device_fault(error))
 
 
 def is_device_fault(error: BaseException) -> bool:
@@ -183,7 +183,7 @@ def _execute(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise fault(error, "executing the problem file", path) from error
+        raise fault_of(error, "executing the problem file", path) from error
     return module
 
 

@@ -10,7 +10,7 @@ _PROGRAM = "profilers.kernelbench.worker.profiled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class ProfilingSpec:
     """Files, the device's ordinal or "cpu", a seed, and where compilers keep what they make."""
 
     problem: str

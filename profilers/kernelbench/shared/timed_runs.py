@@ -10,130 +10,29 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from profilers.kernelbench.shared import values
 from profilers.kernelbench.shared.clocks import Clock, clock_for
-from profilers.kernelbench.shared.values import encode, span
+from profilers.kernelbench.shared.recorded_calls import (
+    RecordedCall,
+    TensorPlace,
+    device_name,
+    has_storage,
+    tensors_in,
+)
 
 _FLUSH_BYTES = 512 * 2**20
 """At least; reading so much takes longer than a host needs to enqueue most calls."""
 _SMALL_BYTES = 2**19
 _SMALL_PIECES = 64
 """The allocator keeps memory for tensors below 1 MiB apart."""
+_LARGEST_PAD = 4 * 2**20
+_LEAST_PAD = 512
 _WARM_UP_FLUSHES = 48  # some milliseconds of traffic, so that an idle device raises its clocks
-
-
-def device_name(device: int | str) -> str:
-    """As torch writes it: "cpu" or "cuda:0"."""
-    return "cpu" if device == "cpu" else f"cuda:{device}"
-
-
-def tensors_in(value: Any) -> list[Any]:
-    """The tensors of a nested value, in the order in which they are coded.
-
-    Containers are read by the methods of list, tuple and dict, whatever their class defines.
-    """
-    if isinstance(value, dict):
-        return [found for part in dict.values(value) for found in tensors_in(part)]
-    if isinstance(value, (list, tuple)):
-        parts = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
-        return [found for part in parts for found in tensors_in(part)]
-    return [value] if hasattr(value, "data_ptr") and hasattr(value, "stride") else []
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a tensor's first element and its storage lie on the device."""
-
-    element: int
-    storage: int
-
-    @classmethod
-    def of(cls, tensor: Any) -> Place:
-        return cls(tensor.data_ptr(), tensor.untyped_storage().data_ptr())
-
-
-@dataclass(slots=True)
-class Shot:
-    """One call: what it returned, its marks, and copies of its tensors made right behind it.
-
-    `places` are where those lay then: PyTorch may take back what a CUDA graph of its own has made,
-    and tell nobody any more. Both are None where the output is no plain tensor.
-    """
-
-    output: Any
-    begin: Any
-    end: Any
-    tensors: list[Any]
-    copies: list[Any]
-    places: list[Place | None]
-    us: float = 0.0
-
-    def coded(self, place: values.Place) -> Any:
-        """JSON of the output, with the copies for its tensors. Raises ValueError."""
-        copies = {
-            id(own): copy
-            for own, copy in zip(self.tensors, self.copies, strict=True)
-            if copy is not None
-        }
-        return encode(self.output, lambda tensor: place(copies.get(id(tensor), tensor)))
-
-    def changed(self) -> list[int]:
-        """Which outputs are no longer what they were right behind the call.
-
-        Nobody can tell of those whose memory PyTorch has taken back.
-        """
-        pairs = enumerate(zip(self.tensors, self.copies, strict=True))
-        return [i for i, (own, copy) in pairs if copy is not None and not _stands(own, copy)]
-
-    def as_it_is(self) -> Shot:
-        """The same call with its outputs themselves in place of the copies."""
-        return replace(self, copies=list(self.tensors))
-
-    def storages(self) -> set[int]:
-        """Addresses of the memory behind the outputs."""
-        return {place.storage for place in self.places if place is not None} - {0}
-
-
-def same_bytes(first: Any, second: Any) -> bool:
-    """Whether two plain tensors hold the same bits, NaN included."""
-    import torch
-
-    if first.shape != second.shape or first.dtype != second.dtype:
-        return False
-    return bool(torch.equal(_as_integers(first), _as_integers(second)))
-
-
-def _stands(own: Any, copy: Any) -> bool:
-    try:
-        return same_bytes(own, copy)
-    except RuntimeError:  # what a plain tensor raises that a replayed graph has overwritten
-        return True
-
-
-def reach_bytes(tensor: Any) -> int:
-    """From the first to past the last element of a strided tensor, in bytes."""
-    return int(span(tensor.shape, tensor.stride()) * tensor.element_size())
-
-
-def has_storage(tensor: Any) -> bool:
-    """Whether all elements lie in the tensor's storage, which may be resized behind its back."""
-    begin = tensor.storage_offset() * tensor.element_size()
-    return bool(begin + reach_bytes(tensor) <= tensor.untyped_storage().nbytes())
-
-
-def _as_integers(tensor: Any) -> Any:
-    import torch
-
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.dtype.is_complex:
-        plain = torch.view_as_real(plain)
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return plain.view(kinds[plain.element_size()])
 
 
 class TimedRuns:
@@ -153,7 +52,7 @@ class TimedRuns:
         self._clone = torch.Tensor.clone
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._calls: list[Sequence[Any]] = []
-        self.shots: list[Shot] = []
+        self.shots: list[RecordedCall] = []
         self.moved_stream = False
         self.persisting_bytes = 0
         if self.on_device:
@@ -214,7 +113,9 @@ class TimedRuns:
             times += [shot.us for shot in self.shots]
         return times
 
-    def once(self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool) -> Shot:
+    def once(
+        self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool
+    ) -> RecordedCall:
         """One call, made like every timed one."""
         return self._shoot(function, [arguments], flush=flush)[0]
 
@@ -245,8 +146,8 @@ class TimedRuns:
 
     def _shoot(
         self, function: Callable[..., Any], calls: Sequence[Sequence[Any]], *, flush: bool
-    ) -> list[Shot]:
-        shots: list[Shot] = []
+    ) -> list[RecordedCall]:
+        shots: list[RecordedCall] = []
         with self._torch.no_grad(), _no_collection():
             for arguments in calls:
                 self.clock.reset_cache()
@@ -259,8 +160,8 @@ class TimedRuns:
                 tensors = tensors_in(output)
                 copies = [self._copy(tensor) for tensor in tensors]
                 made = zip(tensors, copies, strict=True)
-                places = [None if copy is None else Place.of(own) for own, copy in made]
-                shots.append(Shot(output, begin, end, tensors, copies, places))
+                places = [None if copy is None else TensorPlace.of(own) for own, copy in made]
+                shots.append(RecordedCall(output, begin, end, tensors, copies, places))
                 self.clock.synchronize()
         for shot in shots:
             # The clock behind events ticks; a call below one tick still took some time.
@@ -304,3 +205,19 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+class AddressPadding:
+    """Takes memory on a device between one input and the next, until it is let go."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._random = random.Random(os.urandom(16))
+
+    def pad(self, size: int) -> Any:
+        """A block of at most `size` bytes or so, to be held as long as the input behind it."""
+        import torch
+
+        most = max(2 * _LEAST_PAD, min(size, _LARGEST_PAD))
+        count = self._random.randrange(_LEAST_PAD, most)
+        return torch.empty(count, dtype=torch.uint8, device=self._device)

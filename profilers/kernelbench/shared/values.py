@@ -30,7 +30,7 @@ ITEM_BYTES: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Where the elements of a tensor lie in a slab: strides in elements, offset in bytes.
+    """Where the elements of a tensor lie in a buffer: strides in elements, offset in bytes.
 
     Raises ValueError for an unknown dtype, negative or huge numbers, or a misaligned offset.
     """

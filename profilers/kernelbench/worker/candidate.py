@@ -114,7 +114,7 @@ class LoadedCandidate:
     def _refusal(self, error: BaseException, kind: str) -> RequestRefused:
         import torch
 
-        text = told(error, self.path)
+        text = describe_error(error, self.path)
         if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
             return RequestRefused("memory", text)
         if isinstance(error, CudaError):
@@ -144,7 +144,7 @@ def missing_reference(error: BaseException) -> bool:
     return isinstance(error, NameError) and getattr(error, "name", "") == "Model"
 
 
-def told(error: BaseException, path: Path) -> str:
+def describe_error(error: BaseException, path: Path) -> str:
     """What happened, and where in the candidate's file; its end where it is long."""
     text = "".join(traceback.format_exception_only(error)).strip()
     text = text.replace(str(path), path.name)

@@ -11,7 +11,7 @@ import importlib
 
 from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.serving import Handler
-from profilers.kernelbench.worker.process import Worker
+from profilers.kernelbench.worker.process import WorkerHandlers
 
 _SLABS_TIMEOUT_S = 30.0
 
@@ -22,7 +22,7 @@ def make_handlers(context: ForkContext) -> dict[str, Handler]:
     def receive(count: int) -> list[int]:
         return context.descriptors.receive(count, timeout_s=_SLABS_TIMEOUT_S)
 
-    return Worker(receive).handlers()
+    return WorkerHandlers(receive).handlers()
 
 
 def main() -> None:

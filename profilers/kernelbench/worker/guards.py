@@ -19,9 +19,9 @@ from typing import Any
 from mcts.domain import CheatClass
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.shared.clocks import Clock
-from profilers.kernelbench.shared.timed_runs import Shot, reach_bytes
+from profilers.kernelbench.shared.recorded_calls import RecordedCall, reach_bytes
 
-Problem = dict[str, str]
+Evidence = dict[str, str]
 _TIMERS = (
     "perf_counter", "perf_counter_ns", "time", "time_ns", "monotonic", "monotonic_ns", "sleep",
 )  # fmt: skip
@@ -34,20 +34,21 @@ _TORCH_FUNCTIONS = (
 _OUR_MODULES = (
     "profilers.children.protocol",
     "profilers.children.serving",
+    "profilers.kernelbench.shared.recorded_calls",
     "profilers.kernelbench.shared.timed_runs",
     "profilers.kernelbench.shared.clocks",
     "profilers.kernelbench.shared.values",
     "profilers.kernelbench.worker.guards",
-    "profilers.kernelbench.shared.exchange",
+    "profilers.kernelbench.shared.shared_memory",
     "profilers.kernelbench.worker.candidate",
     "profilers.kernelbench.worker.process",
-    "profilers.kernelbench.worker.bench",
+    "profilers.kernelbench.worker.session",
 )  # fmt: skip
 _SETTLE_S = 0.3
 _GRACE_S = 0.02
 
 
-def problem(cheat: CheatClass, evidence: str) -> Problem:
+def problem(cheat: CheatClass, evidence: str) -> Evidence:
     return {"cheat": cheat, "evidence": evidence}
 
 
@@ -64,7 +65,7 @@ class Bindings:
             for cheat, where, owner, name in watched
         ]
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[Evidence]:
         """One problem of a class for all that was replaced since."""
         replaced: dict[CheatClass, list[str]] = {}
         for cheat, where, owner, name, bound in self._bound:
@@ -132,7 +133,7 @@ def _own_functions(module: ModuleType) -> Iterator[tuple[CheatClass, str, Any, s
                     yield "patched_harness", f"{module.__name__}.{name}", value, method
 
 
-def mode_problems() -> list[Problem]:
+def mode_problems() -> list[Evidence]:
     """Modes that would stand between the harness and torch; a default device is none of them."""
     import torch
     from torch.utils._device import DeviceContext
@@ -146,7 +147,7 @@ def mode_problems() -> list[Problem]:
     return [problem("patched_harness", f"left active: {', '.join(names[:5])}")] if names else []
 
 
-def output_problems(shot: Shot, device: Any, clock: Clock) -> list[Problem]:
+def output_problems(shot: RecordedCall, device: Any, clock: Clock) -> list[Evidence]:
     """What is no plain tensor with memory of its own.
 
     Raises Refusal "runtime" for plain tensors of another layout or on another device than asked:
@@ -235,7 +236,7 @@ def tasks() -> int:
         return 0
 
 
-def late_problem(changed: Sequence[int], *, threads: bool, calls: int) -> list[Problem]:
+def late_problem(changed: Sequence[int], *, threads: bool, calls: int) -> list[Evidence]:
     """Outputs (or, of more calls than one, calls) that changed after they were returned."""
     if not changed:
         return []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.worker.candidate import LoadedCandidate
-from profilers.kernelbench.worker.captured import captured_output
 
 _ENVIRONMENT = frozenset(
     {"TORCH_EXTENSIONS_DIR", "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH",
@@ -25,6 +27,7 @@ _NO_GPU = re.compile(
     re.IGNORECASE,
 )
 _MODULE = "candidate_built"
+_KEPT_BYTES = 16_384
 
 
 def build(request: dict[str, Any]) -> dict[str, Any]:
@@ -54,3 +57,48 @@ def set_environment(environment: Mapping[str, str]) -> None:
     if unknown := sorted(set(environment) - _ENVIRONMENT):
         raise RequestRefused("internal", f"a candidate's environment has no {unknown[0]}")
     os.environ.update(environment)
+
+
+class CapturedOutput:
+    """The end of what was printed, once the block is left."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    @property
+    def text(self) -> str:
+        return self.data.decode(errors="replace").strip()
+
+
+@contextlib.contextmanager
+def captured_output() -> Iterator[CapturedOutput]:
+    """Catch descriptors 1 and 2 of the process inside the block."""
+    printed = CapturedOutput()
+    reader, writer = os.pipe()
+    kept = [os.dup(1), os.dup(2)]
+    _flush()
+    for fd in (1, 2):
+        os.dup2(writer, fd)
+    os.close(writer)
+
+    def drain() -> None:
+        while part := os.read(reader, 65_536):
+            printed.data = (printed.data + part)[-_KEPT_BYTES:]
+        os.close(reader)
+
+    thread = threading.Thread(target=drain, daemon=True)
+    thread.start()
+    try:
+        yield printed
+    finally:
+        _flush()
+        for fd, old in zip((1, 2), kept, strict=True):
+            os.dup2(old, fd)
+            os.close(old)
+        thread.join(timeout=1.0)  # a process that was left running may hold the other end
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()

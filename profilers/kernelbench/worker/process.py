@@ -10,24 +10,24 @@ from typing import Any
 
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import Handler
-from profilers.kernelbench.shared.exchange import Slab, slab_kind
-from profilers.kernelbench.shared.timed_runs import device_name
-from profilers.kernelbench.worker.bench import CandidateBench
+from profilers.kernelbench.shared.recorded_calls import device_name
+from profilers.kernelbench.shared.shared_memory import SharedBuffer, buffer_kind
+from profilers.kernelbench.worker.compiled_binaries import disassemble
 from profilers.kernelbench.worker.importing import build
-from profilers.kernelbench.worker.leftovers import disassemble
+from profilers.kernelbench.worker.session import WorkerSession
 
 ReceiveDescriptors = Callable[[int], Sequence[int]]
 
 
-class Worker:
+class WorkerHandlers:
     """Handlers of the judge's requests; each returns the JSON of its answer.
 
-    `receive` hands over the descriptors of the two slabs, inputs first.
+    `receive` hands over the descriptors of the two buffers, inputs first.
     """
 
     def __init__(self, receive: ReceiveDescriptors) -> None:
         self._receive = receive
-        self._bench: CandidateBench | None = None
+        self._bench: WorkerSession | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """By the names of the operations."""
@@ -58,11 +58,11 @@ class Worker:
             torch.zeros(1, device=device_name(device))
         first, second = self._receive(2)
         ordinal = 0 if device == "cpu" else device
-        kind = slab_kind(device)
-        self._bench = CandidateBench(
+        kind = buffer_kind(device)
+        self._bench = WorkerSession(
             device,
-            inputs=Slab.attach(kind, first, request["inputs"], ordinal),
-            outputs=Slab.attach(kind, second, request["outputs"], ordinal),
+            inputs=SharedBuffer.attach(kind, first, request["inputs"], ordinal),
+            outputs=SharedBuffer.attach(kind, second, request["outputs"], ordinal),
             reserve_bytes=request.get("reserve_bytes", 0),
         )
         return {}
@@ -75,7 +75,7 @@ class Worker:
         return {"sum": float(torch.ones(1024, device=device).sum())}
 
     @property
-    def bench(self) -> CandidateBench:
+    def bench(self) -> WorkerSession:
         if self._bench is None:
             raise RequestRefused("internal", "the worker was not started", sticky=True)
         return self._bench

@@ -18,9 +18,9 @@ from typing import Any
 
 from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
-from profilers.kernelbench.shared.problem import Fault, Problem
-from profilers.kernelbench.shared.profiling_spec import Spec
-from profilers.kernelbench.shared.timed_runs import device_name
+from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
+from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
 from profilers.kernelbench.worker.candidate import LoadedCandidate
 from profilers.kernelbench.worker.importing import set_environment
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     with contextlib.suppress(OSError):  # where there is no Landlock, the jail says so elsewhere
         landlock.enter_separate_domain()
     try:
-        run(Spec(**json.loads(arguments[0])))
-    except (RequestRefused, Fault, MemoryError, driver.CudaError) as failure:
+        run(ProfilingSpec(**json.loads(arguments[0])))
+    except (RequestRefused, ProblemFault, MemoryError, driver.CudaError) as failure:
         lines = str(failure).strip().splitlines() or [type(failure).__name__]
         telling = next((line for line in lines if "Error" in line), lines[0])
         print(f"{FAILURE}{telling.strip()}", file=sys.stderr, flush=True)
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def run(spec: Spec) -> None:
+def run(spec: ProfilingSpec) -> None:
     """Load the candidate, call it until it is warm, then once under the profiler.
 
     Refusal for what the candidate does, Fault for the problem.
@@ -64,7 +64,7 @@ def run(spec: Spec) -> None:
     if spec.device != "cpu":
         torch.cuda.set_device(device)
     bracket = _bracket(spec.device)  # bound before there is a candidate
-    problem = Problem(Path(spec.problem), device)
+    problem = ProblemFile(Path(spec.problem), device)
     weights = _weights(problem, spec.seed)
     init, inputs = problem.init_inputs(spec.seed), problem.inputs(spec.seed)
     candidate = LoadedCandidate(Path(spec.candidate), _MODULE)
@@ -79,7 +79,7 @@ def run(spec: Spec) -> None:
             candidate.model(*inputs)
 
 
-def _weights(problem: Problem, seed: int) -> dict[str, Any]:
+def _weights(problem: ProblemFile, seed: int) -> dict[str, Any]:
     """The problem's weights by name, none of them zero or one throughout."""
     model = problem.model(seed)
     weights = Weights(model, problem.model(seed + 1) if derives_buffers(model) else None)

@@ -55,10 +55,10 @@ def events_of(call: Callable[[], Any]) -> dict[str, Any]:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
         told = json.loads(path.read_text(encoding="utf-8", errors="replace"))
-    return condensed(told)
+    return compact_trace(told)
 
 
-def condensed(trace: Mapping[str, Any]) -> dict[str, Any]:
+def compact_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
     """The events that matter of a trace in Chrome's format, as PyTorch writes it."""
     kept = [item for item in trace["traceEvents"] if item.get("cat") in _CATEGORIES]
     kept.sort(key=lambda item: float(item["ts"]))

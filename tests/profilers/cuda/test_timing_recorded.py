@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.profilers.cuda.test_shapes import measured
 
 from mcts.domain import Candidate, Evaluation, KernelTask, Workload
 from mcts.domain import metrics as m
@@ -18,6 +17,7 @@ from profilers.recordings.recorder import record
 from profilers.recordings.recording import RecordedShape, Recording
 from profilers.recordings.replay import ReplayEvaluator, task_from_recording
 from profilers.recordings.t4 import load_recording, write_recording
+from tests.profilers.cuda.test_timing import measured
 from tests.profilers.recordings.test_recorder import Memory
 from tests.profilers.recordings.test_recorder import _task as plain_task
 

@@ -17,11 +17,11 @@ from profilers import ncu  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
 from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
-from profilers.kernelbench.judge.counters import count  # noqa: E402
+from profilers.kernelbench.judge.counters import collect_counters  # noqa: E402
 from profilers.kernelbench.judge.settings import KernelBenchSettings  # noqa: E402
-from profilers.kernelbench.shared.profiling_spec import Spec  # noqa: E402
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec  # noqa: E402
 from profilers.profiles.profiling import SASS  # noqa: E402
-from tests.profilers.kernelbench.judge.stand_in_ncu import install, ncu_folder  # noqa: E402
+from tests.profilers.kernelbench.judge.fake_ncu import install, ncu_folder  # noqa: E402
 from tests.support.host_sources import PROBLEM, source  # noqa: E402
 
 __all__ = ["ncu_folder"]
@@ -82,8 +82,8 @@ def test_a_launcher_runs_under_ncu_as_it_does_before_the_judge(
     place = judge._place
     built = place.builder.build(Candidate(source=source(), tunables={"UNROLL": 2}))
     problem = place.problem.path
-    found = count(
-        Spec(problem=str(problem), candidate=str(built.source), device="cpu", seed=3,
+    found = collect_counters(
+        ProfilingSpec(problem=str(problem), candidate=str(built.source), device="cpu", seed=3,
              environment=built.environment),
         jail=place.jail(built, readable=(problem,)),
         cwd=built.folder,

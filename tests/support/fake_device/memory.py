@@ -19,7 +19,7 @@ class Slab:
 
     @classmethod
     def create(cls, size: int) -> Slab:
-        fd = os.memfd_create("slab")
+        fd = os.memfd_create("buffer")
         os.truncate(fd, size)
         return cls(fd, size)
 

@@ -38,7 +38,7 @@ class Oracle:
             "weight_bytes": self.model.weight.nbytes, "inputs": [], "outputs": [],
         }  # fmt: skip
 
-    def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
+    def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
         self.inputs, self.outputs = Slab.create(request["inputs"]), Slab.create(request["outputs"])
         channel = DescriptorSocket.from_arguments()
         assert channel is not None
@@ -146,8 +146,8 @@ def main() -> None:
     argparse.ArgumentParser().parse_known_args(sys.argv)
     oracle = Oracle()
     names = (
-        "start", "slabs", "gate", "weights", "draw", "place", "expect", "compare", "prepare", "run",
-        "compare_timed", "forget",
+        "start", "buffers", "gate", "weights", "draw", "place", "expect", "compare", "prepare",
+        "run", "compare_timed", "forget",
     )  # fmt: skip
     handlers = {name: getattr(oracle, name) for name in names}
     handlers["ceilings"] = lambda _request: {"copy_gb_per_s": None}

@@ -9,32 +9,37 @@ from typing import Any, cast
 
 import pytest
 
-from profilers.kernelbench.judge.outside import OutsideClock, Side, Span, Steps
+from profilers.kernelbench.judge.outside_clock import (
+    BlockSide,
+    BlockSteps,
+    OutsideClock,
+    PairedBlock,
+)
+from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
-from profilers.kernelbench.judge.timing import Timer, Times
-from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.timing import BlockTimes, PairedTimer
 from profilers.kernelbench.judge.verifying import Verifier
 
-GLANCE = KernelBenchSettings(calls=1).glancing()
+GLANCE = KernelBenchSettings(calls=1).for_baseline()
 
 
 def blocks_of_one_call(
     settings: KernelBenchSettings, extra_us: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
-) -> Times:
+) -> BlockTimes:
     """What a timer makes of calls of 2,000 us whose n-th block costs `extra_us(n)` more."""
-    trial = SimpleNamespace(
+    session = SimpleNamespace(
         settings=settings, layout=SimpleNamespace(calls=1), frozen_weights=True, doing=""
     )
-    timer = Timer(cast(Trial, trial), cast(Verifier, None))
+    timer = PairedTimer(cast(CandidateSession, session), cast(Verifier, None))
     count = iter(range(1_000))
 
-    def block(calls: int, **_: Any) -> tuple[tuple[float, ...], Span]:
+    def block(calls: int, **_: Any) -> tuple[tuple[float, ...], PairedBlock]:
         events = (2000.0,) * calls
         side, other = (
-            Side(events, Steps(9000.0, sum(events) + 6900.0 + more, 6800.0))
+            BlockSide(events, BlockSteps(9000.0, sum(events) + 6900.0 + more, 6800.0))
             for more in (0.0, extra_us(next(count)))
         )
-        return events, Span(side, other)
+        return events, PairedBlock(side, other)
 
     monkeypatch.setattr(timer, "_block", block)
     return timer.time()

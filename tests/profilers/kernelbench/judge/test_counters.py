@@ -14,12 +14,12 @@ pytest.importorskip("torch")
 
 from mcts.domain import metrics as m
 from profilers import ncu
-from profilers.kernelbench.judge.counters import FEW, Counted, count
-from profilers.kernelbench.shared.profiling_spec import Spec
+from profilers.kernelbench.judge.counters import FEW_METRICS, CounterResult, collect_counters
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED
 from profilers.profiles.launches import Launched
 from profilers.sandbox import Jail, landlock
-from tests.profilers.kernelbench.judge.stand_in_ncu import (
+from tests.profilers.kernelbench.judge.fake_ncu import (
     THEN_PRINT,
     install,
     ncu_folder,
@@ -48,7 +48,7 @@ def get_init_inputs():
 HONEST = PROBLEM.replace("class Model", "class ModelNew").split("def get_inputs")[0]
 KERNELS = ["saxpy", "saxpy_strided", "naive_mm"]
 
-Profile = Callable[..., Counted]
+Profile = Callable[..., CounterResult]
 
 
 def has_landlock() -> bool:
@@ -62,15 +62,15 @@ def has_landlock() -> bool:
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
     """Profile a candidate, in a folder it may write to; `run` is what ncu does with it."""
 
-    def profile(source: str = HONEST, *, run: str = THEN_PRINT, **options: object) -> Counted:
+    def profile(source: str = HONEST, *, run: str = THEN_PRINT, **options: object) -> CounterResult:
         install(tmp_path / "nsight", monkeypatch, run)
         for name in ("work", "source"):
             (tmp_path / name).mkdir(exist_ok=True)
         problem, candidate = tmp_path / "problem.py", tmp_path / "source" / "candidate.py"
         problem.write_text(PROBLEM)
         candidate.write_text(source)
-        return count(
-            Spec(problem=str(problem), candidate=str(candidate), device="cpu", seed=1),
+        return collect_counters(
+            ProfilingSpec(problem=str(problem), candidate=str(candidate), device="cpu", seed=1),
             jail=Jail(writable=(tmp_path / "work",), readable=(problem, candidate.parent)),
             cwd=tmp_path / "work",
             **options,  # type: ignore[arg-type]
@@ -209,13 +209,13 @@ def test_where_all_counters_take_too_long_a_few_are_taken(
     script = 'all="$METRICS"\n' + slow
     # The fake drops its options before: have it look at them first.
     monkeypatch.setattr(
-        "tests.profilers.kernelbench.judge.stand_in_ncu.SCRIPT",
+        "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
         '#!/bin/sh\nhere=$(dirname "$0")\nMETRICS="$*"\n{run}\n',
     )
     found = profile(run=script)
     assert [one.name for one in found.launches] == KERNELS
-    assert set(found.launches[0].metrics) <= set(FEW)
-    left_out = set(COLLECTED) - set(FEW)
+    assert set(found.launches[0].metrics) <= set(FEW_METRICS)
+    left_out = set(COLLECTED) - set(FEW_METRICS)
     assert all("took more than" in found.missing[name] for name in left_out)
 
 
@@ -224,7 +224,7 @@ def test_a_call_of_many_launches_is_profiled_by_its_longest_kernels(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "tests.profilers.kernelbench.judge.stand_in_ncu.SCRIPT",
+        "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
         '#!/bin/sh\nhere=$(dirname "$0")\n{run}\n',
     )
     note = 'echo "$*" >> "$PWD/asked"\ncat "$here/target/recorded.csv"'

@@ -32,12 +32,11 @@ from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.hardware.device import Gpu
 from profilers.kernelbench.judge.building import BuiltModule
-from profilers.kernelbench.judge.machine_code import MachineCode
-from profilers.kernelbench.judge.profiling import CEILINGS, profile_model
+from profilers.kernelbench.judge.profiling import CEILINGS, MachineCode, profile_model
 from profilers.kernelbench.judge.settings import KernelBenchSettings
-from profilers.kernelbench.judge.workplace import Workplace
+from profilers.kernelbench.judge.workplace import KernelBenchWorkplace
 from profilers.profiles.profiling import SASS, TIMELINE
-from tests.profilers.kernelbench.judge.stand_in_ncu import (
+from tests.profilers.kernelbench.judge.fake_ncu import (
     ONLY_PRINT,
     THEN_PRINT,
     install,
@@ -77,7 +76,7 @@ def trace(*names: str) -> dict[str, Any]:
 class Place:
     """A workplace whose device is the host, and whose worker answers `reply` or raises it."""
 
-    jail = Workplace.jail
+    jail = KernelBenchWorkplace.jail
 
     def __init__(self, folder: Path, source: str, reply: dict[str, Any] | Exception) -> None:
         self.task, self.device, self.hardware = TASK, "cpu", HARDWARE
@@ -100,12 +99,12 @@ class Place:
             raise self.built
         return self.built
 
-    def load(self, _trial: Any, _candidate: Candidate) -> None:
+    def load(self, _session: Any, _candidate: Candidate) -> None:
         if isinstance(self._reply, Exception):
             raise self._reply
 
     @contextmanager
-    def trial(self, *_: Any, **__: Any) -> Iterator[Any]:
+    def session(self, *_: Any, **__: Any) -> Iterator[Any]:
         @contextmanager
         def drawn(_calls: int) -> Iterator[list[str]]:
             yield ["draw"]
@@ -133,7 +132,7 @@ def profile(
     place: Place, code: MachineCode | None = None, told: list[str] | None = None
 ) -> Profile:
     return profile_model(
-        cast(Workplace, place),
+        cast(KernelBenchWorkplace, place),
         CANDIDATE,
         time_us=200.0,
         tell=lambda _candidate, stage: (told if told is not None else []).append(stage),

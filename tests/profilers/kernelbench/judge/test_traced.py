@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from profilers.kernelbench.judge.traced import traced
+from profilers.kernelbench.judge.replies import read_trace
 from profilers.kernelbench.judge.verdicts import Unfaithful
-from profilers.kernelbench.worker.tracing import condensed
+from profilers.kernelbench.worker.tracing import compact_trace
 
 
 def event(cat: str, name: str, ts: float, dur: float, **args: Any) -> dict[str, Any]:
@@ -43,11 +43,11 @@ TRACE = {
 
 
 def reply() -> dict[str, Any]:
-    return {"trace": condensed(TRACE)}
+    return {"trace": compact_trace(TRACE)}
 
 
 def test_the_kernels_of_one_call_with_their_times() -> None:
-    found = traced(reply(), calls=2)
+    found = read_trace(reply(), calls=2)
     assert [(one.name, one.blocks, one.threads, one.launches) for one in found.launched] == [
         ("void first<float>(float*)", 16, 128, 1),
         ("second", 16, 128, 1),
@@ -56,7 +56,7 @@ def test_the_kernels_of_one_call_with_their_times() -> None:
 
 
 def test_the_timeline_is_that_of_what_was_enqueued() -> None:
-    facts = traced(reply(), calls=2).timeline
+    facts = read_trace(reply(), calls=2).timeline
     assert facts is not None
     assert (facts.kernels, facts.launches, facts.calls, facts.source) == (4, 4, 2, "cupti")
     assert facts.span_us == pytest.approx(242 - 105)
@@ -66,7 +66,7 @@ def test_the_timeline_is_that_of_what_was_enqueued() -> None:
 
 def test_more_events_than_are_told_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("profilers.kernelbench.worker.tracing._MOST_EVENTS", 3)
-    assert traced(reply(), calls=2).left_out == "8 events were not told"
+    assert read_trace(reply(), calls=2).left_out == "8 events were not told"
 
 
 def told(*events: Any, names: Any = ("k",), left_out: Any = 0) -> dict[str, Any]:
@@ -89,4 +89,4 @@ def told(*events: Any, names: Any = ("k",), left_out: Any = 0) -> dict[str, Any]
 )
 def test_an_answer_of_another_form_is_none(damage: dict[str, Any]) -> None:
     with pytest.raises(Unfaithful):
-        traced(damage, calls=2)
+        read_trace(damage, calls=2)

@@ -8,7 +8,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.device_memory import DeviceMemory  # noqa: E402
+from profilers.kernelbench.oracle.memory import DeviceMemory  # noqa: E402
 
 GIB = 2**30
 

@@ -9,16 +9,16 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.draws import Draw, Source, Unavailable, is_uniform  # noqa: E402
-from profilers.kernelbench.oracle.honest import Reference  # noqa: E402
-from profilers.kernelbench.shared.problem import Fault, Problem  # noqa: E402
+from profilers.kernelbench.oracle.draws import Draw, InputSource, VariationUnavailable, is_uniform  # noqa: E402
+from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
+from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile  # noqa: E402
 from tests.support.kernelbench_problems import LINEAR, function, write  # noqa: E402
 
 
-def source(path: Path) -> Source:
-    problem = Problem(path, torch.device("cpu"))
-    reference = Reference(problem, problem.model(1), tf32=False, room=lambda: None)
-    return Source(problem, reference, problem.inputs(1))
+def source(path: Path) -> InputSource:
+    problem = ProblemFile(path, torch.device("cpu"))
+    reference = ReferenceModel(problem, problem.model(1), tf32=False, room=lambda: None)
+    return InputSource(problem, reference, problem.inputs(1))
 
 
 def draw(path: Path, variation: str, seed: int = 5) -> Draw:
@@ -103,7 +103,7 @@ def test_only_the_rows_of_the_first_matrix_vary(tmp_path: Path, rows: int) -> No
 def test_a_variation_that_does_not_apply_says_why(
     tmp_path: Path, result: str, inputs: str, variation: str, reason: str
 ) -> None:
-    with pytest.raises(Unavailable, match=reason):
+    with pytest.raises(VariationUnavailable, match=reason):
         draw(function(tmp_path, result, inputs=inputs), variation)
 
 
@@ -111,5 +111,5 @@ def test_shapes_are_checked_at_every_draw(tmp_path: Path) -> None:
     path = write(
         tmp_path, LINEAR, init="[4]", inputs="[torch.rand(int(torch.randint(1, 999, ())), 4)]"
     )
-    with pytest.raises(Fault, match="other shapes"):
+    with pytest.raises(ProblemFault, match="other shapes"):
         draw(path, "given", seed=9)

@@ -12,7 +12,7 @@ torch: Any = pytest.importorskip("torch")
 
 from profilers.children.processes import Child  # noqa: E402
 from profilers.children.protocol import RequestRefused  # noqa: E402
-from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
     LINEAR,
@@ -150,7 +150,7 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
     judge.ask("prepare", ids=ids)
     times = judge.ask("run", flush=True)["events_us"]
     assert len(times) == 3 and all(us > 0 for us in times)
-    writer = Writer(judge.outputs)
+    writer = BufferWriter(judge.outputs)
     outputs = [answer(weights, one) for one in inputs]
     outputs[2][5, 5] += 1
     calls = judge.ask(
@@ -260,15 +260,15 @@ def test_it_is_a_process_that_answers(linear: Path, tmp_path: Path) -> None:
 
     try:
         facts = ask("start", device="cpu", problem=str(linear), policy={}, seed=2**62 + 1)
-        ask("slabs", inputs=SIZE, outputs=SIZE)
+        ask("buffers", inputs=SIZE, outputs=SIZE)
         fds = child.receive_descriptors(2, timeout_s=10)
-        inputs, outputs = (Slab.attach("host", fd, SIZE) for fd in fds)
+        inputs, outputs = (SharedBuffer.attach("host", fd, SIZE) for fd in fds)
         specs = ask("weights", seed=None)["weights"]
         weights = {n: inputs.fresh(TensorSpec.from_json(spec)) for n, spec in specs.items()}
         drawn = ask("draw", id="a", seed=4, variation="given", at=facts["weight_bytes"])
         values = decode(drawn["inputs"], inputs.fresh)
         ask("expect", id="a", weights="current")
-        coded = encode(answer(weights, values), Writer(outputs))
+        coded = encode(answer(weights, values), BufferWriter(outputs))
         compared = ask("compare", id="a", outputs=coded, tolerance=TOLERANCE, k=64)
         assert compared["outputs"][0]["mismatches"] == 0
         lost = child.request({"op": "expect", "id": "b"}, timeout_s=30)

@@ -9,16 +9,16 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.shared.problem import Fault, Problem, check_alike  # noqa: E402
+from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile, check_alike  # noqa: E402
 from tests.support.kernelbench_problems import LINEAR, LINEAR_INPUTS, write  # noqa: E402
 
 CPU = torch.device("cpu")
 
 
-def load(folder: Path, source: str) -> Problem:
+def load(folder: Path, source: str) -> ProblemFile:
     path = folder / "problem.py"
     path.write_text("import torch\n" + source)
-    return Problem(path, CPU)
+    return ProblemFile(path, CPU)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def load(folder: Path, source: str) -> Problem:
     ],
 )
 def test_a_file_that_cannot_be_used_is_a_fault(tmp_path: Path, source: str, said: str) -> None:
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(ProblemFault, match=said):
         load(tmp_path, source)
 
 
@@ -45,31 +45,31 @@ def test_a_file_that_cannot_be_used_is_a_fault(tmp_path: Path, source: str, said
 )
 def test_inputs_that_are_none_are_a_fault(tmp_path: Path, inputs: str, said: str) -> None:
     path = write(tmp_path, LINEAR, inputs=inputs, init="[4]")
-    with pytest.raises(Fault, match=said):
-        Problem(path, CPU).inputs(1)
+    with pytest.raises(ProblemFault, match=said):
+        ProblemFile(path, CPU).inputs(1)
 
 
 def test_a_constructor_that_raises_is_blamed_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="['no size']")
-    with pytest.raises(Fault, match=r"Model\(\*get_init_inputs\(\)\) fails: TypeError"):
-        Problem(path, CPU).model(1)
+    with pytest.raises(ProblemFault, match=r"Model\(\*get_init_inputs\(\)\) fails: TypeError"):
+        ProblemFile(path, CPU).model(1)
 
 
 def test_a_model_that_is_no_module_is_a_fault(tmp_path: Path) -> None:
     source = "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n"
-    with pytest.raises(Fault, match=r"not a torch\.nn\.Module"):
+    with pytest.raises(ProblemFault, match=r"not a torch\.nn\.Module"):
         load(tmp_path, source).model(1)
 
 
 def test_arguments_given_by_name_become_positional(tmp_path: Path) -> None:
     path = write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="{'size': 4}")
-    problem = Problem(path, CPU)
+    problem = ProblemFile(path, CPU)
     assert problem.init_inputs(1) == [4]
     assert problem.model(1).linear.in_features == 4
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> None:
-    problem = Problem(write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"), CPU)
+    problem = ProblemFile(write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"), CPU)
     first, again, other = (problem.inputs(seed)[0] for seed in (3, 3, 4))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
@@ -79,6 +79,6 @@ def test_the_same_seed_draws_the_same_and_another_does_not(tmp_path: Path) -> No
 
 def test_shapes_that_do_not_repeat_are_a_fault(tmp_path: Path) -> None:
     inputs = "[torch.rand(int(torch.randint(1, 100, ())))]"
-    problem = Problem(write(tmp_path, LINEAR, inputs=inputs, init="[4]"), CPU)
-    with pytest.raises(Fault, match="other shapes from one call to the next"):
+    problem = ProblemFile(write(tmp_path, LINEAR, inputs=inputs, init="[4]"), CPU)
+    with pytest.raises(ProblemFault, match="other shapes from one call to the next"):
         check_alike(problem.inputs(1), problem.inputs(2))

@@ -175,7 +175,7 @@ PATCHES = [
     ("torch.Tensor", "data_ptr", "patched_harness"),
     ("json", "dumps", "patched_harness"),
     ("profilers.children.protocol", "write_frame", "patched_harness"),
-    ("profilers.kernelbench.shared.timed_runs", "same_bytes", "patched_harness"),
+    ("profilers.kernelbench.shared.recorded_calls", "same_bytes", "patched_harness"),
     ("profilers.kernelbench.shared.timed_runs.TimedRuns", "changed", "patched_harness"),
 ]
 

@@ -12,10 +12,10 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.children.protocol import RequestRefused  # noqa: E402
-from profilers.kernelbench.shared.exchange import Writer  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter  # noqa: E402
 from profilers.kernelbench.shared.values import encode  # noqa: E402
 from profilers.kernelbench.worker.importing import build  # noqa: E402
-from profilers.kernelbench.worker.process import Worker  # noqa: E402
+from profilers.kernelbench.worker.process import WorkerHandlers  # noqa: E402
 from tests.support.worker_judge import LATE, PLAIN, WEIGHTS_AT, Judge, forward  # noqa: E402
 
 HONEST = """
@@ -102,7 +102,7 @@ def test_any_nesting_of_outputs_comes_through(judge: Judge) -> None:
 def test_inputs_are_new_for_every_call_and_keep_their_strides(judge: Judge) -> None:
     source = forward("seen.append((x.data_ptr(), x.stride())); return torch.tensor(1)", "seen = []")
     judge.load(source, **PLAIN)
-    coded = encode([torch.randn(8, 4).t()], Writer(judge.inputs))
+    coded = encode([torch.randn(8, 4).t()], BufferWriter(judge.inputs))
     for _ in range(4):
         judge.ask("call", inputs=coded, at=0, late_at=LATE)
     model = judge.worker.bench.candidate.model
@@ -146,7 +146,7 @@ def test_a_weight_of_the_candidate_s_own_is_only_told(judge: Judge) -> None:
 
 def test_a_counter_that_no_forward_reads_may_be_missing(judge: Judge) -> None:
     weights = judge.weights(judge.model)
-    counter = Writer(judge.inputs, WEIGHTS_AT + 4096)(torch.tensor(0))
+    counter = BufferWriter(judge.inputs, WEIGHTS_AT + 4096)(torch.tensor(0))
     weights["norm.num_batches_tracked"] = counter.to_json()
     assert judge.load(HONEST, weights=weights)["problems"] == []
 
@@ -195,7 +195,7 @@ def test_a_candidate_in_one_worker_is_the_only_one(judge: Judge) -> None:
 
 def test_nothing_is_done_before_the_start() -> None:
     with pytest.raises(RequestRefused, match="not started"):
-        Worker(lambda count: []).handlers()["prepare"]({"calls": []})
+        WorkerHandlers(lambda count: []).handlers()["prepare"]({"calls": []})
 
 
 def test_building_imports_the_file_and_keeps_the_log(

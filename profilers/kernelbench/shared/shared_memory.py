@@ -1,7 +1,7 @@
 """Memory that two processes share, and tensors in it.
 
-A slab on a device is an allocation whose handle is a file descriptor, so that it can be mapped by
-a process in another PID namespace; a slab on the host is a memfd. Either is mapped once as bytes.
+A buffer on a device is an allocation whose handle is a file descriptor, so that it can be mapped by
+a process in another PID namespace; a buffer on the host is a memfd. Either is mapped once as bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mcts.errors import WorldError
 from profilers.hardware.driver import CudaError
 from profilers.kernelbench.shared.values import TensorSpec, kept_strides
 
-SlabKind = Literal["device", "host"]
+BufferKind = Literal["device", "host"]
 ALIGNMENT = 256
-"""Bytes; every tensor in a slab starts at a multiple of it."""
+"""Bytes; every tensor in a buffer starts at a multiple of it."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
@@ -29,12 +29,12 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def slab_kind(device: int | str) -> SlabKind:
-    """The kind of slab that goes with a device: an ordinal, or "cpu"."""
+def buffer_kind(device: int | str) -> BufferKind:
+    """The kind of buffer that goes with a device: an ordinal, or "cpu"."""
     return "host" if device == "cpu" else "device"
 
 
-class Slab:
+class SharedBuffer:
     """Bytes shared with another process, `size` of them, over the descriptor `fd`.
 
     What the other process may write is only ever data here: a tensor's place is checked, its
@@ -48,12 +48,12 @@ class Slab:
         self._bytes: Any = mapping.bytes()
 
     @classmethod
-    def create(cls, kind: SlabKind, size: int, ordinal: int = 0) -> Slab:
-        """A new slab. Raises CudaError (code 2: out of memory) or WorldError."""
+    def create(cls, kind: BufferKind, size: int, ordinal: int = 0) -> SharedBuffer:
+        """A new buffer. Raises CudaError (code 2: out of memory) or WorldError."""
         if kind == "device":
             fd, mapping = _DeviceMapping.create(size, ordinal)
             return cls(fd, size, mapping)
-        fd = os.memfd_create("rooftree-slab", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        fd = os.memfd_create("rooftree-shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.truncate(fd, max(1, size))
             # Nobody who holds it can cut it short, which would kill whoever reads it next.
@@ -64,24 +64,24 @@ class Slab:
         return cls(fd, size, _HostMapping(fd, size))
 
     @classmethod
-    def attach(cls, kind: SlabKind, fd: int, size: int, ordinal: int = 0) -> Slab:
-        """Map a slab of `size` bytes that another process created; takes `fd` over."""
+    def attach(cls, kind: BufferKind, fd: int, size: int, ordinal: int = 0) -> SharedBuffer:
+        """Map a buffer of `size` bytes that another process created; takes `fd` over."""
         if kind == "device":
             return cls(fd, size, _DeviceMapping.attach(fd, size, ordinal))
         return cls(fd, size, _HostMapping(fd, size))
 
     def tensor(self, spec: TensorSpec) -> Any:
-        """A view of the slab, not a copy. Raises ValueError where `spec` lies outside of it."""
+        """A view of the buffer, not a copy. Raises ValueError where `spec` lies outside of it."""
         import torch
 
         end = spec.offset + spec.bytes
         if end > self.size:
-            raise ValueError(f"a tensor ends at byte {end} of a slab of {self.size}")
+            raise ValueError(f"a tensor ends at byte {end} of a buffer of {self.size}")
         flat = self._bytes[spec.offset : end].view(getattr(torch, spec.dtype))
         return flat.as_strided(spec.shape, spec.strides)
 
     def fresh(self, spec: TensorSpec) -> Any:
-        """A new tensor on the slab's device with the content and the strides at `spec`."""
+        """A new tensor on the buffer's device with the content and the strides at `spec`."""
         import torch
 
         source = self.tensor(spec)
@@ -91,7 +91,7 @@ class Slab:
         return made.copy_(source)
 
     def close(self) -> None:
-        """Unmap and close; tensors made over the slab must not be used any more. Idempotent."""
+        """Unmap and close; tensors made over the buffer must not be used any more. Idempotent."""
         if self._mapping is None:
             return
         self._bytes = None
@@ -100,33 +100,33 @@ class Slab:
         os.close(self.fd)
 
 
-class Writer:
-    """Copies tensors into a slab one after another from byte `at`: a `values.Place`.
+class BufferWriter:
+    """Copies tensors into a buffer one after another from byte `at`: a `values.Place`.
 
     Enqueues on the current stream and waits for nothing.
     """
 
-    def __init__(self, slab: Slab, at: int = 0) -> None:
-        self.slab = slab
+    def __init__(self, buffer: SharedBuffer, at: int = 0) -> None:
+        self.buffer = buffer
         self.at = aligned(at)
 
     def __call__(self, tensor: Any) -> TensorSpec:
-        """Raises ValueError where the slab is full or the dtype cannot be passed on."""
+        """Raises ValueError where the buffer is full or the dtype cannot be passed on."""
         spec = spec_of(tensor, self.at)
-        self.slab.tensor(spec).copy_(tensor)
+        self.buffer.tensor(spec).copy_(tensor)
         self.at = aligned(spec.offset + spec.bytes)
         return spec
 
 
 def spec_of(tensor: Any, offset: int = 0) -> TensorSpec:
-    """How `tensor` will lie in a slab at `offset`: its own strides where they can be kept."""
+    """How `tensor` will lie in a buffer at `offset`: its own strides where they can be kept."""
     shape = tuple(int(extent) for extent in tensor.shape)
     strides = kept_strides(shape, tuple(int(stride) for stride in tensor.stride()))
     return TensorSpec(str(tensor.dtype).removeprefix("torch."), shape, strides, offset)
 
 
 def room_for(tensor: Any) -> int:
-    """Bytes that `tensor` takes in a slab, with what aligns the next one."""
+    """Bytes that `tensor` takes in a buffer, with what aligns the next one."""
     return aligned(spec_of(tensor).bytes)
 
 

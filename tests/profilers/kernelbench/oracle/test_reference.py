@@ -9,10 +9,10 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.honest import Reference  # noqa: E402
 from profilers.kernelbench.oracle.model_state import to_tf32  # noqa: E402
+from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
 from profilers.kernelbench.oracle.slicing import plan_batch  # noqa: E402
-from profilers.kernelbench.shared.problem import Problem  # noqa: E402
+from profilers.kernelbench.shared.problem import ProblemFile  # noqa: E402
 from profilers.kernelbench.shared.trees import mapped, tensors  # noqa: E402
 from profilers.kernelbench.shared.weights import Weights, derives_buffers  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
@@ -23,9 +23,9 @@ from tests.support.kernelbench_problems import (  # noqa: E402
 )
 
 
-def reference(path: Path, *, room: int | None = None) -> tuple[Reference, list[Any]]:
-    problem = Problem(path, torch.device("cpu"))
-    made = Reference(problem, problem.model(1), tf32=False, room=lambda: room)
+def reference(path: Path, *, room: int | None = None) -> tuple[ReferenceModel, list[Any]]:
+    problem = ProblemFile(path, torch.device("cpu"))
+    made = ReferenceModel(problem, problem.model(1), tf32=False, room=lambda: room)
     return made, problem.inputs(1)
 
 
@@ -172,7 +172,7 @@ def __init__(self):
 def forward(self, x):
     return self.linear(self.norm(x)) * self.scale
 """
-    problem = Problem(write(tmp_path, model, inputs=LINEAR_INPUTS), torch.device("cpu"))
+    problem = ProblemFile(write(tmp_path, model, inputs=LINEAR_INPUTS), torch.device("cpu"))
     made, twin = problem.model(1), problem.model(2)
     assert derives_buffers(made)
     weights = Weights(made, twin)
@@ -192,7 +192,7 @@ def forward(self, x):
 
 
 def test_mutation_changes_every_weight_and_keeps_its_scale(tmp_path: Path) -> None:
-    problem = Problem(
+    problem = ProblemFile(
         write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"), torch.device("cpu")
     )
     model = problem.model(1)
@@ -212,7 +212,7 @@ def test_the_same_seed_mutates_alike(tmp_path: Path) -> None:
     path = write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
     found = []
     for _ in range(2):
-        model = Problem(path, torch.device("cpu")).model(1)
+        model = ProblemFile(path, torch.device("cpu")).model(1)
         weights = Weights(model)
         weights.randomise(3)
         weights.mutate(4)

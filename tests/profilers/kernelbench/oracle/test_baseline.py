@@ -11,13 +11,12 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.children.protocol import RequestRefused  # noqa: E402
-from profilers.kernelbench.oracle import timed_baseline  # noqa: E402
-from profilers.kernelbench.oracle.baseline import Baseline  # noqa: E402
+from profilers.kernelbench.oracle import baseline  # noqa: E402
+from profilers.kernelbench.oracle.baseline import Baseline, TimedBaseline  # noqa: E402
 from profilers.kernelbench.oracle.draws import Draw  # noqa: E402
-from profilers.kernelbench.oracle.honest import Reference  # noqa: E402
-from profilers.kernelbench.oracle.timed_baseline import TimedCalls  # noqa: E402
-from profilers.kernelbench.shared.exchange import Slab, Writer  # noqa: E402
-from profilers.kernelbench.shared.problem import Problem  # noqa: E402
+from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
+from profilers.kernelbench.shared.problem import ProblemFile  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import encode  # noqa: E402
 from tests.support.kernelbench_problems import function  # noqa: E402
 
@@ -29,21 +28,21 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         path = function(folder, "x * 2", inputs="[torch.rand(6, 50)]")
-        problem = Problem(path, torch.device("cpu"))
-        reference = Reference(problem, problem.model(1), tf32=False, room=lambda: None)
+        problem = ProblemFile(path, torch.device("cpu"))
+        reference = ReferenceModel(problem, problem.model(1), tf32=False, room=lambda: None)
         self.baseline = Baseline(reference, "cpu", tf32=False)
-        self.calls = TimedCalls(self.baseline, reference, "cpu")
+        self.calls = TimedBaseline(self.baseline, reference, "cpu")
         self.draws = [Draw(problem.inputs(seed), "given") for seed in (1, 2)]
-        self.slab = Slab.create("host", SLAB_BYTES)
+        self.buffer = SharedBuffer.create("host", SLAB_BYTES)
 
     def run(self) -> None:
         self.calls.prepare(self.draws)
         self.baseline.run(flush=False)
 
     def compare(self, outputs: Sequence[Any], draws: Sequence[Draw]) -> list[dict[str, Any]]:
-        writer = Writer(self.slab)
+        writer = BufferWriter(self.buffer)
         claims = [encode(one, writer) for one in outputs]
-        return self.calls.compare(claims, self.slab, draws, relative=1e-4, absolute=1e-4)
+        return self.calls.compare(claims, self.buffer, draws, relative=1e-4, absolute=1e-4)
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_inputs_are_copies_at_other_addresses(
 
 
 def test_large_inputs_are_not_copied(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_baseline, "_SCATTERED_LIMIT", 1024)
+    monkeypatch.setattr(baseline, "_SCATTERED_LIMIT", 1024)
     found = given(bench, monkeypatch)
     assert [inputs is draw.inputs for inputs, draw in zip(found, bench.draws, strict=True)] == [
         True,

@@ -1,4 +1,4 @@
-"""What a candidate's trial comes to, however it ended: one evaluation."""
+"""What a candidate's session comes to, however it ended: one evaluation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.search.seeding import seed_from
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
-from profilers.kernelbench.judge.outside import OutsideClock
-from profilers.kernelbench.judge.timing import Times
-from profilers.kernelbench.judge.trial import Trial
+from profilers.kernelbench.judge.outside_clock import OutsideClock
+from profilers.kernelbench.judge.session import CandidateSession
+from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import cheat_of
 from profilers.measuring.statistics import (
     detectable_effect,
@@ -36,28 +36,28 @@ _LATE = (
 
 
 @dataclass(slots=True)
-class UnderWay:
-    """The trial that is being held, where one has begun."""
+class Attempt:
+    """The session that is being held, where one has begun."""
 
-    trial: Trial | None = None
+    session: CandidateSession | None = None
 
     @property
     def build(self) -> Build | None:
-        return self.trial.build if self.trial is not None else None
+        return self.session.build if self.session is not None else None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(self.trial.tally.notes) if self.trial is not None else ()
+        return tuple(self.session.tally.notes) if self.session is not None else ()
 
     @property
     def doing(self) -> str:
-        return self.trial.doing if self.trial is not None else "being built"
+        return self.session.doing if self.session is not None else "being built"
 
 
-def judged(
+def timed_evaluation(
     candidate: Candidate,
-    trial: Trial,
-    times: Times,
+    session: CandidateSession,
+    times: BlockTimes,
     *,
     baseline: str,
     floor_us: float,
@@ -67,10 +67,10 @@ def judged(
 
     `usual_us` is what the baseline takes where no candidate is beside it.
     """
-    clock = OutsideClock(slack_us=trial.settings.clock_slack_us)
-    times = undisturbed(times, clock)
-    reason = clock.disagreement(times.spans) or clock.blindness(times.spans)
-    if trial.tally.late:
+    clock = OutsideClock(slack_us=session.settings.clock_slack_us)
+    times = without_disturbed_block(times, clock)
+    reason = clock.disagreement(times.spans) or clock.too_noisy(times.spans)
+    if session.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
     timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)
     if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
@@ -86,33 +86,33 @@ def judged(
     elif reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
     if reason is None and clock.uneven(times.spans):
-        trial.tally.notes.append("its calls take unequal times: their mean is reported")
-    late = Refusal(cheat="side_stream", evidence=_LATE) if trial.tally.late else None
+        session.tally.notes.append("its calls take unequal times: their mean is reported")
+    late = Refusal(cheat="side_stream", evidence=_LATE) if session.tally.late else None
     return Evaluation(
         candidate_id=candidate.id,
         status="measured" if reason is None else "suspect",
         message=reason or "",
         refusal=late,
-        build=trial.build,
-        verification=trial.tally.verification(),
+        build=session.build,
+        verification=session.tally.verification(),
         timing=timing,
     )
 
 
-def undisturbed(times: Times, clock: OutsideClock) -> Times:
+def without_disturbed_block(times: BlockTimes, clock: OutsideClock) -> BlockTimes:
     """Without one block, where the clocks disagree over that block alone.
 
     The host was busy elsewhere, or the candidate cheated once: either way it counts for nothing.
     """
     if times.processes > 1 or len(times.spans) < _ENOUGH_BLOCKS:
         return times
-    rest = times.without(clock.strangest(times.spans))
+    rest = times.without(clock.worst_block(times.spans))
     if clock.disagreement(times.spans) is None or clock.disagreement(rest.spans) is not None:
         return times
     return rest
 
 
-def resolution(time_us: float) -> float:
+def placement_uncertainty(time_us: float) -> float:
     """How far one pair of processes may be off, relative, with 95 %: where data happens to lie.
 
     Blocks of one process share its placement, and so their spread does not tell of it. Several
@@ -122,7 +122,7 @@ def resolution(time_us: float) -> float:
 
 
 def timing_of(
-    candidate: Candidate, times: Times, clock: OutsideClock, *, baseline: str, doubted: bool
+    candidate: Candidate, times: BlockTimes, clock: OutsideClock, *, baseline: str, doubted: bool
 ) -> Timing:
     """From event times; where they are `doubted`, from the slower clock.
 
@@ -140,7 +140,7 @@ def timing_of(
     median = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
     if times.processes == 1:
-        speedup = widened(speedup, relative=resolution(median.point))
+        speedup = widened(speedup, relative=placement_uncertainty(median.point))
     before = [us for block in times.baseline for us in block]
     return Timing(
         median_us=median.point,
@@ -159,10 +159,10 @@ def timing_of(
     )
 
 
-def refused(candidate: Candidate, refusal: Refusal, under_way: UnderWay) -> Evaluation:
+def refused_evaluation(candidate: Candidate, refusal: Refusal, under_way: Attempt) -> Evaluation:
     """There is evidence that it does not do the work."""
-    trial = under_way.trial
-    checked = trial.tally.verification() if trial is not None and trial.tally.rounds else None
+    session = under_way.session
+    checked = session.tally.verification() if session is not None and session.tally.rounds else None
     return Evaluation(
         candidate_id=candidate.id,
         status="refused",
@@ -173,11 +173,13 @@ def refused(candidate: Candidate, refusal: Refusal, under_way: UnderWay) -> Eval
     )
 
 
-def said_no(candidate: Candidate, no: RequestRefused, under_way: UnderWay) -> Evaluation:
+def failed_request_evaluation(
+    candidate: Candidate, no: RequestRefused, under_way: Attempt
+) -> Evaluation:
     """Its process refused a request: what is wrong with the candidate, or what its code raised."""
     text = str(no)
     if cheat := cheat_of(no.kind):
-        return refused(candidate, Refusal(cheat=cheat, evidence=text), under_way)
+        return refused_evaluation(candidate, Refusal(cheat=cheat, evidence=text), under_way)
     if no.kind == "compile":
         return Evaluation(
             candidate_id=candidate.id,
@@ -196,7 +198,7 @@ def said_no(candidate: Candidate, no: RequestRefused, under_way: UnderWay) -> Ev
     )
 
 
-def lost(candidate: Candidate, gone: ChildGone, under_way: UnderWay) -> Evaluation:
+def lost_worker_evaluation(candidate: Candidate, gone: ChildGone, under_way: Attempt) -> Evaluation:
     """Its process hung or died."""
     doing = under_way.doing
     if gone.hung:

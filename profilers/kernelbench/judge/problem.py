@@ -10,12 +10,16 @@ from typing import Any
 
 from mcts.domain import KernelTask, Work
 from mcts.errors import InputError, UnfairTask
-from profilers.kernelbench.judge.clients import Oracle
-from profilers.kernelbench.judge.layout import Layout
+from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
 _WEIGHT_ROOM = 1.05
 _VARIATIONS = ("scaled", "signed", "batch")
+ALIGNMENT = 256
+_PADS = 2**28
+_COPIES = 8
+"""Slab, oracle, worker and its baseline each hold inputs and outputs of every call, outputs
+twice."""
 
 
 @dataclass(slots=True)
@@ -38,11 +42,11 @@ class OpenProblem:
     facts: dict[str, Any] = field(default_factory=dict)
     floor_us: float = 0.0
     layout: Layout = field(init=False)
-    _oracle: Oracle | None = None
+    _oracle: OracleClient | None = None
     _work: Work | None = None
 
     @property
-    def oracle(self) -> Oracle:
+    def oracle(self) -> OracleClient:
         """The oracle, started anew where it was lost. WorldError where that fails."""
         if self._oracle is not None and not self._oracle.alive:
             self.say("the reference's process is gone: starting another")
@@ -58,7 +62,7 @@ class OpenProblem:
 
     def start(self) -> None:
         """Run the model once, and make the memory that is shared with candidates."""
-        oracle = self._oracle = Oracle(self.module, cwd=self.path.parent, device=self.device)
+        oracle = self._oracle = OracleClient(self.module, cwd=self.path.parent, device=self.device)
         policy = self.task.policy.model_dump(mode="json")
         facts = self.facts = oracle.start(self.path, policy, secrets.randbits(63))
         self.layout = Layout.plan(
@@ -68,7 +72,7 @@ class OpenProblem:
             most_calls=self.settings.calls,
             memory=int(self.settings.memory_share * self.memory_bytes),
         )
-        oracle.make_slabs(self.layout.inputs_bytes, self.layout.outputs_bytes)
+        oracle.make_buffers(self.layout.inputs_bytes, self.layout.outputs_bytes)
         if self.settings.compiled:
             self._compile(oracle)
 
@@ -128,8 +132,59 @@ class OpenProblem:
             self._oracle.close()
             self._oracle = None
 
-    def _compile(self, oracle: Oracle) -> None:
+    def _compile(self, oracle: OracleClient) -> None:
         self.say("compiling the baseline with torch.compile")
         found = oracle.ask("compiled", wanted=True, timeout_s=self.settings.build_deadline_s)
         if not found["available"]:
             raise InputError(f"torch.compile does not take this model: {found['reason']}")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes in bytes of the weights and of one call's inputs and outputs; `calls` is how many."""
+
+    weights: int
+    inputs: int
+    outputs: int
+    calls: int
+
+    @classmethod
+    def plan(
+        cls, *, weights: int, inputs: int, outputs: int, most_calls: int, memory: int
+    ) -> Layout:
+        """As many calls as `memory` bytes hold in all their copies, one at least."""
+        weights, inputs, outputs = (_slot(size) for size in (weights, inputs, outputs))
+        fitting = memory // (_COPIES * (inputs + outputs))
+        calls = max(1, min(most_calls, fitting))
+        return cls(weights=weights, inputs=inputs, outputs=outputs, calls=calls)
+
+    @property
+    def inputs_bytes(self) -> int:
+        return self.weights + self.calls * self.inputs
+
+    @property
+    def outputs_bytes(self) -> int:
+        """Room for every call's outputs, and for two snapshots of one call."""
+        return max(2, self.calls) * self.outputs
+
+    @property
+    def process_bytes(self) -> int:
+        """What a process needs to run and compare all calls, its weights included.
+
+        Blocks between inputs beside the inputs; outputs, their copies, and what comparing takes.
+        """
+        pads = min(self.calls * self.inputs, _PADS)
+        return self.weights + self.calls * (self.inputs + 5 * self.outputs // 2) + pads
+
+    def input_at(self, call: int) -> int:
+        return self.weights + call * self.inputs
+
+    @property
+    def late_at(self) -> int:
+        """Where the second snapshot of a call's outputs goes."""
+        return self.outputs
+
+
+def _slot(size: int) -> int:
+    # Leaves are aligned one by one, and a hidden shape may pad them differently: leave room.
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT + 64 * ALIGNMENT

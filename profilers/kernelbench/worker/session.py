@@ -12,22 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
-from profilers.kernelbench.shared.exchange import Slab, Writer
-from profilers.kernelbench.shared.scatter import Scatter
-from profilers.kernelbench.shared.timed_runs import Shot, TimedRuns, device_name, same_bytes
+from profilers.kernelbench.shared.recorded_calls import RecordedCall, device_name, same_bytes
+from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer
+from profilers.kernelbench.shared.timed_runs import AddressPadding, TimedRuns
 from profilers.kernelbench.shared.values import TensorSpec, decode
 from profilers.kernelbench.worker import guards
 from profilers.kernelbench.worker.candidate import LoadedCandidate
-from profilers.kernelbench.worker.guards import Problem
+from profilers.kernelbench.worker.guards import Evidence
 from profilers.kernelbench.worker.importing import set_environment
 from profilers.kernelbench.worker.tracing import events_of, kernels_of
 
 
-class CandidateBench:
-    """A device, two slabs, and the candidate that is tried there."""
+class WorkerSession:
+    """A device, two buffers, and the candidate that is tried there."""
 
     def __init__(
-        self, device: int | str, *, inputs: Slab, outputs: Slab, reserve_bytes: int = 0
+        self,
+        device: int | str,
+        *,
+        inputs: SharedBuffer,
+        outputs: SharedBuffer,
+        reserve_bytes: int = 0,
     ) -> None:
         import torch
 
@@ -35,8 +40,8 @@ class CandidateBench:
         self._device = torch.device(device_name(device))
         self._runs = TimedRuns(device)
         self._runs.reserve(reserve_bytes)
-        self._scatter = Scatter(self._device)
-        self._taken: list[Taken] = []
+        self._scatter = AddressPadding(self._device)
+        self._taken: list[CallInputs] = []
         self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
         self._bindings = guards.Bindings(self._runs.clock)
@@ -148,15 +153,17 @@ class CandidateBench:
             self._runs.burn(model, calls)
             return {"trace": events_of(lambda: self._runs.burn(model, calls))}
 
-    def _told(self, shot: Shot, taken: Taken, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _told(
+        self, shot: RecordedCall, taken: CallInputs, request: Mapping[str, Any]
+    ) -> dict[str, Any]:
         problems = self._output_problems([shot])
         answer = {"outputs": None, "late": None, "us": shot.us, "refused": None}
         if not problems:
-            answer["outputs"] = _coded(shot, Writer(self._outputs, request["at"]))
+            answer["outputs"] = _coded(shot, BufferWriter(self._outputs, request["at"]))
             threads = self._threads.foreign
             self._threads.settle()
             self._runs.clock.synchronize()
-            late = Writer(self._outputs, request["late_at"])
+            late = BufferWriter(self._outputs, request["late_at"])
             answer["late"] = _coded(shot.as_it_is(), late)
             problems += guards.late_problem(shot.changed(), threads=threads, calls=1)
         problems += taken.problems(self._inputs) + self._problems()
@@ -167,7 +174,7 @@ class CandidateBench:
         problems = self._output_problems(self._runs.shots)
         outputs: list[Any] = []
         if not problems:
-            writer = Writer(self._outputs, at)
+            writer = BufferWriter(self._outputs, at)
             outputs = [_coded(shot, writer) for shot in self._runs.shots]
             problems += guards.late_problem(
                 self._runs.changed(), threads=self._threads.foreign, calls=len(self._runs.shots)
@@ -184,7 +191,7 @@ class CandidateBench:
         self._taken = [self._take(coded) for coded in calls]
         self._runs.prepare([taken.arguments for taken in self._taken])
 
-    def _take(self, coded: Any) -> Taken:
+    def _take(self, coded: Any) -> CallInputs:
         """Fresh inputs; blocks of random sizes between them keep addresses from coming back."""
         pads = []
         tensors: list[tuple[TensorSpec, Any]] = []
@@ -198,15 +205,15 @@ class CandidateBench:
         arguments = decode(coded, take)
         if not isinstance(arguments, (list, tuple)):
             raise RequestRefused("internal", "the inputs of a call are a list")
-        return Taken(arguments, tensors, pads)
+        return CallInputs(arguments, tensors, pads)
 
-    def _output_problems(self, shots: Sequence[Shot]) -> list[Problem]:
+    def _output_problems(self, shots: Sequence[RecordedCall]) -> list[Evidence]:
         for shot in shots:
             if found := guards.output_problems(shot, self._device, self._runs.clock):
                 return found
         return []
 
-    def _problems(self) -> list[Problem]:
+    def _problems(self) -> list[Evidence]:
         """What the candidate has left behind in this process since the last look."""
         found = self._bindings.problems() + guards.mode_problems()
         runs = self._runs
@@ -224,7 +231,7 @@ class CandidateBench:
             raise RequestRefused("internal", "a candidate is there already; one worker holds one")
 
 
-class Taken:
+class CallInputs:
     """The inputs of one call, and where their content was taken from."""
 
     def __init__(
@@ -234,19 +241,19 @@ class Taken:
         self._tensors = tensors
         self._pads = pads
 
-    def problems(self, slab: Slab) -> list[Problem]:
+    def problems(self, buffer: SharedBuffer) -> list[Evidence]:
         """Inputs that no longer hold what they were given."""
         changed = [
             index
             for index, (spec, tensor) in enumerate(self._tensors)
-            if not same_bytes(tensor, slab.tensor(spec))
+            if not same_bytes(tensor, buffer.tensor(spec))
         ]
         if not changed:
             return []
         return [guards.problem("input_mutation", f"input tensor {changed[0]} was changed")]
 
 
-def _coded(shot: Shot, writer: Writer) -> Any:
+def _coded(shot: RecordedCall, writer: BufferWriter) -> Any:
     try:
         return shot.coded(writer)
     except ValueError as error:

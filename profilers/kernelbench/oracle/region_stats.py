@@ -14,7 +14,7 @@ _NEAR_WRONG = 0.999  # of the bound: float32 cannot tell on which side of it an 
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class RegionStats:
     """What one region holds; `first` is the flat index of its first wrong element."""
 
     elements: int
@@ -27,9 +27,9 @@ class Tally:
     squares: float
 
 
-def tallies(
+def region_stats(
     got: Any, expected: Any, allowed: Callable[[Any], Any] | None = None
-) -> Iterator[Tally]:
+) -> Iterator[RegionStats]:
     """Region by region; of a large tensor only one region at a time is held in double precision.
 
     `allowed` says how far an element may be off, from what is expected of it. Without it no float
@@ -52,13 +52,13 @@ def tallies(
             (part[None], wide[None])
             for part, wide in zip(got.split(size), expected.split(size), strict=True)
         ]
-    look = _glance if got.is_floating_point() else _rows
+    look = _quick_stats if got.is_floating_point() else _full_stats
     found = torch.cat([look(part, wide, allowed) for part, wide in parts]).tolist()
-    if look is _glance and not all(map(_unremarkable, found)):
-        found = _in_full(parts, found, allowed)
+    if look is _quick_stats and not all(map(_quick_suffices, found)):
+        found = _with_full_stats(parts, found, allowed)
     for begin, row in zip(range(0, count, size), found, strict=True):
         wrong, first, kinds, nans, error, ratio, squares = row
-        yield Tally(
+        yield RegionStats(
             elements=min(size, count - begin),
             first=begin + int(first),
             mismatches=int(wrong),
@@ -70,11 +70,11 @@ def tallies(
         )
 
 
-def _glance(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
-    """What `_rows` finds where all are numbers and none is wrong, in a third of the passes.
+def _quick_stats(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
+    """What `_full_stats` finds where all are numbers and none is wrong, in a third of the passes.
 
     In the wider of both precisions, float32 at least: a difference of float32 errs by 6e-8 of
-    itself, which matters for no figure here and for no verdict that `_unremarkable` lets stand.
+    itself, which matters for no figure here and for no verdict that `_quick_suffices` lets stand.
     """
     import torch
 
@@ -87,13 +87,13 @@ def _glance(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
     return torch.stack([none, none, none, none, most.double(), worst.double(), squares], dim=1)
 
 
-def _unremarkable(row: Sequence[float]) -> bool:
+def _quick_suffices(row: Sequence[float]) -> bool:
     """Whether a glance tells all there is: numbers throughout, and no error near its bound."""
     *_, most, worst, squares = row
     return worst < _NEAR_WRONG and math.isfinite(most) and math.isfinite(squares)
 
 
-def _in_full(
+def _with_full_stats(
     parts: Sequence[tuple[Any, Any]],
     glances: Sequence[list[float]],
     allowed: Callable[[Any], Any] | None,
@@ -102,7 +102,9 @@ def _in_full(
     found: list[list[float]] = []
     for part, wide in parts:
         rows = glances[len(found) : len(found) + len(part)]
-        found += rows if all(map(_unremarkable, rows)) else _rows(part, wide, allowed).tolist()
+        found += (
+            rows if all(map(_quick_suffices, rows)) else _full_stats(part, wide, allowed).tolist()
+        )
     return found
 
 
@@ -114,8 +116,8 @@ def _padded(flat: Any, size: int) -> Any:
     return torch.nn.functional.pad(flat, (0, missing)).view(-1, size)
 
 
-def _rows(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
-    """The figures of a `Tally` for every row, as float64."""
+def _full_stats(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
+    """The figures of a `RegionStats` for every row, as float64."""
     import torch
 
     if not part.is_floating_point():
@@ -156,6 +158,6 @@ def region_size(elements: int) -> int:
     return max(_LEAST_REGION, -(-elements // REGIONS))
 
 
-def rms_of(rows: Sequence[Tally]) -> float:
+def rms_of(rows: Sequence[RegionStats]) -> float:
     elements = sum(row.elements for row in rows)
     return math.sqrt(sum(row.squares for row in rows) / elements) if elements else 0.0

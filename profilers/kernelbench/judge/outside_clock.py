@@ -26,7 +26,7 @@ _BLIND_SLACKS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class BlockSteps:
     """Microseconds of a block's steps."""
 
     prepare_us: float
@@ -43,38 +43,38 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BlockSide:
     """The event times of a block's calls, and what its steps took by the judge's clock."""
 
     events_us: tuple[float, ...]
-    steps: Steps
+    steps: BlockSteps
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PairedBlock:
     """One block of as many calls on either side; the events of `candidate` are a claim."""
 
-    candidate: Side
-    baseline: Side
+    candidate: BlockSide
+    baseline: BlockSide
 
     @property
     def calls(self) -> int:
         return len(self.candidate.events_us)
 
 
-Part = Callable[[Steps], float]
+Part = Callable[[BlockSteps], float]
 
 
-def _run_us(steps: Steps) -> float:
+def _run_us(steps: BlockSteps) -> float:
     return steps.run_us
 
 
-def _total_us(steps: Steps) -> float:
+def _total_us(steps: BlockSteps) -> float:
     return steps.total_us
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _Estimate:
     """What one part of the steps says: microseconds a call, and how far that may be off."""
 
     outside_us: float
@@ -96,26 +96,26 @@ class OutsideClock:
 
     slack_us: float = 5.0
 
-    def call_us(self, spans: Sequence[Span]) -> float:
+    def call_us(self, spans: Sequence[PairedBlock]) -> float:
         """Microseconds a call by the judge's clock, never below zero."""
         run, total = self._view(spans, _run_us), self._total(spans)
         seen = total if total.exceeds(self.claimed_us(spans)) else run
         return max(0.0, run.outside_us, seen.outside_us)
 
-    def claimed_us(self, spans: Sequence[Span]) -> float:
+    def claimed_us(self, spans: Sequence[PairedBlock]) -> float:
         """Microseconds a call by the events: their mean, as one call may do the work of many."""
         return fmean(us for span in spans for us in span.candidate.events_us)
 
-    def resolves(self, spans: Sequence[Span]) -> bool:
+    def resolves(self, spans: Sequence[PairedBlock]) -> bool:
         """Whether calls are long enough for this clock to say anything about them."""
         return self.call_us(spans) > self._view(spans, _run_us).slack_us
 
-    def uneven(self, spans: Sequence[Span]) -> bool:
+    def uneven(self, spans: Sequence[PairedBlock]) -> bool:
         """Whether a typical call says little about all of them."""
         typical = median(us for span in spans for us in span.candidate.events_us)
         return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
 
-    def disagreement(self, spans: Sequence[Span]) -> str | None:
+    def disagreement(self, spans: Sequence[PairedBlock]) -> str | None:
         """Why the claimed times cannot be believed, or None where both clocks agree."""
         claimed = self.claimed_us(spans)
         run = self._view(spans, _run_us)
@@ -131,7 +131,7 @@ class OutsideClock:
             )
         return None
 
-    def blindness(self, spans: Sequence[Span]) -> str | None:
+    def too_noisy(self, spans: Sequence[PairedBlock]) -> str | None:
         """Why this clock could not have seen a lie that matters, or None where it could.
 
         Where the host is so busy that blocks vary by half of what a call is claimed to take, and
@@ -147,32 +147,32 @@ class OutsideClock:
             "busy with something else?"
         )
 
-    def strangest(self, spans: Sequence[Span]) -> int:
+    def worst_block(self, spans: Sequence[PairedBlock]) -> int:
         """Which block lies farthest from what its events claim."""
 
-        def off_us(span: Span) -> float:
+        def off_us(span: PairedBlock) -> float:
             apart = span.candidate.steps.total_us - span.baseline.steps.total_us
             return abs(apart - sum(span.candidate.events_us) + sum(span.baseline.events_us))
 
         return max(range(len(spans)), key=lambda index: off_us(spans[index]))
 
-    def _total(self, spans: Sequence[Span]) -> _View:
+    def _total(self, spans: Sequence[PairedBlock]) -> _Estimate:
         """With the copies before and after the calls."""
         view = self._view(spans, _total_us)
         calls = sum(span.calls for span in spans)
         copies = sum(span.baseline.steps.copies_us for span in spans) / calls
-        return _View(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
+        return _Estimate(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
 
-    def _view(self, spans: Sequence[Span], part: Part) -> _View:
+    def _view(self, spans: Sequence[PairedBlock], part: Part) -> _Estimate:
         calls = sum(span.calls for span in spans)
         costs = [part(span.baseline.steps) - sum(span.baseline.events_us) for span in spans]
         took = sum(part(span.candidate.steps) for span in spans)
-        error = scatter_us([span.calls for span in spans], costs) * math.sqrt(2 * len(spans))
+        error = residual_std_us([span.calls for span in spans], costs) * math.sqrt(2 * len(spans))
         noise_us = _STANDARD_ERRORS * error / calls
-        return _View((took - sum(costs)) / calls, self.slack_us + noise_us, noise_us)
+        return _Estimate((took - sum(costs)) / calls, self.slack_us + noise_us, noise_us)
 
 
-def scatter_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
+def residual_std_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
     """The standard deviation of what blocks cost about a line over their calls.
 
     About their mean where all have as many calls, and 0 where there are too few to tell.

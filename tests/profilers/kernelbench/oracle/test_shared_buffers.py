@@ -9,42 +9,42 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from profilers.children.protocol import RequestRefused  # noqa: E402
-from profilers.kernelbench.oracle.shared_slabs import SharedSlabs, slab_bytes  # noqa: E402
-from profilers.kernelbench.shared.exchange import Writer  # noqa: E402
+from profilers.kernelbench.oracle.memory import SharedBuffers, shared_bytes  # noqa: E402
+from profilers.kernelbench.shared.shared_memory import BufferWriter  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["inputs", "outputs"])
 def test_before_they_are_made_there_are_none(name: str) -> None:
-    slabs = SharedSlabs("cpu", settle=lambda: None)
-    assert slabs.bytes == 0
+    buffers = SharedBuffers("cpu", settle=lambda: None)
+    assert buffers.bytes == 0
     with pytest.raises(RequestRefused, match="no shared memory was made") as refused:
-        getattr(slabs, name)
+        getattr(buffers, name)
     assert refused.value.kind == "internal"
 
 
 def test_new_slabs_take_the_place_of_the_old() -> None:
-    slabs = SharedSlabs("cpu", settle=lambda: None)
-    slabs.make(4096, 512)
-    old = slabs.inputs
-    slabs.make(1024, 256)
-    assert (slabs.inputs.size, slabs.outputs.size, slabs.bytes) == (1024, 256, 1280)
-    assert slabs.inputs is not old
+    buffers = SharedBuffers("cpu", settle=lambda: None)
+    buffers.make(4096, 512)
+    old = buffers.inputs
+    buffers.make(1024, 256)
+    assert (buffers.inputs.size, buffers.outputs.size, buffers.bytes) == (1024, 256, 1280)
+    assert buffers.inputs is not old
 
 
 def test_a_write_is_waited_for_unless_it_does_not_fit() -> None:
     waits: list[bool] = []
-    slabs = SharedSlabs("cpu", settle=lambda: waits.append(True))
-    slabs.make(1024, 256)
+    buffers = SharedBuffers("cpu", settle=lambda: waits.append(True))
+    buffers.make(1024, 256)
     tensor = torch.arange(100, dtype=torch.float32)
-    spec = slabs.write(lambda: Writer(slabs.inputs)(tensor))
-    assert torch.equal(slabs.inputs.tensor(spec), tensor)
+    spec = buffers.write(lambda: BufferWriter(buffers.inputs)(tensor))
+    assert torch.equal(buffers.inputs.tensor(spec), tensor)
     assert waits == [True]
     with pytest.raises(RequestRefused, match="the shared memory: a tensor ends at") as refused:
-        slabs.write(lambda: Writer(slabs.inputs, 1000)(tensor))
+        buffers.write(lambda: BufferWriter(buffers.inputs, 1000)(tensor))
     assert refused.value.kind == "memory"
     assert waits == [True]
 
 
 def test_each_tensor_takes_whole_steps_of_a_slab() -> None:
     value = ([torch.zeros(1), torch.zeros(65)], {"scale": 2.0, "mask": torch.zeros(256)})
-    assert slab_bytes(value) == 256 + 512 + 1024
+    assert shared_bytes(value) == 256 + 512 + 1024

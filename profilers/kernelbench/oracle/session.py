@@ -7,20 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
-from profilers.kernelbench.oracle.baseline import Baseline
-from profilers.kernelbench.oracle.device_memory import DeviceMemory
-from profilers.kernelbench.oracle.draws import Source, Unavailable
-from profilers.kernelbench.oracle.gate import Gate
-from profilers.kernelbench.oracle.honest import Reference, release
-from profilers.kernelbench.oracle.judgement import compare_whole
-from profilers.kernelbench.oracle.kept_draws import KeptDraws
-from profilers.kernelbench.oracle.least_work import counted
-from profilers.kernelbench.oracle.problem_facts import problem_facts
-from profilers.kernelbench.oracle.shared_slabs import SharedSlabs, slab_bytes
-from profilers.kernelbench.oracle.timed_baseline import TimedCalls
-from profilers.kernelbench.shared.exchange import Writer
-from profilers.kernelbench.shared.problem import Problem
-from profilers.kernelbench.shared.timed_runs import device_name
+from profilers.kernelbench.oracle.baseline import Baseline, TimedBaseline
+from profilers.kernelbench.oracle.claims import compare_whole
+from profilers.kernelbench.oracle.draws import DrawStore, InputSource, VariationUnavailable
+from profilers.kernelbench.oracle.gate import TaskGate
+from profilers.kernelbench.oracle.memory import DeviceMemory, SharedBuffers, shared_bytes
+from profilers.kernelbench.oracle.problem_facts import count_work, problem_facts
+from profilers.kernelbench.oracle.reference import ReferenceModel, release_memory
+from profilers.kernelbench.shared.problem import ProblemFile
+from profilers.kernelbench.shared.recorded_calls import device_name
+from profilers.kernelbench.shared.shared_memory import BufferWriter
 from profilers.kernelbench.shared.trees import held_bytes
 from profilers.kernelbench.shared.values import encode
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
@@ -28,7 +24,7 @@ from profilers.kernelbench.shared.weights import Weights, derives_buffers
 SendDescriptors = Callable[[Sequence[int]], None]
 
 
-class ProblemBench:
+class OracleSession:
     """Handlers of the judge's requests; `send` hands over descriptors of shared memory."""
 
     def __init__(
@@ -45,7 +41,7 @@ class ProblemBench:
         if device != "cpu":
             torch.cuda.set_device(device)
         tf32 = self._tf32 = policy.get("precision") == "tf32"
-        problem = Problem(path, torch.device(device_name(device)))
+        problem = ProblemFile(path, torch.device(device_name(device)))
         self._init = problem.init_inputs(seed)
         model = problem.model(seed)
         twin = problem.model(seed + 1) if derives_buffers(model) else None
@@ -53,13 +49,13 @@ class ProblemBench:
         del twin
         self._weights.randomise(seed)
         self._memory = DeviceMemory(device)
-        self._reference = Reference(problem, model, tf32=tf32, room=self._memory.room)
+        self._reference = ReferenceModel(problem, model, tf32=tf32, room=self._memory.room)
         first = problem.inputs(seed)
-        self._source = Source(problem, self._reference, first)
-        self._draws = KeptDraws()
+        self._source = InputSource(problem, self._reference, first)
+        self._draws = DrawStore()
         self._baseline = Baseline(self._reference, device, tf32=tf32)
-        self._timed = TimedCalls(self._baseline, self._reference, device)
-        self._shared = SharedSlabs(device, settle=self._baseline.synchronize)
+        self._timed = TimedBaseline(self._baseline, self._reference, device)
+        self._shared = SharedBuffers(device, settle=self._baseline.synchronize)
         self._send = send
         self.facts = {
             "name": self._baseline.device_title,
@@ -67,11 +63,11 @@ class ProblemBench:
             "held_bytes": self._held(),
         }
 
-    def slabs(self, request: dict[str, Any]) -> dict[str, Any]:
+    def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make the memory that is shared with workers, and hand over its descriptors."""
         self._shared.make(request["inputs"], request["outputs"])
         inputs, outputs = self._shared.inputs, self._shared.outputs
-        self._shared.write(lambda: encode(self._init, Writer(inputs)))
+        self._shared.write(lambda: encode(self._init, BufferWriter(inputs)))
         self._send([inputs.fd, outputs.fd])
         return {"inputs": inputs.size, "outputs": outputs.size, "held_bytes": self._held()}
 
@@ -82,26 +78,26 @@ class ProblemBench:
     def work(self, request: dict[str, Any]) -> dict[str, Any]:
         """What a call of the model must do at least."""
         inputs = self._source.given(request["seed"])
-        told = counted(lambda: self._reference.run(inputs), tf32=self._tf32)
-        release()
+        told = count_work(lambda: self._reference.run(inputs), tf32=self._tf32)
+        release_memory()
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - self.facts["init_bytes"]
         return {"bytes": moved, **told}
 
     def gate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether the problem is a fair task."""
-        gate = Gate(
+        gate = TaskGate(
             self._reference,
             self._weights,
             self._source.given,
             seconds=float(request.get("seconds", 20.0)),
         )
         report = gate.report()
-        release()
+        release_memory()
         return report.to_json()
 
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write the weights into the slab; under a seed, change them first, or a part of them."""
+        """Write the weights into the buffer; under a seed, change them first, or a part of them."""
         if request["seed"] is not None:
             if request.get("part"):
                 self._weights.mutate_part(request["seed"])
@@ -109,8 +105,8 @@ class ProblemBench:
                 self._weights.mutate(request["seed"])
             self._draws.outdate()
         # The constructor's tensors too: the last candidate could have written over them.
-        self._shared.write(lambda: encode(self._init, Writer(self._shared.inputs)))
-        writer = Writer(self._shared.inputs, self.facts["init_bytes"])
+        self._shared.write(lambda: encode(self._init, BufferWriter(self._shared.inputs)))
+        writer = BufferWriter(self._shared.inputs, self.facts["init_bytes"])
 
         def place() -> dict[str, Any]:
             named = self._weights.named.items()
@@ -119,17 +115,17 @@ class ProblemBench:
         return {"weights": self._shared.write(place)}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Draw inputs and keep them; write them into the slab as well where `at` is given."""
+        """Draw inputs and keep them; write them into the buffer as well where `at` is given."""
         variation = request.get("variation", "given")
         try:
             draw = self._source.draw(request["seed"], variation)
-        except Unavailable as reason:
+        except VariationUnavailable as reason:
             return {"available": str(reason), "inputs": None, "bytes": 0}
-        size = slab_bytes(draw.inputs)
+        size = shared_bytes(draw.inputs)
         if request["at"] is None:
             self._draws[request["id"]] = draw
             return {"available": True, "inputs": None, "bytes": size, "held_bytes": self._held()}
-        writer = Writer(self._shared.inputs, request["at"])
+        writer = BufferWriter(self._shared.inputs, request["at"])
         if writer.at + size > self._shared.inputs.size:
             text = f"{size} bytes of inputs at {writer.at} do not fit the shared memory"
             if variation == "given":
@@ -140,12 +136,14 @@ class ProblemBench:
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
 
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write draws into the slab, each at its place."""
-        slab = self._shared.inputs
+        """Write draws into the buffer, each at its place."""
+        buffer = self._shared.inputs
 
         def write() -> list[Any]:
             pairs = zip(request["ids"], request["at"], strict=True)
-            return [encode(self._draws[name].inputs, Writer(slab, at)) for name, at in pairs]
+            return [
+                encode(self._draws[name].inputs, BufferWriter(buffer, at)) for name, at in pairs
+            ]
 
         return {"inputs": self._shared.write(write)}
 

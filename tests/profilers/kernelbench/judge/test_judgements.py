@@ -7,14 +7,20 @@ from typing import Any
 
 import pytest
 
-from profilers.kernelbench.judge.conclusions import undisturbed
-from profilers.kernelbench.judge.layout import ALIGNMENT, Layout
+from profilers.kernelbench.judge.evaluations import without_disturbed_block
 from profilers.kernelbench.judge.libraries import forbidden_library, is_library, library_share
-from profilers.kernelbench.judge.outside import OutsideClock, Side, Span, Steps, scatter_us
-from profilers.kernelbench.judge.timing import Times
+from profilers.kernelbench.judge.outside_clock import (
+    BlockSide,
+    BlockSteps,
+    OutsideClock,
+    PairedBlock,
+    residual_std_us,
+)
+from profilers.kernelbench.judge.problem import ALIGNMENT, Layout
+from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import (
-    Tally,
     Unfaithful,
+    VerificationTally,
     complaint,
     first_refusal,
     passes,
@@ -31,33 +37,33 @@ def side(
     early_us: float = 0.0,
     late_us: float = 0.0,
     cost_us: float = 2000.0,
-) -> Side:
+) -> BlockSide:
     """A block of calls that work `work_us` in all, with work before and after them."""
-    steps = Steps(cost_us + early_us, cost_us / 2 + work_us, cost_us + late_us)
-    return Side(tuple(events_us), steps)
+    steps = BlockSteps(cost_us + early_us, cost_us / 2 + work_us, cost_us + late_us)
+    return BlockSide(tuple(events_us), steps)
 
 
-def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> Span:
+def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> PairedBlock:
     """A block whose events claim `event_us` a call, of which `work_us` were worked."""
-    return Span(
+    return PairedBlock(
         side((event_us,) * calls, work_us=calls * work_us, **elsewhere),
         side((500.0,) * calls, work_us=calls * 500.0, cost_us=elsewhere.get("cost_us", 2000.0)),
     )
 
 
-def spans(**kinds: float) -> list[Span]:
+def spans(**kinds: float) -> list[PairedBlock]:
     return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21, 25)]
 
 
-def varying(found: Sequence[Span], us: float) -> list[Span]:
+def varying(found: Sequence[PairedBlock], us: float) -> list[PairedBlock]:
     """The same with a baseline whose steps cost `us` more and less in turns."""
     sides = []
     for number, one in enumerate(found):
         steps = one.baseline.steps
         off = us * (-1) ** number
-        moved = Steps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
-        sides.append(Side(one.baseline.events_us, moved))
-    return [Span(one.candidate, own) for one, own in zip(found, sides, strict=True)]
+        moved = BlockSteps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
+        sides.append(BlockSide(one.baseline.events_us, moved))
+    return [PairedBlock(one.candidate, own) for one, own in zip(found, sides, strict=True)]
 
 
 def test_clocks_that_agree_say_nothing() -> None:
@@ -81,7 +87,7 @@ def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
 
 def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
     own = side((500.0,) * 10, work_us=5000.0)
-    heavy = [Span(side((4000.0, *(2.0,) * 9), work_us=4020.0), own)] * 5
+    heavy = [PairedBlock(side((4000.0, *(2.0,) * 9), work_us=4020.0), own)] * 5
     assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
     assert CLOCK.uneven(heavy)
     assert CLOCK.disagreement(heavy) is None
@@ -106,16 +112,16 @@ def test_a_clock_that_varies_is_given_room() -> None:
 
 def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
     steady = spans(event_us=10.0, work_us=10.0)
-    assert CLOCK.blindness(steady) is None
-    assert CLOCK.blindness(varying(steady, 40.0)) is None
-    assert "unsteady" in str(CLOCK.blindness(varying(steady, 10_000.0)))
+    assert CLOCK.too_noisy(steady) is None
+    assert CLOCK.too_noisy(varying(steady, 40.0)) is None
+    assert "unsteady" in str(CLOCK.too_noisy(varying(steady, 10_000.0)))
 
 
 def test_a_slow_baseline_is_no_room_to_hide_in() -> None:
     """Calls of 28 us on a stream of their own, claimed to take 3 us, beside 500 us, passed once."""
     claimed = varying(spans(event_us=3.0, work_us=28.0), 120.0)
     assert CLOCK.disagreement(claimed) is None
-    assert "unsteady" in str(CLOCK.blindness(claimed))
+    assert "unsteady" in str(CLOCK.too_noisy(claimed))
     longer = varying(spans(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
     assert "the clocks disagree" in str(CLOCK.disagreement(longer))
 
@@ -134,18 +140,20 @@ def test_one_disturbed_block_counts_for_nothing_two_do() -> None:
     late = span(13, event_us=4.0, work_us=405.0, late_us=50_000.0)
     blocks = tuple((400.0,) for _ in found)
     once, twice = (*found[:2], late, *found[3:]), (late, late, *found[2:])
-    assert CLOCK.strangest(once) == 2
-    left = undisturbed(Times(blocks, blocks, once), CLOCK)
+    assert CLOCK.worst_block(once) == 2
+    left = without_disturbed_block(BlockTimes(blocks, blocks, once), CLOCK)
     assert left.spans == (*once[:2], *once[3:])
     assert len(left.candidate) == len(left.baseline) == len(blocks) - 1
-    assert undisturbed(Times(blocks, blocks, twice), CLOCK).spans == twice
-    assert undisturbed(Times(blocks, blocks, tuple(found)), CLOCK).spans == tuple(found)
+    assert without_disturbed_block(BlockTimes(blocks, blocks, twice), CLOCK).spans == twice
+    assert without_disturbed_block(BlockTimes(blocks, blocks, tuple(found)), CLOCK).spans == tuple(
+        found
+    )
 
 
 def test_scatter_is_about_a_line_over_the_calls() -> None:
-    assert scatter_us([1, 2, 4], [110.0, 120.0, 140.0]) == pytest.approx(0.0, abs=1e-6)
-    assert scatter_us([3, 3], [240.0, 260.0]) == pytest.approx(200.0**0.5)
-    assert scatter_us([1, 2], [240.0, 260.0]) == 0.0
+    assert residual_std_us([1, 2, 4], [110.0, 120.0, 140.0]) == pytest.approx(0.0, abs=1e-6)
+    assert residual_std_us([3, 3], [240.0, 260.0]) == pytest.approx(200.0**0.5)
+    assert residual_std_us([1, 2], [240.0, 260.0]) == 0.0
 
 
 def test_as_many_calls_as_memory_holds_but_always_one() -> None:
@@ -219,7 +227,7 @@ def test_any_wrong_element_and_any_other_structure_fail() -> None:
 
 
 def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
-    tally = Tally(error_factor=64)
+    tally = VerificationTally(error_factor=64)
     tally.take(comparison(error_ratio=12.0), label="given")
     tally.conclude()
     tally.take(comparison(error_ratio=4000.0), label="scaled")

@@ -19,10 +19,10 @@ from profilers.kernelbench.oracle.model_state import (
     wider_dtype,
 )
 from profilers.kernelbench.oracle.slicing import BatchPlan, plan_batch, rows_of
-from profilers.kernelbench.shared.problem import Fault, Problem, seed_all
+from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile, seed_all
 from profilers.kernelbench.shared.trees import held_bytes, mapped, tensors
 
-Oracle = Literal["float64", "float32"]
+ExpectedPrecision = Literal["float64", "float32"]
 _WIDE_LIMIT = 2 * 2**30
 """Bytes of expected values that are kept in double; more are rounded to float32."""
 _TEMPORARIES = 4
@@ -42,14 +42,14 @@ class Expectation:
 
     leaves: tuple[ExpectedLeaf, ...]
     output: Any
-    oracle: Oracle
+    oracle: ExpectedPrecision
 
     @property
     def bytes(self) -> int:
         return sum(held_bytes(leaf.values) for leaf in self.leaves)
 
 
-class Reference:
+class ReferenceModel:
     """The problem's model. All runs are under no_grad, with the model in the mode it came in.
 
     Every run starts from the same state: buffers and plain tensor attributes that a run changes
@@ -60,7 +60,7 @@ class Reference:
     """
 
     def __init__(
-        self, problem: Problem, model: Any, *, tf32: bool, room: Callable[[], int | None]
+        self, problem: ProblemFile, model: Any, *, tf32: bool, room: Callable[[], int | None]
     ) -> None:
         self.model = model
         self._problem = problem
@@ -95,7 +95,7 @@ class Reference:
         if self._tf32:
             honest = self._as_tf32(inputs)
         wide = self._wide(inputs, honest)
-        oracle: Oracle = "float32" if wide is None else "float64"
+        oracle: ExpectedPrecision = "float32" if wide is None else "float64"
         truth = dict(tensors(honest if wide is None else wide))
         leaves = tuple(
             _leaf(path, tensor, truth.pop(path), oracle) for path, tensor in tensors(honest)
@@ -167,17 +167,17 @@ class Reference:
                 try:
                     return self._checked(self._double(inputs), honest)
                 except torch.OutOfMemoryError:
-                    release()
+                    release_memory()
                     plan = self._batch_plan(inputs, honest)
             if plan is None:
                 return None
             share = min(1.0, (room or need) / need) / 2
             rows = max(1, int(plan.rows * share))
             return self._by_parts(inputs, honest, plan, rows)
-        except (Fault, torch.OutOfMemoryError) as error:
-            if isinstance(error, Fault) and error.sticky:
+        except (ProblemFault, torch.OutOfMemoryError) as error:
+            if isinstance(error, ProblemFault) and error.sticky:
                 raise
-            release()
+            release_memory()
             return None
 
     def _double(self, inputs: Any) -> Any:
@@ -227,7 +227,7 @@ class Reference:
                 if rows == 1:
                     raise
                 rows = max(1, rows // 2)
-                release()
+                release_memory()
                 continue
             for (_, into), (_, tensor) in zip(tensors(whole), tensors(part), strict=True):
                 into[begin:end].copy_(tensor)
@@ -235,7 +235,7 @@ class Reference:
         return whole
 
 
-def _leaf(path: str, honest: Any, truth: Any, oracle: Oracle) -> ExpectedLeaf:
+def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> ExpectedLeaf:
     """The expected leaf, infinite where `truth` is beyond what the output's dtype holds."""
     if honest.is_floating_point() and honest.dtype.itemsize < truth.dtype.itemsize:
         beyond = honest.isinf() & truth.isfinite() & truth.to(honest.dtype).isinf()
@@ -262,7 +262,7 @@ def _emptied(tensor: Any) -> Any:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
 
 
-def release() -> None:
+def release_memory() -> None:
     """Give memory that nothing holds back to the device."""
     import gc
 

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from profilers.children.protocol import RequestRefused
-from profilers.kernelbench.oracle import kept_draws
+from profilers.kernelbench.oracle import draws as module
 from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf
-from profilers.kernelbench.oracle.draws import Draw
-from profilers.kernelbench.oracle.honest import Expectation
-from profilers.kernelbench.oracle.kept_draws import KeptDraws
+from profilers.kernelbench.oracle.draws import Draw, DrawStore
+from profilers.kernelbench.oracle.reference import Expectation
 
 
 class Tensor:
@@ -45,24 +44,24 @@ def draw(*, size: int = 8, known: bool = True) -> Draw:
 
 
 @pytest.fixture
-def draws() -> KeptDraws:
-    draws = KeptDraws()
+def draws() -> DrawStore:
+    draws = DrawStore()
     draws["a"], draws["b"] = draw(), draw(size=100, known=False)
     return draws
 
 
-def test_a_name_without_a_draw_is_refused(draws: KeptDraws) -> None:
+def test_a_name_without_a_draw_is_refused(draws: DrawStore) -> None:
     assert draws["b"].expectation is None
     with pytest.raises(RequestRefused, match="no draw 'c'") as refused:
         draws["c"]
     assert refused.value.kind == "internal"
 
 
-def test_bytes_are_those_of_inputs_and_of_what_is_expected(draws: KeptDraws) -> None:
+def test_bytes_are_those_of_inputs_and_of_what_is_expected(draws: DrawStore) -> None:
     assert draws.bytes == 8 + 8 + 100
 
 
-def test_what_was_expected_under_other_weights_is_stale(draws: KeptDraws) -> None:
+def test_what_was_expected_under_other_weights_is_stale(draws: DrawStore) -> None:
     before = draws["a"].expectation
     draws.outdate()
     assert (draws["a"].expectation, draws["a"].stale) == (None, before)
@@ -70,7 +69,7 @@ def test_what_was_expected_under_other_weights_is_stale(draws: KeptDraws) -> Non
     assert draws["a"].stale is before, "a draw that nothing was expected of keeps what is stale"
 
 
-def test_the_last_forgotten_draw_is_still_among_the_others(draws: KeptDraws) -> None:
+def test_the_last_forgotten_draw_is_still_among_the_others(draws: DrawStore) -> None:
     first, second = draws["a"], draws["b"]
     assert draws.others(second) == [first]
     draws.forget(["a", "never drawn"])
@@ -82,8 +81,8 @@ def test_the_last_forgotten_draw_is_still_among_the_others(draws: KeptDraws) -> 
     assert first.expectation is None and first.stale is not None
 
 
-def test_what_is_large_is_not_remembered(draws: KeptDraws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_draws, "_SMALL", 7)
+def test_what_is_large_is_not_remembered(draws: DrawStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SMALL", 7)
     draws.outdate()
     assert draws["a"].stale is None
     draws["a"].expectation = expected()

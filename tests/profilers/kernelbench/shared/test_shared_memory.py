@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from mcts.errors import WorldError
-from profilers.kernelbench.shared.exchange import ALIGNMENT, Slab, Writer, room_for, spec_of
+from profilers.kernelbench.shared.shared_memory import (
+    ALIGNMENT,
+    BufferWriter,
+    SharedBuffer,
+    room_for,
+    spec_of,
+)
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode
 
 torch: Any = pytest.importorskip("torch")
@@ -16,19 +22,19 @@ SIZE = 1 << 16
 
 
 @pytest.fixture
-def slabs() -> Any:
+def buffers() -> Any:
     """The same memory, mapped twice."""
-    ours = Slab.create("host", SIZE)
-    theirs = Slab.attach("host", os.dup(ours.fd), SIZE)
+    ours = SharedBuffer.create("host", SIZE)
+    theirs = SharedBuffer.attach("host", os.dup(ours.fd), SIZE)
     yield ours, theirs
     theirs.close()
     ours.close()
 
 
-def test_what_one_side_writes_the_other_reads(slabs: tuple[Slab, Slab]) -> None:
-    ours, theirs = slabs
+def test_what_one_side_writes_the_other_reads(buffers: tuple[SharedBuffer, SharedBuffer]) -> None:
+    ours, theirs = buffers
     value = [torch.randn(5, 7), {"mask": torch.rand(9) > 0.5, "n": torch.tensor(3)}]
-    again = decode(encode(value, Writer(ours)), theirs.fresh)
+    again = decode(encode(value, BufferWriter(ours)), theirs.fresh)
     assert torch.equal(again[0], value[0])
     assert torch.equal(again[1]["mask"], value[1]["mask"])
     assert again[1]["n"].item() == 3
@@ -45,10 +51,10 @@ def test_what_one_side_writes_the_other_reads(slabs: tuple[Slab, Slab]) -> None:
         lambda: torch.empty(0, 4),
     ],
 )
-def test_strides_and_dtypes_are_kept(slabs: tuple[Slab, Slab], made: Any) -> None:
-    ours, theirs = slabs
+def test_strides_and_dtypes_are_kept(buffers: tuple[SharedBuffer, SharedBuffer], made: Any) -> None:
+    ours, theirs = buffers
     tensor = made()
-    again = theirs.fresh(Writer(ours)(tensor))
+    again = theirs.fresh(BufferWriter(ours)(tensor))
     assert again.dtype == tensor.dtype
     assert again.shape == tensor.shape
     if tensor.numel():
@@ -56,31 +62,35 @@ def test_strides_and_dtypes_are_kept(slabs: tuple[Slab, Slab], made: Any) -> Non
     assert again.tolist() == tensor.tolist()
 
 
-def test_an_expanded_tensor_is_written_out(slabs: tuple[Slab, Slab]) -> None:
-    ours, theirs = slabs
+def test_an_expanded_tensor_is_written_out(buffers: tuple[SharedBuffer, SharedBuffer]) -> None:
+    ours, theirs = buffers
     tensor = torch.randn(1, 4).expand(8, 4)
-    again = theirs.tensor(Writer(ours)(tensor))
+    again = theirs.tensor(BufferWriter(ours)(tensor))
     assert again.is_contiguous()
     assert torch.equal(again, tensor)
 
 
-def test_tensors_start_at_multiples_of_the_alignment(slabs: tuple[Slab, Slab]) -> None:
-    writer = Writer(slabs[0], at=1)
+def test_tensors_start_at_multiples_of_the_alignment(
+    buffers: tuple[SharedBuffer, SharedBuffer],
+) -> None:
+    writer = BufferWriter(buffers[0], at=1)
     specs = [writer(torch.randn(n)) for n in (1, 100, 3)]
     assert all(spec.offset % ALIGNMENT == 0 for spec in specs)
     assert writer.at == ALIGNMENT + sum(room_for(torch.empty(n)) for n in (1, 100, 3))
 
 
-def test_nothing_outside_of_the_slab_can_be_named(slabs: tuple[Slab, Slab]) -> None:
+def test_nothing_outside_of_the_slab_can_be_named(
+    buffers: tuple[SharedBuffer, SharedBuffer],
+) -> None:
     for spec in (
         TensorSpec("float32", (SIZE,), (1,), 0),
         TensorSpec("uint8", (1,), (1,), SIZE),
         TensorSpec("uint8", (2, 1), (SIZE, 1), 0),
     ):
         with pytest.raises(ValueError, match="ends at byte"):
-            slabs[0].tensor(spec)
+            buffers[0].tensor(spec)
     with pytest.raises(ValueError, match="ends at byte"):
-        Writer(slabs[0])(torch.empty(SIZE))
+        BufferWriter(buffers[0])(torch.empty(SIZE))
 
 
 def test_a_dtype_that_cannot_pass_is_refused() -> None:
@@ -89,19 +99,21 @@ def test_a_dtype_that_cannot_pass_is_refused() -> None:
 
 
 def test_closing_twice_is_closing_once() -> None:
-    slab = Slab.create("host", 100)
-    slab.close()
-    slab.close()
+    buffer = SharedBuffer.create("host", 100)
+    buffer.close()
+    buffer.close()
 
 
-def test_a_slab_cannot_be_cut_short_by_who_holds_it(slabs: tuple[Slab, Slab]) -> None:
+def test_a_slab_cannot_be_cut_short_by_who_holds_it(
+    buffers: tuple[SharedBuffer, SharedBuffer],
+) -> None:
     for size in (1, 2 * SIZE):
         with pytest.raises(PermissionError):
-            os.truncate(slabs[1].fd, size)
+            os.truncate(buffers[1].fd, size)
 
 
 def test_less_memory_than_was_promised_is_refused() -> None:
-    slab = Slab.create("host", 100)
+    buffer = SharedBuffer.create("host", 100)
     with pytest.raises(WorldError, match="less than 200"):
-        Slab.attach("host", slab.fd, 200)
-    slab.close()
+        SharedBuffer.attach("host", buffer.fd, 200)
+    buffer.close()

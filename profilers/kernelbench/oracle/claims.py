@@ -19,9 +19,9 @@ from profilers.kernelbench.oracle.comparison import (
     scale_of,
 )
 from profilers.kernelbench.oracle.draws import Draw
-from profilers.kernelbench.oracle.honest import Expectation
+from profilers.kernelbench.oracle.reference import Expectation
 from profilers.kernelbench.oracle.structure import broadcasts, structure_difference
-from profilers.kernelbench.shared.exchange import Slab, spec_of
+from profilers.kernelbench.shared.shared_memory import SharedBuffer, spec_of
 from profilers.kernelbench.shared.trees import tensors
 from profilers.kernelbench.shared.values import TensorSpec, encode, leaves
 
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 def compare_whole(
     claim: Any,
-    slab: Slab,
+    buffer: SharedBuffer,
     draw: Draw,
     others: Sequence[Draw],
     *,
@@ -40,22 +40,22 @@ def compare_whole(
     """`claim` against the draw's expectation; wrong values are looked for in `others` as well."""
     expectation = draw.expectation
     assert expectation is not None
-    answer, specs = _structure(claim, expectation.output, slab)
+    answer, specs = _structure(claim, expectation.output, buffer)
     if answer["structure"]:
         return answer
     for (_, spec), leaf in zip(specs, expectation.leaves, strict=True):
-        got = slab.tensor(spec)
+        got = buffer.tensor(spec)
         answer["outputs"].append(compare_leaf(got, leaf, relative=relative, absolute=absolute))
     if any(output["mismatches"] for output in answer["outputs"]):
         answer["problems"] += _elsewhere(
-            specs, slab, draw, others, relative=relative, absolute=absolute
+            specs, buffer, draw, others, relative=relative, absolute=absolute
         )
     return answer
 
 
 def compare_timed(
     claim: Any,
-    slab: Slab,
+    buffer: SharedBuffer,
     baseline: Any,
     errors: Sequence[Errors],
     *,
@@ -66,12 +66,12 @@ def compare_timed(
 
     Figures are taken only of outputs that are not close at the first look: there are many calls.
     """
-    answer, specs = _structure(claim, baseline, slab)
+    answer, specs = _structure(claim, baseline, buffer)
     if answer["structure"]:
         return answer
     found = zip(specs, tensors(baseline), errors, strict=True)
     for (_, spec), (path, values), honest in found:
-        got = slab.tensor(spec)
+        got = buffer.tensor(spec)
         if close_everywhere(got, values, relative=relative, absolute=absolute):
             answer["outputs"].append(agreement(_named(path), got.numel()))
             continue
@@ -84,7 +84,7 @@ def compare_timed(
 
 
 def _structure(
-    claim: Any, expected: Any, slab: Slab
+    claim: Any, expected: Any, buffer: SharedBuffer
 ) -> tuple[Json, Sequence[tuple[str, TensorSpec]]]:
     """An answer with what is wrong with the claim's form, and the tensors it names."""
     answer: Json = {"problems": [], "structure": None, "outputs": []}
@@ -92,7 +92,7 @@ def _structure(
     try:
         specs = leaves(claim)
         for _, spec in specs:
-            slab.tensor(spec)
+            buffer.tensor(spec)
     except ValueError as error:
         text = f"the outputs cannot be read: {error}"
         answer["structure"] = text
@@ -107,7 +107,7 @@ def _structure(
 
 def _elsewhere(
     specs: Sequence[tuple[str, TensorSpec]],
-    slab: Slab,
+    buffer: SharedBuffer,
     draw: Draw,
     others: Sequence[Draw],
     *,
@@ -122,7 +122,7 @@ def _elsewhere(
         for (_, spec), leaf in zip(specs, expectation.leaves, strict=True):
             if leaf.shape != spec.shape or str(leaf.dtype) != f"torch.{spec.dtype}":
                 return False
-            compared = compare_leaf(slab.tensor(spec), leaf, relative=relative, absolute=absolute)
+            compared = compare_leaf(buffer.tensor(spec), leaf, relative=relative, absolute=absolute)
             if compared["mismatches"]:
                 return False
         return True

@@ -9,7 +9,7 @@ import pytest
 
 from codegen.torch_cuda import compile_cuda
 from profilers.compiling.toolchain import find_tool
-from profilers.kernelbench.worker.leftovers import binaries_below, disassemble
+from profilers.kernelbench.worker.compiled_binaries import binaries_below, disassemble
 
 DATA = Path(__file__).parents[3] / "data" / "sass"
 

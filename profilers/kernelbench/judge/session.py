@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import Build, Tolerance
-from profilers.kernelbench.judge.clients import Oracle, Twin, Worker
-from profilers.kernelbench.judge.layout import Layout
+from profilers.kernelbench.judge.clients import BaselineClient, OracleClient, WorkerClient
 from profilers.kernelbench.judge.libraries import forbidden_library
+from profilers.kernelbench.judge.problem import Layout
 from profilers.kernelbench.judge.replies import kernels_of, names_of, problems_of
 from profilers.kernelbench.judge.settings import KernelBenchSettings
-from profilers.kernelbench.judge.verdicts import Tally, Unfaithful, first_refusal
+from profilers.kernelbench.judge.verdicts import Unfaithful, VerificationTally, first_refusal
 from profilers.measuring.energy import Runners
 
 
@@ -25,19 +25,19 @@ def new_name() -> str:
 
 
 @dataclass(slots=True)
-class Trial:
+class CandidateSession:
     """A candidate in a worker of its own, and what is known of it so far.
 
-    `twin` has the baseline in a process of the same kind, which is timed in turns with the worker;
-    the oracle's model only says what is right.
+    `baseline` has the baseline in a process of the same kind, which is timed in turns with the
+    worker; the oracle's model only says what is right.
 
     The methods raise Failed and Unfaithful for what the candidate did, Refused and ChildGone where
     its process said no or was lost, and WorldError where the oracle was.
     """
 
-    oracle: Oracle
-    worker: Worker
-    twin: Twin
+    oracle: OracleClient
+    worker: WorkerClient
+    baseline: BaselineClient
     layout: Layout
     settings: KernelBenchSettings
     tolerance: Tolerance
@@ -48,10 +48,10 @@ class Trial:
     environment: dict[str, str]
     frozen_weights: bool = False
     doing: str = "being loaded"
-    tally: Tally = field(init=False)
+    tally: VerificationTally = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tally = Tally(error_factor=self.settings.error_factor)
+        self.tally = VerificationTally(error_factor=self.settings.error_factor)
 
     def load(self, *, init: Any, seed: int) -> None:
         """Construct the candidate's model with the reference's weights."""
@@ -82,14 +82,14 @@ class Trial:
         with self.drawn(self.layout.calls) as ids:
             self.oracle.ask("prepare", ids=ids)  # a compiled model is there alone
             inputs = self.place(ids)
-            for worker in (self.twin, self.worker):
+            for worker in (self.baseline, self.worker):
                 worker.ask("prepare", calls=inputs, timeout_s=self.deadline_s)
 
             def baseline(calls: int) -> None:
                 if self.settings.compiled:
                     self.oracle.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
                 else:
-                    self.twin.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
+                    self.baseline.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
 
             def candidate(calls: int) -> None:
                 self.worker.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
@@ -97,9 +97,9 @@ class Trial:
             yield Runners(baseline, candidate)
 
     def renew(self, *, part: bool) -> None:
-        """Change the weights of the reference, the candidate and the twin alike."""
+        """Change the weights of the reference, the candidate and the baseline alike."""
         reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
-        for worker in (self.twin, self.worker):
+        for worker in (self.baseline, self.worker):
             worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
 
     def compared(self, name: str, outputs: Any) -> dict[str, Any]:
