@@ -142,8 +142,8 @@ class Inspector:
         return ProfilingRequest(
             cubin=compiled.cubin,
             call=call,
-            data=profiled_buffers(sheet.buffer, sheet.shape),
-            work=sheet.work(values),
+            data=profiled_buffers(spec.buffer, spec.shape),
+            work=spec.work(values),
             timeline=True,
         )
 

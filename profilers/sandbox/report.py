@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from mcts.errors import WorldError
 
 if TYPE_CHECKING:
-    from mcts.domain import Isolation
-    from mcts.domain.isolation import IsolationLevel
+    from mcts.domain import Isolation, IsolationLevel
 
 FULL = frozenset(
     {"user", "pid", "network", "mount", "landlock", "seccomp", "no_new_privs"}
