@@ -1,6 +1,6 @@
-"""Test cases: inputs drawn by the judge, and what the reference makes of them.
+"""Test cases: inputs drawn by the judge, and the reference's outputs for them.
 
-A worker gets files, never the reference: it learns what is expected, not how it is computed.
+A worker gets files, never the reference: it learns the expected values, not how to compute them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class CaseFiles:
     """One case on disk: raw little-endian arrays, inputs in their dtype, expected values wider.
 
     `to_json` is what a worker reads: per input its file, per output the file of expected values,
-    their dtype, the output's own dtype and its number of elements. `label` tells what is unlike
-    the task's own inputs.
+    their dtype, the output's own dtype and its number of elements. `label` says how the inputs
+    differ from the task's own distribution.
     """
 
     inputs: dict[str, str]
@@ -43,7 +43,7 @@ class CaseFiles:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes to be uploaded."""
+        """Bytes to upload."""
         return sum(Path(path).stat().st_size for path in self.files)
 
     @property
@@ -55,10 +55,10 @@ class CaseFiles:
 
 
 class CaseStore:
-    """A private folder of cases, in memory where there is room; removed by `close`."""
+    """A private folder of cases, in memory if there is room; removed by `close`."""
 
     def __init__(self, task: KernelTask, reference: NumpyReference) -> None:
-        """WorldError where there is no place for a folder."""
+        """WorldError if there is no place for a folder."""
         self._task = task
         self._reference = reference
         folder = _roomy_folder(task)
@@ -77,7 +77,7 @@ class CaseStore:
         count: int = 1,
         on_progress: Callable[[str], None] | None = None,
     ) -> list[CaseFiles]:
-        """Draw `count` fresh cases from the system's entropy, several at once where memory allows.
+        """Draw `count` fresh cases from the system's entropy, several at once if memory allows.
 
         Raises InputError for a faulty reference, WorldError for a full disk.
         """
@@ -97,9 +97,9 @@ class CaseStore:
             return list(pool.map(lambda name: self._make(workload, name), names))
 
     def make_variations(self, workload: Workload) -> list[CaseFiles]:
-        """A case of each of `VARIATIONS` on which the reference stays within the outputs' range.
+        """A case for each of `VARIATIONS` on which the reference stays within the outputs' range.
 
-        There are none where no input is of a float type: integers are drawn from one range only.
+        There are none if no input is of a float type: integers are drawn from one range only.
         """
         if not any(buffer.dtype in _LARGEST for buffer in self._task.inputs):
             return []
@@ -163,16 +163,16 @@ class CaseStore:
 
 
 def expected_dtype(elements: int) -> str:
-    """What so many expected values of a case are held in."""
+    """The dtype in which so many expected values of a case are stored."""
     return "float64" if 8 * elements <= _EXPECTED_F64_LIMIT else "float32"
 
 
 class _Unusable(Exception):
-    """The reference leaves the range of its outputs on such inputs."""
+    """On such inputs the reference leaves the range of its outputs."""
 
 
 def _in_range(task: KernelTask, expected: Mapping[str, Array]) -> bool:
-    """Whether all that is expected is finite, in the type that holds it."""
+    """Whether all expected values are finite in the output's dtype."""
     for buffer in task.outputs:
         most = float(np.max(np.abs(expected[buffer.name])))
         if not most <= _LARGEST.get(buffer.dtype, np.inf) or np.isinf(most):
@@ -181,7 +181,7 @@ def _in_range(task: KernelTask, expected: Mapping[str, Array]) -> bool:
 
 
 def _roomy_folder(task: KernelTask) -> Path | None:
-    """Shared memory where it has room for the timed cases several times over, else the default."""
+    """Shared memory if it has room for the timed cases several times over; None for the default."""
     need = (
         12
         * 3

@@ -1,4 +1,4 @@
-"""Random inputs in the form in which they are stored, and the other distributions to verify on."""
+"""Random inputs in their stored form, and the other distributions to verify on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORED = {
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A distribution that is not the task's own: its values scaled, or the other kind of fill."""
+    """A distribution other than the task's own: values scaled, or the other kind of fill."""
 
     label: str
     scale: float = 1.0

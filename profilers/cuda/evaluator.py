@@ -1,4 +1,4 @@
-"""The evaluator on a real GPU: compile, verify, time, whatever the candidate does."""
+"""The evaluator on a real GPU: compile, verify and time, whatever the candidate does."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class GpuEvaluator:
     Compiles run side by side in compiler processes; the GPU is used by one candidate at a time.
     Candidates run in a worker that is killed and replaced after a fault or a missed deadline.
     Constructing it takes the GPU's lock, asks the reference whether the task can be judged,
-    computes it on the timed cases and judges the baseline: InputError where the task is faulty or
-    there is no GPU, WorldError where the GPU is taken or does not answer.
+    computes it on the timed cases and judges the baseline: InputError if the task is faulty or
+    there is no GPU, WorldError if the GPU is taken or does not answer.
     """
 
     name = "gpu"
@@ -80,11 +80,11 @@ class GpuEvaluator:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What a reader of any of its results should know; in the notes of every evaluation."""
+        """Notes for a reader of any result; they are added to every evaluation."""
         return self._place.marks
 
     def tell_stages(self, observer: StageObserver) -> None:
-        """Tell `observer` what is done to each candidate."""
+        """Tell `observer` at which stage each candidate is."""
         self._observer = observer
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
@@ -92,9 +92,9 @@ class GpuEvaluator:
         return self._evaluate(candidate, self._judge_once)
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """Judge a finalist again: in a fresh worker, on cases nobody has seen, over more blocks.
+        """Judge a finalist again: in a fresh worker, on fresh cases, over more blocks.
 
-        What `evaluation` knows of profile and energy is kept where the finalist holds.
+        Profile and energy of `evaluation` are kept if the finalist is measured again.
         """
         found = self._evaluate(candidate, self._judge_afresh)
         blocks = self.settings.confirm_blocks
@@ -105,9 +105,9 @@ class GpuEvaluator:
         return found.model_copy(update=update)
 
     def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """The evaluation with the energy of a call beside the baseline's; takes some seconds.
+        """The evaluation with the energy per call of candidate and baseline; takes some seconds.
 
-        Of several timed workloads it is that of the heaviest, which a note then says.
+        Of several timed workloads the heaviest is measured, and a note says so.
         """
         runners = self.workload_runner(candidate)
         found = with_energy(evaluation, uuid=self.gpu.uuid, runners=runners)
@@ -118,10 +118,10 @@ class GpuEvaluator:
 
     @contextlib.contextmanager
     def workload_runner(self, candidate: Candidate) -> Iterator[Runners]:
-        """Both programs ready on the device, to be run on the heaviest workload as often as needed.
+        """Both programs, ready to run on the heaviest workload as often as needed.
 
-        The GPU belongs to the caller until the context ends. InputError where the candidate cannot
-        be built; WorldError, also from the runners, where running fails: it is for candidates that
+        The GPU belongs to the caller until the context ends. InputError if the candidate cannot
+        be built; WorldError, also from the runners, if running fails: this is for candidates that
         were measured before.
         """
         try:
@@ -153,7 +153,7 @@ class GpuEvaluator:
         self._observer(candidate_id, stage)
 
     def _check_baseline(self) -> None:
-        """Judge the baseline like any candidate: everything is measured against it."""
+        """Judge the baseline like any candidate, because everything is measured against it."""
         self._say("checking the baseline")
         self.baseline_evaluation = self.evaluate(self.task.baseline)
         if not self.baseline_evaluation.measured:
@@ -213,7 +213,7 @@ class GpuEvaluator:
 
     @contextlib.contextmanager
     def _gpu_for(self, candidate_id: str, stage: Stage) -> Iterator[None]:
-        """The GPU, for what `stage` says; where others use it, the candidate waits meanwhile."""
+        """Hold the GPU for `stage`; the candidate waits while others use it."""
         if not self._gpu_lock.acquire(blocking=False):
             self._tell(candidate_id, "waiting")
             self._gpu_lock.acquire()

@@ -1,8 +1,8 @@
-"""Whose fault it is: the candidate's, the world's, or one that a second try must tell.
+"""Whether a failure is the candidate's fault, the machine's, or unclear until a second try.
 
-A candidate is code on a device, so that it can fault, hang and take memory. A worker that dies, and
-errors that a failing board shows as well, may be the world's doing: the machine's last memory was
-given to somebody else, or the driver was lost.
+A candidate is device code, which can fault, hang and take memory. A worker that dies, and errors
+that a failing board shows as well, may be the machine's fault: another process took the last
+memory, or the driver was lost.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _HINTS = {
 
 
 def error_name(rejected: RequestRefused) -> str:
-    """The driver's name of the error, empty where it was none."""
+    """The driver's name for the error; empty if it was none of CUDA's."""
     found = _NAME.search(str(rejected)) if rejected.kind == "cuda" else None
     return found.group() if found else ""
 
 
 def may_be_world_fault(failure: ChildGone | RequestRefused) -> bool:
-    """Whether something other than the candidate can bring this about.
+    """Whether something other than the candidate can cause this failure.
 
-    A missed deadline is the candidate's, once the GPU is known to work.
+    A missed deadline is the candidate's fault, once the GPU is known to work.
     """
     if isinstance(failure, ChildGone):
         return not failure.hung
@@ -58,13 +58,13 @@ def may_be_world_fault(failure: ChildGone | RequestRefused) -> bool:
 
 
 def needs_gpu_probe(failure: ChildGone | RequestRefused) -> bool:
-    """Whether the GPU is to be looked at before anybody is blamed."""
+    """Whether the GPU must be checked before the candidate is blamed."""
     if isinstance(failure, ChildGone) or may_be_world_fault(failure):
         return True
-    return error_name(failure) == "CUDA_ERROR_LAUNCH_FAILED"  # also what a lost board leaves behind
+    return error_name(failure) == "CUDA_ERROR_LAUNCH_FAILED"  # a lost board reports this as well
 
 
 def fault_text(rejected: RequestRefused, doing: str) -> str:
-    """What a kernel's fault is called, for whoever must mend it."""
+    """A kernel's fault in words, with a hint for its repair."""
     hint = _HINTS.get(error_name(rejected))
     return f"the kernel faulted {doing}: {rejected}" + (f"; {hint}" if hint else "")

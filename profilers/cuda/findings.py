@@ -1,4 +1,4 @@
-"""What is known of a candidate so far, and what it comes to: Failed where anything is wrong."""
+"""What is known of a candidate so far, and its verdict: Failed if anything is wrong."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Timed = Sequence[tuple[Workload, Mapping[str, Any]]]
 
 @dataclass(slots=True)
 class Findings:
-    """What is known of a candidate so far, and what is being done to it.
+    """What is known of a candidate so far, and what is being done with it.
 
-    `checked` are the comparisons of a verification: a workload with a worker's answer each.
+    `checked` are the comparisons of a verification: pairs of a workload and a worker's answer.
     """
 
     task: KernelTask
@@ -32,13 +32,13 @@ class Findings:
     verification: Verification | None = None
 
     def conclude(self, damaged: Sequence[str]) -> None:
-        """Bring the verification up to date; Failed where anything is wrong."""
+        """Bring the verification up to date; Failed if anything is wrong."""
         found = self.verification = verification_of(self.task, self.checked, damaged)
         if not found.passed:
             raise self._failed("wrong_result", found.detail)
 
     def conclude_timing(self, timed: Timed, damaged: Sequence[str]) -> None:
-        """Failed where an output was wrong, or memory damaged, while the candidate was timed."""
+        """Failed if an output was wrong, or memory damaged, while the candidate was timed."""
         assert self.verification is not None
         found = mistimed(self.task, self.verification, timed, damaged)
         if found is not None:
@@ -46,7 +46,7 @@ class Findings:
             raise self._failed("wrong_result", found.detail)
 
     def check_errors(self) -> None:
-        """Failed where errors within the tolerance are not those of the task's own precision."""
+        """Failed if errors within the tolerance are not those of the task's own precision."""
         runs = self._own_runs()
         excess = worst_excess(runs, tf32=self._tf32)
         self.verification = verification_of(self.task, self.checked, excess=excess)
@@ -54,7 +54,8 @@ class Findings:
         self._refuse_excess(excess)
 
     def check_timed_errors(self, timed: Timed) -> None:
-        """The same of timed outputs: exact while it is verified is not exact."""
+        """The same for timed outputs: a candidate must be as exact there as while it is
+        verified."""
         for workload, answer in timed:
             checked = [run for name, run in self._own_runs() if name == workload.name]
             runs = timed_runs(workload.name, answer["outputs"], checked)
@@ -62,7 +63,7 @@ class Findings:
             self._refuse_excess(worst_excess(runs, tf32=self._tf32))
 
     def lost(self, gone: ChildGone) -> Failed:
-        """What a worker that hung or died is called."""
+        """The failure of a candidate whose worker hung or died."""
         if gone.hung:
             text = (
                 f"did not finish {self.doing}: {gone}; an endless loop, a deadlock at a barrier, "
@@ -73,7 +74,7 @@ class Findings:
         return self._failed("timed_out" if gone.hung else "runtime_error", text.strip())
 
     def rejected(self, rejected: RequestRefused) -> Failed:
-        """What a worker that said no is called."""
+        """The failure of a candidate whose worker refused a request."""
         if rejected.kind == "missing_kernel":
             return Failed("compile_failed", str(rejected), build=self.build)
         text = str(rejected)
@@ -86,7 +87,7 @@ class Findings:
         return self.task.policy.precision == "tf32"
 
     def _own_runs(self) -> list[Compared]:
-        """What was verified on the task's own inputs: on others the tolerance is another one."""
+        """Runs on the task's own inputs; on other distributions the tolerance is another one."""
         return [(workload.name, run) for workload, run in self.checked if not run.get("label")]
 
     def _refuse_unrelated(self, runs: Sequence[Compared], *, doing: str = "") -> None:

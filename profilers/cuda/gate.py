@@ -1,7 +1,7 @@
-"""Whether a task can be judged at all: asked of its reference, before anything is timed.
+"""The task gate: whether a task can be judged at all, asked of its reference before any timing.
 
-Where a constant would pass for the result, a kernel that returns it is as right as any other and
-faster than all of them.
+If a constant passed for the result, a kernel that returns it would be as right as any other, and
+faster.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Outputs = Mapping[str, Array]
 def check_task(
     task: KernelTask, reference: NumpyReference, *, ungated: bool = False
 ) -> tuple[str, ...]:
-    """What a reader of this task's results should know; empty for a sound task.
+    """Notes that a reader of this task's results should know; empty for a sound task.
 
-    The reference is run on the smallest workload. UnfairTask where it gives two answers to one
-    question, or where all outputs stay, within the task's tolerance, what they were when every
-    input changes; with `ungated` that is told like the rest. An output or an input that does not
-    matter is told only.
+    The reference is run on the smallest workload. UnfairTask if it gives two results
+    for the same inputs, or if all outputs stay within the task's tolerance when every input
+    changes; with `ungated` these become notes. A single output or input without effect only
+    gives a note.
     """
     workload = smallest(task)
     generator = np.random.default_rng()
@@ -70,8 +70,8 @@ def _idle_inputs(
     first: Outputs,
     generator: np.random.Generator,
 ) -> list[str]:
-    """A mark for each input that can be another without any output noticing."""
-    if len(inputs) < 2:  # it was changed when all were
+    """A note for each input that can change without changing any output."""
+    if len(inputs) < 2:  # the only input was changed already
         return []
     marks = []
     for name, changed in _draw(task, workload, generator).items():
@@ -93,6 +93,6 @@ def _identical(one: Array, other: Array) -> bool:
 
 
 def _passes(task: KernelTask, found: Array, expected: Array) -> bool:
-    """Whether `found` would be taken for `expected` everywhere."""
+    """Whether all of `found` is within the tolerance of `expected`."""
     allowed = task.tolerance.absolute + task.tolerance.relative * np.abs(expected)
     return bool(np.all((found == expected) | (np.abs(found - expected) <= allowed)))

@@ -1,4 +1,4 @@
-"""The GPU phase: load, verify, time; any failure becomes the candidate's evaluation."""
+"""The GPU phase: load, verify and time; any failure becomes the candidate's evaluation."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _DoubtfulFailure(Exception):
 class Judge:
     """Judges built candidates with a GPU worker. Not thread-safe: one candidate at a time.
 
-    `floors_us` has the least time that can be believed by workload; without one any can.
-    `on_stage` hears what is done to a candidate.
+    `floors_us` has the least plausible time by workload; a workload without one has no limit.
+    `on_stage` is told the stage of each candidate.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Judge:
     ) -> Evaluation:
         """The verdict on `built`; a suspect timing is taken again in a fresh worker.
 
-        So is what may have been the world's fault. `settings` are other ones for this candidate.
-        Raises Failed for what is the candidate's fault, WorldError for what is not.
+        So is what may have been the machine's fault. `settings` replace the usual ones. Raises
+        Failed for the candidate's fault, WorldError for any other.
         """
         settings = settings or self._settings
         try:
@@ -101,7 +101,7 @@ class Judge:
             self._on_stage(built.candidate.id, "timing")
             measured = self._measure(findings, settings)
         except (ChildGone, RequestRefused) as failure:
-            raise self._blamed(failure, findings) from None
+            raise self._failure_of(failure, findings) from None
         timing = timing_of(self._task, built.candidate.id, measured)
         reason = why_suspect(measured, timing, self._floors_us)
         return self._evaluation(built, findings, timing, reason)
@@ -109,7 +109,7 @@ class Judge:
     def _verify_fresh(
         self, fresh: Sequence[FreshCase], findings: Findings, settings: GpuSettings
     ) -> None:
-        """The workloads that are not timed, on inputs that nobody has seen."""
+        """Verify the workloads that are not timed, on fresh inputs."""
         for workload, case in fresh:
             findings.doing = f"running workload {workload.name} {workload.shape}"
             reply = self._worker.ask(
@@ -125,12 +125,13 @@ class Judge:
             self._conclude(findings, reply["damaged"])
 
     def _verify_residents(self, findings: Findings, settings: GpuSettings) -> None:
-        """The cases that stay on the device: of the timed workloads, and of other distributions."""
+        """Verify the cases that stay on the device: timed workloads and other distributions."""
         names = ", ".join(f"{workload.name} {workload.shape}" for workload in self._timed)
         findings.doing = f"running workload {names}"
         reply = self._worker.ask(
             {"op": "verify", "role": "candidate"},
-            # A fresh worker runs the baseline as well, which was judged first.
+            # A fresh worker runs the baseline as well; its time is known, because it was judged
+            # first.
             timeout_s=settings.verify_deadline_s
             + _RESIDENTS * len(self._timed) * self._slowest_us / 1e6,
         )
@@ -140,7 +141,7 @@ class Judge:
         self._conclude(findings, reply["damaged"])
 
     def _measure(self, findings: Findings, settings: GpuSettings) -> list[Measured]:
-        """Times of all timed workloads, and on each the clocks against each other."""
+        """Times of all timed workloads, with the comparison of clocks on each."""
         return [
             Measured(workload, answer, self._compare_clocks(workload, answer, findings, settings))
             for workload, answer in self._time(findings, settings)
@@ -148,7 +149,7 @@ class Judge:
 
     def _time(self, findings: Findings, settings: GpuSettings) -> Timed:
         findings.doing = "being timed"
-        # The baseline is timed along; it was judged first, so that its time is known here.
+        # The baseline is timed alongside; it was judged first, so its time is known here.
         self._slowest_us = max(self._slowest_us, *(run["us"] for _, run in findings.checked))
         answer = self._worker.ask(
             {"op": "time", "plan": asdict(settings.timing_plan())},
@@ -160,7 +161,7 @@ class Judge:
         return timed
 
     def _calls_s(self, settings: GpuSettings) -> float:
-        """Seconds that a workload's timed calls take, all as slow as the slowest that was seen."""
+        """Seconds that a workload's timed calls take if all are as slow as the slowest seen."""
         rounds = settings.min_blocks * (1 + settings.rounds)
         return (_CALLS_A_ROUND * rounds + _BATCH_CALLS) * self._slowest_us / 1e6
 
@@ -171,9 +172,9 @@ class Judge:
         findings: Findings,
         settings: GpuSettings,
     ) -> Clocks:
-        """Batches of several sizes on three clocks, until they agree or have been given up.
+        """Time batches of several sizes on three clocks, until they agree or all tries are used.
 
-        A busy host makes clocks disagree by chance; what a candidate does, it does every time.
+        A busy host makes clocks disagree by chance; a candidate's trick does so every time.
         """
         findings.doing = "being timed in batches"
         call_us = min(us for block in answer["blocks"] for us in block["candidate_us"])
@@ -200,7 +201,7 @@ class Judge:
         return Batch(calls, float(reply["event_us"]), float(reply["host_us"]), outside_us)
 
     def _conclude(self, findings: Findings, damaged: Sequence[str]) -> None:
-        """Failed where anything is wrong; what has damaged memory has ruined its worker."""
+        """Failed if anything is wrong; what damages memory ruins its worker."""
         if damaged:
             self._worker.replace()
         findings.conclude(damaged)
@@ -210,11 +211,11 @@ class Judge:
             self._worker.replace()
         findings.conclude_timing(timed, damaged)
 
-    def _blamed(self, failure: ChildGone | RequestRefused, findings: Findings) -> Exception:
-        """What to raise: the candidate's failure, for sure or in doubt; WorldError for neither.
+    def _failure_of(self, failure: ChildGone | RequestRefused, findings: Findings) -> Exception:
+        """The exception to raise: the candidate's failure, certain or in doubt, or WorldError.
 
-        A fresh process looks at the GPU before a candidate is blamed for what a lost driver, a
-        failing board or the end of the machine's memory would do as well.
+        A fresh process checks the GPU before a candidate is blamed for what a lost driver, a
+        failing board or a lack of memory would cause as well.
         """
         if isinstance(failure, RequestRefused) and failure.kind == "internal":
             return WorldError(f"the GPU worker failed: {failure}")

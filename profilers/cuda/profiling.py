@@ -1,4 +1,4 @@
-"""What the profiler is asked of `cuda` candidates: machine code, a call, and the data it moves."""
+"""Profiles of `cuda` candidates: builds them and asks the profiler for all at once."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ def profile_candidates(
 ) -> list[Profile]:
     """Profiles on the heaviest workload under one start of the profiler, in order.
 
-    `turn` gives the GPU, once all are built. What cannot be built has a profile that says so.
+    `turn` holds the GPU, once all are built. The profile of what cannot be built says so.
     """
-
     timed = place.task.timed_workload
     data, work = profiled_buffers(place.task.buffers, timed.shape), Work.of(place.task)
     requests: list[ProfilingRequest | str] = []

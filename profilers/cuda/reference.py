@@ -1,4 +1,4 @@
-"""The task's reference: what is expected of the outputs, worked out in float64."""
+"""The task's reference: computes the expected outputs in float64."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NumpyReference:
     """The task's reference: ``reference(**inputs)`` over float64 arrays."""
 
     def __init__(self, task: KernelTask) -> None:
-        """Execute the reference's source; InputError where it is no usable Python."""
+        """Execute the reference's source; InputError if it is no usable Python."""
         self._task = task
         namespace: dict[str, Any] = {"__name__": f"reference of {task.name}"}
         try:
@@ -30,7 +30,7 @@ class NumpyReference:
             raise InputError(f"the reference of {task.name} defines no function `reference`")
 
     def __call__(self, inputs: Mapping[str, Array], workload: Workload) -> dict[str, Array]:
-        """Expected outputs by name, as float64; InputError where names or shapes are not right."""
+        """Expected outputs by name, as float64; InputError if names or shapes are not right."""
         try:
             result = self._function(**inputs)  # type: ignore[misc]
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Whether several timed workloads fit on the device together, asked before anything is drawn."""
+"""Whether several timed workloads fit on the device together, asked before any case is drawn."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from profilers.launching.memory import ITEM_BYTES
 from profilers.measuring.blocks import field_bytes
 
 MEMORY_SHARE = 0.75
-"""Of the device's memory, what several timed workloads may take; the rest is the candidates'."""
+"""Share of the device's memory for several timed workloads; the rest is for candidates."""
 _SETS = 2  # of buffers to time on, at least
 
 
 def check_room(task: KernelTask, *, memory_bytes: int | None, cases: int) -> None:
-    """InputError where the timed workloads do not fit on the device together; names the first.
+    """InputError if the timed workloads do not fit on the device together; names the first.
 
-    `cases` is how many of each stay there. A single workload has all there is, and finds out.
+    `cases` is how many of each stay there. A single workload may use all memory, and fails late.
     """
     timed = task.timed_workloads
     if len(timed) < 2 or memory_bytes is None:
@@ -38,7 +38,7 @@ def check_room(task: KernelTask, *, memory_bytes: int | None, cases: int) -> Non
 
 
 def resident_bytes(task: KernelTask, workload: Workload, *, cases: int) -> int:
-    """Device memory that a timed workload holds while candidates come and go."""
+    """Bytes of device memory that a timed workload keeps across candidates."""
     sizes = {buffer.name: buffer.bytes(workload.shape) for buffer in task.buffers}
     inputs = sum(sizes[buffer.name] for buffer in task.inputs)
     outputs = sum(sizes[buffer.name] for buffer in task.outputs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from profilers.measuring.blocks import TimingPlan
 
 _UPLOAD_BYTES_PER_S = 0.5e9  # far below what any bus does
-_UNENDING = 0.0
+_NEVER_NARROW = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +17,15 @@ class GpuSettings:
 
     cases: random cases of the timed workload, drawn once per evaluator.
     min_blocks, max_blocks: blocks of timing, the programs loaded anew for each; slow_blocks
-    replaces the least where a call takes over 20 ms. rounds: paired rounds in a block.
+    replaces `min_blocks` if a call takes over 20 ms. rounds: paired rounds in a block.
     confirm_blocks: blocks for a finalist.
     half_width: relative half-width of the intervals at which timing stops.
     time_budget_s: wall clock after which timing stops, once the least blocks are done.
-    batch_us: usual length of the batches that the clocks are compared on; clock_tries: how often
-    they are before they count as disagreeing.
+    batch_us: usual length of the batches on which clocks are compared; clock_tries: how often
+    they are compared before they count as disagreeing.
     variation_bytes: size of the largest workload that is also verified on other distributions.
-    ungated: judge a task although its outputs tell nothing of a kernel.
-    *_deadline_s: after these the process at work is killed and the candidate timed out.
+    ungated: judge a task although its outputs say nothing about a kernel.
+    *_deadline_s: after these the process is killed and the candidate has timed out.
     compile_processes: compilers that may run at once.
     lock_wait_s: how long to wait for a GPU that another process judges on.
     """
@@ -61,16 +61,16 @@ class GpuSettings:
         )
 
     def for_confirmation(self) -> GpuSettings:
-        """The same with more blocks, all of which are measured: precision ends nothing early."""
+        """For finalists: more blocks, all of which are measured, however narrow the interval."""
         return replace(
             self,
             min_blocks=self.confirm_blocks,
             max_blocks=self.confirm_blocks,
             slow_blocks=max(self.slow_blocks, self.confirm_blocks // 2),
-            half_width=_UNENDING,
+            half_width=_NEVER_NARROW,
             time_budget_s=2 * self.time_budget_s,
         )
 
     def upload_s(self, size_bytes: int) -> float:
-        """Seconds to allow for bringing so many bytes to the device."""
+        """Seconds to allow for the upload of so many bytes."""
         return size_bytes / _UPLOAD_BYTES_PER_S

@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 
 
 def timing_of(task: KernelTask, candidate_id: str, measured: Sequence[Measured]) -> Timing:
-    """The timing of a candidate: of its only shape, or the weighted latency of several."""
+    """A candidate's timing: that of its only shape, or the weighted latency of several."""
     if len(measured) == 1:
         return workload_timing(candidate_id, measured[0].answer, measured[0].clocks)
     seed, weights = seed_from("timing", candidate_id), task.weights
@@ -58,9 +58,9 @@ def timing_of(task: KernelTask, candidate_id: str, measured: Sequence[Measured])
 def why_suspect(
     measured: Sequence[Measured], timing: Timing, floors_us: Mapping[str, float]
 ) -> str | None:
-    """Why a timing cannot be believed, on the first workload where it cannot; None where it can.
+    """Why a timing cannot be believed, on the first such workload; None if it can.
 
-    `floors_us` has the least believable time by workload.
+    `floors_us` has the least plausible time by workload.
     """
     for one, found in zip(measured, timing.shapes or (timing,), strict=True):
         floor = floors_us.get(one.workload.name, 0.0)
@@ -71,12 +71,12 @@ def why_suspect(
 
 
 def workload_timing(candidate_id: str, answer: Mapping[str, Any], clocks: Clocks) -> Timing:
-    """The timing noun from a worker's blocks; a bootstrap is seeded by the candidate."""
+    """The `Timing` of a worker's blocks; the bootstrap is seeded by the candidate."""
     return Timing(**latency(answer, clocks, seed=seed_from("timing", candidate_id)))
 
 
 def latency(answer: Mapping[str, Any], clocks: Clocks, *, seed: int) -> dict[str, Any]:
-    """The fields that the times of one workload and those of all have in common."""
+    """The fields that the timings of one workload and of all have in common."""
     before = [block["baseline_us"] for block in answer["blocks"]]
     after = [block["candidate_us"] for block in answer["blocks"]]
     own = median_blocked(after, seed)
@@ -98,7 +98,7 @@ def latency(answer: Mapping[str, Any], clocks: Clocks, *, seed: int) -> dict[str
 
 
 def why_workload_suspect(clocks: Clocks, time_us: float, least_us: float) -> str | None:
-    """Why a timing cannot be believed, or None where it can."""
+    """Why a timing cannot be believed, or None if it can."""
     if (reason := clocks.disagreement()) is not None:
         return reason
     if time_us < _FLOOR_FACTOR * least_us:
@@ -112,11 +112,10 @@ def why_workload_suspect(clocks: Clocks, time_us: float, least_us: float) -> str
 def floor_us(
     task: KernelTask, rates: Rates, l2_bytes: int, workload: Workload | None = None
 ) -> float:
-    """The least time a workload can take on this device, from its cost over measured rates.
+    """The least time in us that a workload can take: its cost over the device's measured rates.
 
-    Without a `workload`, that of the heaviest.
-
-    One L2 of outputs may still be on its way to memory when a call ends, and is not counted.
+    Without a `workload`, that of the heaviest. Outputs of the size of the L2 may still be on their
+    way to memory when a call ends, and are not counted.
     """
     if task.cost is None:
         return 0.0

@@ -19,8 +19,8 @@ def verification_of(
 ) -> Verification:
     """Summarise comparisons: each a workload with ``{"outputs": [...]}`` from a worker.
 
-    A run's `label` says what is unlike the task's own inputs. `excess` is where the error stands
-    highest against an honest one.
+    A run's `label` says how its inputs differ from the task's own. `excess` is the output and
+    region whose error is largest compared with the honest one.
     """
     outputs = [output for _, run in checked for output in run["outputs"]]
     complaints = [
@@ -57,7 +57,7 @@ def mistimed(
 ) -> Verification | None:
     """The verification of a candidate that was wrong only while it was timed; None if it was not.
 
-    There its outputs were held against the baseline's, on content drawn for that call alone:
+    There its outputs were compared with the baseline's, on inputs drawn for that call alone:
     `timed` has ``{"outputs": [...]}`` by workload.
     """
     complaints = [
@@ -74,10 +74,10 @@ def mistimed(
 
 
 def unrelated_error(errors: Iterable[tuple[str, Excess]]) -> str | None:
-    """Why outputs within a tolerance that is wider than themselves are wrong all the same.
+    """Why outputs are wrong although they are within a tolerance wider than themselves; or None.
 
-    `errors` are those of whole outputs by workload. Luck is not reckoned with, however few the
-    elements: by luck an honest error may be small, none is as large as the output.
+    `errors` are those of whole outputs by workload. Even with few elements no allowance is made
+    for chance: an honest error may be small by chance, but never as large as the output.
     """
     for workload, error in errors:
         share, ratio = error.error_share, error.ratio
@@ -91,7 +91,7 @@ def unrelated_error(errors: Iterable[tuple[str, Excess]]) -> str | None:
 def complaint(
     task: KernelTask, workload: Workload, output: Mapping[str, Any], *, label: str = ""
 ) -> str:
-    """One line on a wrong output: how much, where first, and what stood there."""
+    """One line on a wrong output: how many elements, the first of them, and its value."""
     buffer = next(item for item in task.outputs if item.name == output["name"])
     index = unravel(output["first"], buffer.extents(workload.shape))
     place = f"{workload.name} ({label})" if label else workload.name

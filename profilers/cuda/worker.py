@@ -1,7 +1,7 @@
 """The disposable process that runs candidates on a GPU.
 
 Run as ``python -m profilers.cuda.worker --device N``. It may fault, hang or be corrupted by what it
-runs; the judge kills it and starts another. It is told what is expected, and answers in numbers.
+runs; the judge kills it and starts another. It gets the expected values, and answers in numbers.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from profilers.measuring.blocks import BlockTimer, Field, TimingPlan, measure_in
 from profilers.measuring.probes import probe
 
 BASELINE_FACTOR = 4.0
-"""On inputs of another distribution a candidate may be so many times as far off as the baseline."""
+"""On inputs of another distribution, a candidate's error may be so many times the baseline's."""
 
 BASELINE = "baseline"
 
 
 @dataclass(slots=True)
 class ResidentCase:
-    """A case that stays on the device. `label` tells what is unlike the task's own inputs."""
+    """A case that stays on the device. `label`: how its inputs differ from the task's."""
 
     case: DeviceCase
     workload: str
     label: str
-    honest: list[dict[str, Any]] | None = None
+    baseline_outputs: list[dict[str, Any]] | None = None
 
 
 class CudaHandlers:
@@ -70,7 +70,7 @@ class CudaHandlers:
         return {"rates": probe(self.session)}
 
     def cases(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Upload the cases that stay, and make room for the buffers that are timed on.
+        """Upload the cases that stay, and allocate the buffers for timing.
 
         `timed` has those buffers by workload.
         """
@@ -100,7 +100,7 @@ class CudaHandlers:
         return {"resources": self._loaded[role].program.resources}
 
     def verify_fresh(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run once on a case that nobody has seen, and compare; the baseline on the same."""
+        """Run once on a fresh case and compare; then the baseline on the same case."""
         role, workload = request["role"], request["workload"]
         case = self.session.upload(request["case"], f"fresh/{workload}")
         sums = self.session.guard(case)
@@ -123,9 +123,9 @@ class CudaHandlers:
             answers.append({**answer, "workload": resident.workload, "label": resident.label})
             if any(output["mismatches"] for output in answer["outputs"]):
                 break
-            if resident.honest is None and self._role(role).same_as(self._role(BASELINE)):
-                resident.honest = answer["outputs"]
-            answers[-1]["honest"] = self._honest(resident)
+            if resident.baseline_outputs is None and self._role(role).same_as(self._role(BASELINE)):
+                resident.baseline_outputs = answer["outputs"]
+            answers[-1]["honest"] = self._baseline_outputs(resident)
         return {"cases": answers, "damaged": self.session.damage()}
 
     def time(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class CudaHandlers:
         return timing.batch_us(self.session, self._batches[role, workload], request["calls"])
 
     def guard(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """Names of what no kernel may change and one did."""
+        """Names of guarded regions that have changed."""
         return {"damaged": self.session.damage()}
 
     def _batch_call(self, role: str, workload: str) -> PreparedCall:
@@ -172,23 +172,25 @@ class CudaHandlers:
         return prepared
 
     def _allowance(self, resident: ResidentCase) -> float | None:
-        """How many times the tolerance is allowed on a case; None where nothing can be said.
+        """The factor on the tolerance for a case; None if the case cannot be judged.
 
-        On other inputs than the task's own an honest kernel may stray from the tolerance, so it is
-        the baseline's error that counts; where that is no number, the task does not reach so far.
+        On other inputs than the task's own an honest kernel may exceed the tolerance, so the
+        baseline's error counts; if that is not a number, the case is left out.
         """
         if not resident.label:
             return 1.0
-        ratios = [output["worst_ratio"] for output in self._honest(resident)]
+        ratios = [output["worst_ratio"] for output in self._baseline_outputs(resident)]
         if any(ratio is None for ratio in ratios):
             return None
         return max(1.0, BASELINE_FACTOR * float(max(ratios)))
 
-    def _honest(self, resident: ResidentCase) -> list[dict[str, Any]]:
-        """What comparing the baseline found on a case; it is run once."""
-        if resident.honest is None:
-            resident.honest = self._run(BASELINE, resident.workload, resident.case)["outputs"]
-        return resident.honest
+    def _baseline_outputs(self, resident: ResidentCase) -> list[dict[str, Any]]:
+        """The baseline's comparison on a case; the baseline is run once."""
+        if resident.baseline_outputs is None:
+            resident.baseline_outputs = self._run(BASELINE, resident.workload, resident.case)[
+                "outputs"
+            ]
+        return resident.baseline_outputs
 
     def _run(
         self, role: str, workload: str, case: DeviceCase, *, allowed: float = 1.0
@@ -203,7 +205,7 @@ class CudaHandlers:
         relative, absolute = self._tolerance
         session.compare_case(case, (allowed * relative, allowed * absolute))
         found = session.results(case, values=True)
-        # What an honest kernel wrote must not be found by the next one.
+        # The next kernel must not find what an honest one wrote.
         session.poison([*outputs, *session.workspaces(call, owner).values()])
         return {"outputs": found, "us": us}
 
@@ -215,7 +217,7 @@ class CudaHandlers:
 
 @contextlib.contextmanager
 def _room_for(workload: str) -> Iterator[None]:
-    """A refusal names the workload that found no device memory."""
+    """If device memory runs out, refuse the request and name the workload."""
     try:
         yield
     except driver.CudaError as error:
@@ -234,7 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", type=int, default=0)
     options, _ = parser.parse_known_args()
-    # A kernel loaded at its first launch would have the loading timed.
+    # With lazy loading, the loading of a kernel would be timed with its first launch.
     os.environ["CUDA_MODULE_LOADING"] = "EAGER"
     worker = CudaHandlers(options.device)
     serve(

@@ -1,4 +1,4 @@
-"""Where one task's candidates are judged: a GPU, a compiler, cases, and a worker that has them."""
+"""The resources that judging one task needs: a GPU, a compiler, cases and a worker."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SETUP_S = 60.0
 
 
 class CudaWorkplace:
-    """What judging takes besides judgement.
+    """A GPU, a compiler, cases and a worker for one task.
 
-    InputError where the task is not for this judge or there is no GPU.
-    `marks` is what a reader of any of the task's results should know. Whoever uses `worker` holds
-    the evaluator's turn.
+    InputError if the task is not for this judge or there is no GPU.
+    `marks` are notes for a reader of any of the task's results. The caller of `worker` must hold
+    the evaluator's lock on the GPU.
     """
 
     worker: GpuWorker
@@ -62,10 +62,10 @@ class CudaWorkplace:
         self._closers: list[Callable[[], None]] = []
 
     def open(self) -> None:
-        """Take the GPU, put the task through its gate, compute its cases, start a worker.
+        """Take the GPU, check the task, compute its cases, start a worker.
 
-        InputError where the task is faulty, WorldError where the GPU is taken or does not answer.
-        `close` what was opened by then.
+        InputError if the task is faulty, WorldError if the GPU is taken or does not answer.
+        `close` ends what was opened by then.
         """
         self._take_gpu()
         self._compiler = Compiler(
@@ -106,7 +106,7 @@ class CudaWorkplace:
         return self.gpu.hardware.model_copy(update={"ceilings": self.rates.ceilings})
 
     def floors_us(self) -> dict[str, float]:
-        """The least time that can be believed, by timed workload."""
+        """The least plausible time in us, by timed workload."""
         l2_bytes = self.gpu.hardware.l2_bytes or 0
         return {
             workload.name: floor_us(self.task, self.rates, l2_bytes, workload)
@@ -114,7 +114,7 @@ class CudaWorkplace:
         }
 
     def build(self, candidate: Candidate) -> Built:
-        """The candidate's machine code and calls; Failed where it has none."""
+        """The candidate's machine code and calls; Failed if it has none."""
         return build(self.task, self._compiler, candidate)
 
     def support(self) -> Compiled:
@@ -140,7 +140,7 @@ class CudaWorkplace:
 
     @contextmanager
     def afresh(self, cases: list[FreshCase]) -> Iterator[None]:
-        """A fresh worker with other timed cases; the usual ones are for a fresh one again."""
+        """Use a fresh worker with `cases` inside; afterwards a fresh one with the usual cases."""
         usual, self._cases = self._cases, cases
         self.worker.replace()
         try:
@@ -171,7 +171,7 @@ class CudaWorkplace:
             self.marks = (*self.marks, self.worker.note)
 
     def _set_up(self, worker: GpuWorker) -> None:
-        """Give a fresh worker what every candidate needs: the cases and the baseline."""
+        """Give a fresh worker the cases and the baseline."""
         task, residents = self.task, self._residents()
         worker.ask(
             {
@@ -216,10 +216,9 @@ class CudaWorkplace:
             ) from None
 
     def _varied_workload(self) -> Workload | None:
-        """The workload that is also verified on other distributions: the largest small one.
+        """The workload that is also verified on other distributions: the largest of the small ones.
 
-        Rather one that is not timed; a timed one where there is no other; None where all are
-        large.
+        Preferably one that is not timed; None if all are large.
         """
         others = self._untimed() or list(self.task.timed_workloads)
         small = [

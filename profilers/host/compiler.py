@@ -77,7 +77,7 @@ class HostCompiler:
         """The shared object of `source`, with `tunables` as macros.
 
         Raises CompileFailed with a condensed log, CompileTimedOut, CompileLost, InputError for
-        tunables that the plan does not know, WorldError where there is no nvcc or no disk, and
+        tunables that the plan does not know, WorldError if there is no nvcc or no disk, and
         after `close`.
         """
         begin = time.perf_counter()

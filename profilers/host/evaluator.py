@@ -28,7 +28,7 @@ class HostEvaluator(KernelBenchEvaluator):
     """Judges `.cu` candidates with a launcher beside `.py` ones, by one judge and on one GPU.
 
     A source says itself which it is (`is_host_source`). Several threads may evaluate at a time:
-    they compile together and measure in turn. InputError where the task is about host code and
+    they compile together and measure in turn. InputError if the task is about host code and
     nvcc is missing; for other tasks the first host candidate needs it, nothing before.
     """
 

@@ -126,7 +126,7 @@ class JailedCompiler:
             raise WorldError("the compiler of host candidates was closed")
 
     def _ask(self, folder: Path, macros: Sequence[str]) -> dict[str, Any]:
-        """Compile in a jail. CompileLost where the process was lost, WorldError for a tool."""
+        """Compile in a jail. CompileLost if the process was lost, WorldError for a tool."""
         settings = self.settings
         begin = time.perf_counter()
         request = self._request(folder, macros)

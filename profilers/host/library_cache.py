@@ -61,7 +61,7 @@ class LibraryCache:
         headers: Sequence[Path],
     ) -> CachedLibrary:
         """Keep a library's `content`, and of what the compile worker has told `log`, `resources`,
-        `sass` and `sass_missing`. WorldError where there is no room, one of `MALFORMED` for
+        `sass` and `sass_missing`. WorldError if there is no room, one of `MALFORMED` for
         nonsense.
         """
         library = self._folder / f"{key}.so"

@@ -28,7 +28,7 @@ _UNQUOTABLE = re.compile(r'["`\\\n]')
 
 
 def nvcc_problem() -> str | None:
-    """Why host candidates cannot be compiled here; None where they can."""
+    """Why host candidates cannot be compiled here; None if they can."""
     try:
         versions(find_nvcc())
     except WorldError as error:
@@ -37,7 +37,7 @@ def nvcc_problem() -> str | None:
 
 
 def find_nvcc() -> Path:
-    """WorldError where there is none."""
+    """WorldError if there is none."""
     found = find_tool("nvcc")
     if found is None:
         raise WorldError(
@@ -48,7 +48,7 @@ def find_nvcc() -> Path:
 
 @lru_cache(maxsize=4)
 def versions(nvcc: Path) -> tuple[str, ...]:
-    """What nvcc and the host compiler say of themselves. WorldError where one does not run."""
+    """What nvcc and the host compiler say of themselves. WorldError if one does not run."""
     told = []
     for command in ([str(nvcc), "--version"], ["g++", "--version"]):
         try:

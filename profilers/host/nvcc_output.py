@@ -52,7 +52,7 @@ _PART = re.compile(r"(\d{1,4})(?=[A-Za-z_])")
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One message with the lines below it; `file` is empty where it names none."""
+    """One message with the lines below it; `file` is empty if it names none."""
 
     kind: Kind
     text: str

@@ -20,7 +20,7 @@ FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 
 
 class OracleClient:
-    """The process that knows what is right. WorldError where it is lost, InputError for a task."""
+    """The process that knows what is right. WorldError if it is lost, InputError for a task."""
 
     def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
         self._device = device
@@ -62,7 +62,8 @@ class OracleClient:
 
 
 class WorkerClient:
-    """A disposable process with one candidate. Refused and ChildGone are the candidate's doing."""
+    """A disposable process with one candidate. RequestRefused and ChildGone are the candidate's
+    doing."""
 
     def __init__(self, fork_server: ForkServer, *, jail: Jail, cwd: Path) -> None:
         self._channel: Channel = fork_server.fork(jail, cwd=cwd)
@@ -93,7 +94,7 @@ class WorkerClient:
 class BaselineClient:
     """The baseline in a process of the same kind as a candidate's, and as fresh.
 
-    WorldError where it is lost: it does nothing of its own accord. Refused with kind "memory" where
+    WorldError if it is lost: it does nothing of its own accord. Refused with kind "memory" if
     a candidate beside it has taken the device's memory.
     """
 

@@ -126,7 +126,7 @@ def timing_of(
 ) -> Timing:
     """From event times; where they are `doubted`, from the slower clock.
 
-    Where calls are uneven, a block counts as its mean. `host_us` is None where calls are too short
+    Where calls are uneven, a block counts as its mean. `host_us` is None if calls are too short
     for the judge's clock.
     """
     seed = seed_from("timing", candidate.id)

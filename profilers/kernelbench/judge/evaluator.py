@@ -57,8 +57,8 @@ class KernelBenchEvaluator:
 
     `device` is an ordinal, or "cpu" for PyTorch without a GPU. Constructing it takes the GPU's
     lock, starts the oracle, puts the task through its gate and judges the baseline. InputError
-    where the task is faulty, torch is missing or nothing would isolate the candidates; WorldError
-    where the GPU is taken or does not answer.
+    if the task is faulty, torch is missing or nothing would isolate the candidates; WorldError
+    if the GPU is taken or does not answer.
     """
 
     name = "gpu"
@@ -142,7 +142,7 @@ class KernelBenchEvaluator:
 
     @contextmanager
     def _runners(self, candidate: Candidate) -> Iterator[Runners]:
-        """Baseline and candidate, ready to run; WorldError where running fails."""
+        """Baseline and candidate, ready to run; WorldError if running fails."""
         with self._turn(candidate):
             try:
                 with self._session(candidate, self.settings) as session:

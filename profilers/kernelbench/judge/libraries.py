@@ -39,7 +39,7 @@ def is_library(kernel: str, *, host: bool = False) -> bool:
 
 
 def library_share(kernels: Sequence[Mapping[str, Any]], *, host: bool = False) -> float:
-    """The part of the kernels' time that libraries took; 0 where nothing ran."""
+    """The part of the kernels' time that libraries took; 0 if nothing ran."""
     total = sum(float(kernel["us"]) for kernel in kernels)
     taken = sum(
         float(kernel["us"]) for kernel in kernels if is_library(str(kernel["name"]), host=host)
@@ -48,7 +48,7 @@ def library_share(kernels: Sequence[Mapping[str, Any]], *, host: bool = False) -
 
 
 def forbidden_library(source: str, kernels: Sequence[Mapping[str, Any]]) -> Refusal | None:
-    """The refusal of a candidate that leaves the work to libraries, or None where it does not."""
+    """The refusal of a candidate that leaves the work to libraries, or None if it does not."""
     if not kernels:
         return Refusal(cheat="fallback", evidence="no kernel ran at all during a traced call")
     host = is_host_source(source)

@@ -116,7 +116,7 @@ class OutsideClock:
         return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
 
     def disagreement(self, spans: Sequence[PairedBlock]) -> str | None:
-        """Why the claimed times cannot be believed, or None where both clocks agree."""
+        """Why the claimed times cannot be believed, or None if both clocks agree."""
         claimed = self.claimed_us(spans)
         run = self._view(spans, _run_us)
         if run.exceeds(claimed) or self._total(spans).exceeds(claimed):
@@ -132,7 +132,7 @@ class OutsideClock:
         return None
 
     def too_noisy(self, spans: Sequence[PairedBlock]) -> str | None:
-        """Why this clock could not have seen a lie that matters, or None where it could.
+        """Why this clock could not have seen a lie that matters, or None if it could.
 
         Where the host is so busy that blocks vary by half of what a call is claimed to take, and
         by twice the slack besides: beside a slow baseline much could hide behind a small claim.
@@ -175,7 +175,7 @@ class OutsideClock:
 def residual_std_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
     """The standard deviation of what blocks cost about a line over their calls.
 
-    About their mean where all have as many calls, and 0 where there are too few to tell.
+    About their mean where all have as many calls, and 0 if there are too few to tell.
     """
     order = 1 if len(set(calls)) > 1 else 0
     freedom = len(calls) - order - 1

@@ -47,7 +47,7 @@ class OpenProblem:
 
     @property
     def oracle(self) -> OracleClient:
-        """The oracle, started anew where it was lost. WorldError where that fails."""
+        """The oracle, started anew where it was lost. WorldError if that fails."""
         if self._oracle is not None and not self._oracle.alive:
             self.say("the reference's process is gone: starting another")
             self.close()

@@ -55,7 +55,7 @@ def profile_model(
     read_machine_code: ReadMachineCode,
     call_s: float,
 ) -> Profile:
-    """What the hardware did for a measured candidate. WorldError where the world is broken."""
+    """What the hardware did for a measured candidate. WorldError if the world is broken."""
     tell(candidate.id, "compiling")
     missing: dict[str, str] = {}
     if place.no_ceilings is not None:
@@ -172,7 +172,7 @@ def _first(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """Facts by kernel, and why there are none, None where there are."""
+    """Facts by kernel, and why there are none, None if there are."""
 
     facts: Mapping[str, SassFacts] = field(default_factory=dict)
     missing: str | None = None

@@ -60,7 +60,7 @@ def outputs_of(reply: Mapping[str, Any], *, calls: int) -> Sequence[Any]:
 
 
 def text_of(reply: Mapping[str, Any], name: str) -> str | None:
-    """A text, or None where there is none."""
+    """A text, or None if there is none."""
     found = reply.get(name)
     if found is not None and not isinstance(found, str):
         raise forged(f"{name} is no text")
@@ -101,7 +101,7 @@ def forged(what: str) -> Unfaithful:
 class CallTrace:
     """`calls` calls, one behind the other: the kernels of one, and the timeline of all.
 
-    `left_out` says why some are not told, None where all are.
+    `left_out` says why some are not told, None if all are.
     """
 
     launched: tuple[Launched, ...] = ()

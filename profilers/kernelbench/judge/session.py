@@ -31,8 +31,8 @@ class CandidateSession:
     `baseline` has the baseline in a process of the same kind, which is timed in turns with the
     worker; the oracle's model only says what is right.
 
-    The methods raise Failed and Unfaithful for what the candidate did, Refused and ChildGone where
-    its process said no or was lost, and WorldError where the oracle was.
+    The methods raise Failed and Unfaithful for what the candidate did, RequestRefused and ChildGone
+    if its process said no or was lost, and WorldError if the oracle was.
     """
 
     oracle: OracleClient
@@ -66,7 +66,7 @@ class CandidateSession:
             self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
 
     def trace(self) -> None:
-        """Which kernels a call runs. Unfaithful where the work is left to libraries."""
+        """Which kernels a call runs. Unfaithful if the work is left to libraries."""
         self.doing = "being traced"
         with self.drawn(1) as ids:
             (inputs,) = self.place(ids)

@@ -55,7 +55,7 @@ class VerificationTally:
             self.excess = Refusal(cheat="precision_downgrade", evidence=evidence)
 
     def conclude(self) -> None:
-        """Unfaithful where an error betrays a lower precision.
+        """Unfaithful if an error betrays a lower precision.
 
         Asked once all rounds are through: what is right in one round, if badly, and plainly wrong
         in another is a mistake, not a precision.

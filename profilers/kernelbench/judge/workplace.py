@@ -41,7 +41,7 @@ class Processes:
 class KernelBenchWorkplace:
     """What judging takes besides judgement. `device` is an ordinal, or "cpu".
 
-    `no_ceilings` says why `hardware` has none, None where it has or where there is no GPU.
+    `no_ceilings` says why `hardware` has none, None if it has or where there is no GPU.
     """
 
     builder: CandidateBuilder
@@ -66,8 +66,8 @@ class KernelBenchWorkplace:
     def open(self, make_builder: Callable[[], CandidateBuilder]) -> None:
         """Take the GPU, start the processes, put the task through its gate.
 
-        InputError where the task is faulty, torch is missing or nothing would isolate candidates;
-        WorldError where the GPU is taken or does not answer. `close` what was opened by then.
+        InputError if the task is faulty, torch is missing or nothing would isolate candidates;
+        WorldError if the GPU is taken or does not answer. `close` what was opened by then.
         """
         self._check_needs()
         self.isolation = self._isolation()
@@ -130,7 +130,7 @@ class KernelBenchWorkplace:
 
     @contextmanager
     def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[WorkerClient]:
-        """A fresh process with the device and the shared memory. WorldError where there is none."""
+        """A fresh process with the device and the shared memory. WorldError if there is none."""
         worker = WorkerClient(self.fork_server, jail=self.jail(built), cwd=built.folder)
         try:
             try:
@@ -162,7 +162,7 @@ class KernelBenchWorkplace:
         return self.task.policy.weights == "frozen" or not self.problem.facts["parameters"]
 
     def gpu_may_be_at_fault(self) -> bool:
-        """Ask the GPU from a fresh process. WorldError where it does not answer.
+        """Ask the GPU from a fresh process. WorldError if it does not answer.
 
         Returns whether the oracle, which no candidate can reach, was lost as well.
         """

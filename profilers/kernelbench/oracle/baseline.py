@@ -182,8 +182,8 @@ class TimedBaseline:
     ) -> list[dict[str, Any]]:
         """A worker's outputs with those of the baseline's last run, call by call.
 
-        Both sides err, so that twice the tolerance is allowed between them. Refusal "internal"
-        where the last run was of other calls than these.
+        Both sides err, so that twice the tolerance is allowed between them. RequestRefused
+        "internal" if the last run was of other calls than these.
         """
         if len(claims) != len(draws):
             text = f"outputs of {len(claims)} calls for {len(draws)} that were asked for"

@@ -127,7 +127,7 @@ def compare_leaf(
 ) -> dict[str, Any]:
     """The JSON of one comparison; `got` has the shape and the dtype that `leaf` has.
 
-    `honest` stands in for the leaf's own errors. `max_error` and `worst_ratio` are None where an
+    `honest` stands in for the leaf's own errors. `max_error` and `worst_ratio` are None if an
     element is no number and should be, or the reverse; `error_ratio` and `error_share`, the root
     mean square error over the output's own, are None for integers.
     """
@@ -202,7 +202,7 @@ def agreement(path: str, elements: int) -> dict[str, Any]:
 
 
 def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
-    """In which part of an output the wrong elements lie, or None where they lie all over it."""
+    """In which part of an output the wrong elements lie, or None if they lie all over it."""
     regions = len(mismatches)
     wrong = [index for index, count in enumerate(mismatches) if count]
     if regions < 2 or not wrong:

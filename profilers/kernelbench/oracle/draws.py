@@ -190,7 +190,7 @@ class DrawStore:
         self._forgotten: Draw | None = None
 
     def __getitem__(self, name: str) -> Draw:
-        """Refusal "internal" where there is none."""
+        """RequestRefused "internal" if there is none."""
         if name not in self._draws:
             raise RequestRefused("internal", f"there is no draw {name!r}")
         return self._draws[name]

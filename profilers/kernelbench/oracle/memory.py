@@ -51,7 +51,7 @@ class DeviceMemory:
 class SharedBuffers:
     """Both buffers, on `device`, an ordinal or "cpu"; `settle` waits for what was enqueued there.
 
-    Raises Refusal "internal" for a buffer before there are any.
+    Raises RequestRefused "internal" for a buffer before there are any.
     """
 
     def __init__(self, device: int | str, *, settle: Callable[[], None]) -> None:
@@ -90,7 +90,7 @@ class SharedBuffers:
     def write(self, write: Callable[[], Any]) -> Any:
         """What `write` returns, once all it has put into a buffer is there for other processes.
 
-        Refusal "memory" where that does not fit.
+        RequestRefused "memory" if that does not fit.
         """
         try:
             written = write()

@@ -56,7 +56,7 @@ class ReferenceModel:
     (running statistics, hidden states) are put back. Raises Fault for what the model raises;
     torch's OutOfMemoryError passes through.
 
-    `room` tells how many bytes may be taken at once; None where nobody knows.
+    `room` tells how many bytes may be taken at once; None if nobody knows.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ReferenceModel:
                 )
 
     def _wide(self, inputs: Any, honest: Any) -> Any | None:
-        """The output in double precision, whole or by parts of the batch; None where it cannot be.
+        """The output in double precision, whole or by parts of the batch; None if it cannot be.
 
         Very large outputs come back rounded to float32.
         """
@@ -186,7 +186,7 @@ class ReferenceModel:
             return self._call(mapped(inputs, wider), seed=_RUN_SEED, restore=True)
 
     def _checked(self, wide: Any, honest: Any) -> Any | None:
-        """`wide`, rounded where it is very large; None where it is not double throughout."""
+        """`wide`, rounded where it is very large; None if it is not double throughout."""
         found = dict(tensors(wide))
         total = held_bytes(wide)
         for path, tensor in tensors(honest):

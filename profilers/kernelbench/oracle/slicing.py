@@ -25,7 +25,7 @@ class BatchPlan:
 
 
 def plan_batch(run: Callable[[Any], Any], inputs: Any, output: Any) -> BatchPlan | None:
-    """How to compute `output` row by row, or None where rows depend on one another.
+    """How to compute `output` row by row, or None if rows depend on one another.
 
     Tried on a few rows: each half of them must give what all of them give together. Every input
     that leads with the batch is sliced; where that fails, the first of them alone.

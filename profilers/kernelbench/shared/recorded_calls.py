@@ -47,7 +47,7 @@ class RecordedCall:
     """One call: what it returned, its marks, and copies of its tensors made right behind it.
 
     `places` are where those lay then: PyTorch may take back what a CUDA graph of its own has made,
-    and tell nobody any more. Both are None where the output is no plain tensor.
+    and tell nobody any more. Both are None if the output is no plain tensor.
     """
 
     output: Any

@@ -71,7 +71,7 @@ class SharedBuffer:
         return cls(fd, size, _HostMapping(fd, size))
 
     def tensor(self, spec: TensorSpec) -> Any:
-        """A view of the buffer, not a copy. Raises ValueError where `spec` lies outside of it."""
+        """A view of the buffer, not a copy. Raises ValueError if `spec` lies outside of it."""
         import torch
 
         end = spec.offset + spec.bytes
@@ -111,7 +111,7 @@ class BufferWriter:
         self.at = aligned(at)
 
     def __call__(self, tensor: Any) -> TensorSpec:
-        """Raises ValueError where the buffer is full or the dtype cannot be passed on."""
+        """Raises ValueError if the buffer is full or the dtype cannot be passed on."""
         spec = spec_of(tensor, self.at)
         self.buffer.tensor(spec).copy_(tensor)
         self.at = aligned(spec.offset + spec.bytes)

@@ -90,7 +90,7 @@ class TensorSpec:
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to past the last in memory; 0 where there are none."""
+    """Elements from the first to past the last in memory; 0 if there are none."""
     if 0 in shape:
         return 0
     return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
@@ -222,7 +222,7 @@ class _Decoder:
 def leaves(data: Any) -> list[tuple[str, TensorSpec]]:
     """The tensors of coded `data` in order, each with its path such as ``[0]['mask']``.
 
-    Raises ValueError where `data` is nothing that `encode` makes.
+    Raises ValueError if `data` is nothing that `encode` makes.
     """
     found: list[tuple[str, TensorSpec]] = []
     nodes = 0

@@ -41,7 +41,7 @@ class LoadedCandidate:
     def execute(self) -> ModuleType:
         """Run the file as a module that can be imported by its name and whose source can be read.
 
-        Raises Refusal: "compile" with the end of the log, "contract" where it counts on the
+        Raises Refusal: "compile" with the end of the log, "contract" if it counts on the
         reference being there.
         """
         if not self._name.isidentifier() or self._name in sys.modules:
@@ -59,7 +59,7 @@ class LoadedCandidate:
     def construct(self, module: ModuleType, init: Sequence[Any], *, seed: int, device: Any) -> None:
         """Make ``ModelNew(*init)`` under `seed` and move it to `device`.
 
-        Raises Refusal: "contract" where there is no such class, "cheat:wraps_reference",
+        Raises Refusal: "contract" if there is no such class, "cheat:wraps_reference",
         "runtime" or "compile" for what its constructor does.
         """
         import torch
@@ -76,7 +76,7 @@ class LoadedCandidate:
     def copy_weights(self, weights: Mapping[str, Any]) -> None:
         """Copy the reference's parameters and buffers by name, in place, so that versions count.
 
-        Raises Refusal "contract" naming what is missing or differs in shape or dtype.
+        Raises RequestRefused "contract" naming what is missing or differs in shape or dtype.
         """
         import torch
 

@@ -78,7 +78,7 @@ class Bindings:
 
 
 def vars_of(owner: Any, name: str) -> Any:
-    """The attribute itself, not what a descriptor makes of it; None where there is none."""
+    """The attribute itself, not what a descriptor makes of it; None if there is none."""
     if isinstance(owner, dict):
         return owner.get(name)
     for place in getattr(owner, "__mro__", (owner,)):
@@ -150,8 +150,8 @@ def mode_problems() -> list[Evidence]:
 def output_problems(shot: RecordedCall, device: Any, clock: Clock) -> list[Evidence]:
     """What is no plain tensor with memory of its own.
 
-    Raises Refusal "runtime" for plain tensors of another layout or on another device than asked:
-    a mistake, not a trick.
+    Raises RequestRefused "runtime" for plain tensors of another layout or on another device than
+    asked: a mistake, not a trick.
     """
     import torch
 
@@ -229,7 +229,7 @@ def python_threads() -> int:
 
 
 def tasks() -> int:
-    """Threads of this process; 0 where there is no /proc."""
+    """Threads of this process; 0 if there is no /proc."""
     try:
         return sum(1 for _ in Path("/proc/self/task").iterdir())
     except OSError:

@@ -33,7 +33,7 @@ _KEPT_BYTES = 16_384
 def build(request: dict[str, Any]) -> dict[str, Any]:
     """Import the candidate's file and no more; ``skipped`` says where it needs the GPU for it.
 
-    Raises Refusal "compile" with the end of the log.
+    Raises RequestRefused "compile" with the end of the log.
     """
     set_environment(request.get("environment", {}))
     begin = time.perf_counter()
