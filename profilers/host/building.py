@@ -1,4 +1,4 @@
-"""A host candidate built: its shared object, beside the file that makes a `ModelNew` of it."""
+"""Builds a host candidate: its shared object, and the file that makes a `ModelNew` of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ModelNew = host_model(
 
 
 class HostBuilder(CandidateBuilder):
-    """Builds PyTorch candidates as ever, and those of the dialect `host` with `compiler`.
+    """Builds PyTorch candidates like its base class, and host candidates with `compiler`.
 
     `weights` returns the names of the reference's weights with their shapes and dtypes.
     """
@@ -45,7 +45,7 @@ class HostBuilder(CandidateBuilder):
         self._made: dict[str, CompiledHost | Failed] = {}
 
     def prepare(self, candidate: Candidate) -> None:
-        """Compile a host candidate ahead, beside other threads; `build` tells what came of it."""
+        """Compile a host candidate ahead, in parallel with other threads, for a later `build`."""
         if candidate.id in self._built:
             return
         try:
@@ -54,7 +54,7 @@ class HostBuilder(CandidateBuilder):
             self._made[candidate.id] = failed
 
     def build(self, candidate: Candidate) -> BuiltModule:
-        """As ever; a host candidate's failure is only kept by the compiler, where it is its own."""
+        """Build `candidate`. Failures of host candidates are kept by the compiler alone."""
         try:
             return super().build(candidate)
         except Failed:
@@ -95,7 +95,7 @@ class HostBuilder(CandidateBuilder):
 
 
 def compile_host(compiler: HostCompiler, candidate: Candidate) -> CompiledHost:
-    """The candidate's shared object; Failed for what is its own fault."""
+    """The candidate's shared object; Failed if that is the candidate's own fault."""
     try:
         plan = parse_host_plan(candidate.source)
         return compiler.compile(candidate.source, plan, candidate.tunables)

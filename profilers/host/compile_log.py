@@ -1,8 +1,8 @@
-"""A compiler's log cut down to what helps whoever must mend the source.
+"""A compiler's log, condensed to what helps to repair the source.
 
-Template code fails deep in a library, under a chain of instantiations as long as the source. Kept
-are: the first error; the steps of its chain on both ends; the line of the candidate's own file
-that began it, with its text; and one line for each further error.
+Template code fails deep in a library, under a long chain of instantiations. What is kept: the first
+error; the steps at both ends of its chain; the line of the candidate's own file that began it, with
+its text; and one line for each further error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RESOURCES = re.compile(
 
 def condensed_errors(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
     """The errors of `log`; `sources` are our own files by name, the candidate's first, `folders`
-    the include folders, which are left out of paths. Empty where there is no error.
+    the include folders, which are left out of paths. Empty if there is no error.
     """
     found = [one for one in diagnostics(log.splitlines()) if one.kind == "error"]
     if not found:
@@ -36,7 +36,7 @@ def condensed_errors(log: str, sources: Mapping[str, str], folders: Sequence[str
     first = found[0]
     parts = [_first(first, where)]
     cause = _own_line(first, where)
-    # What else fails below the same line of the candidate follows from the first, as a rule.
+    # Further errors below the same line of the candidate usually follow from the first.
     others = [one for one in found[1:] if cause is None or _own_line(one, where) != cause]
     rest = [text for text in dict.fromkeys(_line(one, where) for one in others)
             if text != _line(first, where)]  # fmt: skip
@@ -48,7 +48,7 @@ def condensed_errors(log: str, sources: Mapping[str, str], folders: Sequence[str
 
 
 def condensed_warnings(log: str, sources: Mapping[str, str], folders: Sequence[str] = ()) -> str:
-    """Warnings about the candidate's own lines, and what ptxas says of performance."""
+    """Warnings about the candidate's own lines, and ptxas's remarks on performance."""
     where = _FileNames(sources, folders)
     kept = []
     for one in diagnostics(log.splitlines()):
@@ -65,7 +65,7 @@ def condensed_warnings(log: str, sources: Mapping[str, str], folders: Sequence[s
 
 
 class _FileNames:
-    """What files are called, and the text of our own."""
+    """Short names of files, and the text of the candidate's own."""
 
     def __init__(self, sources: Mapping[str, str], folders: Sequence[str]) -> None:
         self._lines = {name: text.splitlines() for name, text in sources.items()}
@@ -76,7 +76,7 @@ class _FileNames:
         return name if name in self._lines else None
 
     def whose(self, file: str) -> str:
-        """What to call a line of ours: the candidate's own file is the first of them."""
+        """What to call a line of our files, of which the candidate's own is the first."""
         first = next(iter(self._lines), None)
         return "your line" if self.own(file) == first else "the call that your plan describes"
 
@@ -89,13 +89,13 @@ class _FileNames:
         return "/".join(file.split("/")[-3:])
 
     def text(self, file: str, line: int) -> str:
-        """The line itself, where the file is ours."""
+        """The line itself, if the file is ours; else an empty text."""
         lines = self._lines.get(self.own(file) or "", [])
         return lines[line - 1].strip()[:200] if 0 < line <= len(lines) else ""
 
 
 def _first(error: Diagnostic, where: _FileNames) -> str:
-    """An error in full: message, quoted line, chain, and the candidate's line that began it."""
+    """An error in full: message, quoted line, chain, and the candidate's line that caused it."""
     lines = [_line(error, where)]
     quoted = error.quoted[:2] if not where.own(error.file) or len(error.quoted) > 1 else []
     lines += [f"    {shortened(text.strip(), 240)}" for text in quoted]
@@ -112,10 +112,10 @@ def _first(error: Diagnostic, where: _FileNames) -> str:
 
 
 def _own_line(error: Diagnostic, where: _FileNames) -> tuple[str, int] | None:
-    """The line of our own files at which it happened, or from which it was instantiated."""
+    """The line of our own files at which the error occurred, or was instantiated from."""
     places = [(error.file, error.line), *((file, line) for _, file, line in error.chain)]
     candidates = [place for place in places if where.whose(place[0]) == "your line"]
-    # Of the lines made from the plan the outermost is the call.
+    # Of the lines generated from the plan, the outermost is the call.
     made = [place for place in places if where.own(place[0])][::-1]
     return next(iter([*candidates, *made]), None)
 

@@ -1,8 +1,8 @@
-"""One compilation by nvcc, in a process and a jail of its own. Run as
-``python -m profilers.host.compile_worker``.
+"""One compilation by nvcc, in a process and a jail of its own.
 
-The compiler reads what nobody has read before, writes where it is told to, and may print without
-end: it runs here, and so does what reads its output.
+Run as ``python -m profilers.host.compile_worker``. The compiler reads untrusted source, may write
+where that tells it to, and may print without end; so it runs here, with the code that reads its
+output.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from profilers.host.nvcc_output import readable_name, resources
 from profilers.sass import read_executable_sass
 
 _KEPT_BYTES = 2 * 2**20
-"""Of what compilers print, from its beginning: the first error is what matters."""
+"""Kept from the beginning of the output: the first error is what matters."""
 _LAST_BYTES = 64 * 2**10
-"""And from its end: there they say why they gave up."""
+"""Kept from its end, which says why the compiler gave up."""
 _MOST_BYTES = 256 * 2**20
 _CHUNK = 65_536
 _RESERVE_S = 5.0
-"""Of the deadline, kept for telling the judge."""
+"""Part of the deadline that is kept for the reply."""
 _DEMANGLING_S = 2.0
 _DRIVER = re.compile(r"undefined reference to `(?:cu[A-Z]\w*)'")
 _KILLED = re.compile(r"died due to signal 9\b|[Kk]illed signal terminated program")
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _compile(request: dict[str, Any]) -> dict[str, Any]:
-    """Run `command` in `folder`, which holds the sources, and tell what came of it."""
+    """Run `command` in `folder`, which holds the sources, and return its result as JSON."""
     folder = Path(request["folder"])
     sources = {name: _read(folder / name) for name in request["sources"]}
     code, log, flooded = _run(request["command"], folder, request["environment"])
@@ -71,7 +71,7 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
 def _run(
     command: Sequence[str], folder: Path, environment: dict[str, str]
 ) -> tuple[int, str, bool]:
-    """Exit code, both ends of what it printed, and whether that was too much to go on."""
+    """Exit code, both ends of the output, and whether it was stopped for printing too much."""
     variables = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": tempfile.gettempdir(),
                  "LC_ALL": "C", **environment}  # fmt: skip
     try:
@@ -97,27 +97,27 @@ def _run(
 
 
 def _undefined(log: str) -> str:
-    """Symbols that the linker did not find, without those of the driver, which is there later."""
+    """Undefined symbols, except the driver's, which are found when the library is loaded."""
     lines = [line for line in log.splitlines() if "undefined reference to" in line]
     return "\n".join(line for line in lines if not _DRIVER.search(line))
 
 
 def _machine_at_fault(code: int, log: str) -> str | None:
-    """ "killed", or "crashed", where the machine may be to blame for a failure; else None."""
+    """ "killed" or "crashed" if the machine may have caused the failure; else None."""
     if code == -signal.SIGKILL or _KILLED.search(log):
         return "killed"
     return "crashed" if code < 0 or _CRASHED.search(log) else None
 
 
 def _failure_text(log: str, code: int) -> str:
-    """For a failure without a message that is known for one."""
+    """A text for a failure that has no recognised message."""
     reason = f"nvcc was killed by signal {-code}" if code < 0 else f"nvcc ended with code {code}"
     last = "\n".join(line[:300] for line in log.splitlines()[-5:])
     return f"error: {reason}\n{last}".strip()
 
 
 def _by_readable_name(found: dict[str, dict[str, int]], demangler: str | None) -> dict[str, Any]:
-    """The same by names that people can read, where there is a demangler."""
+    """`found` by readable names; without a demangler by the names in the mangled ones."""
     names = list(found)
     told = _demangled(names, demangler) if demangler and names else names
     named: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def _demangled(names: list[str], demangler: str) -> list[str]:
 
 
 def _machine_code(library: Path, arch: str, until_s: float) -> dict[str, Any]:
-    """Facts of each kernel's machine code, or why there are none. Ends before `until_s`."""
+    """Facts about each kernel's machine code, or why there are none. Ends before `until_s`."""
     try:
         with _alarm(until_s - _RESERVE_S - time.monotonic()):
             found = read_executable_sass(library, arch)
@@ -151,19 +151,19 @@ def _machine_code(library: Path, arch: str, until_s: float) -> dict[str, Any]:
         }
     except WorldError as error:
         return {"sass": {}, "sass_missing": str(error)}
-    except Exception as error:  # noqa: BLE001 - the file is a stranger's: it compiled all the same
+    except Exception as error:  # noqa: BLE001 - untrusted input; the compilation stands all the same
         reason = f"the machine code could not be read: {type(error).__name__}: {error}"
         return {"sass": {}, "sass_missing": reason[:500]}
     return {"sass": facts, "sass_missing": None}
 
 
 class AlarmRang(Exception):
-    """No TimeoutError: that is an OSError, which some expect where they are interrupted."""
+    """Not a TimeoutError: that is an OSError, which code being interrupted may catch."""
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """OutOfTime in the main thread, whatever it does, once so many seconds have passed."""
+    """Raise AlarmRang in the main thread once so many seconds have passed."""
 
     def ring(_number: int, _frame: object) -> None:
         raise AlarmRang("nvcc has left too little for it")

@@ -1,4 +1,4 @@
-"""Source to shared object: nvcc in a jail of its own, in front of a content-addressed cache."""
+"""Source to shared object: nvcc in a jail, behind a content-addressed cache."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _READERS = ("host/compile_log.py", "host/nvcc_output.py", "host/compile_worker.p
 
 @dataclass(frozen=True, slots=True)
 class CompiledHost:
-    """A shared object in the cache. `resources`: by kernel its registers and bytes of memory;
-    `sass` what its machine code shows, `sass_missing` why that is not known.
+    """A shared object in the cache.
 
-    `seconds` is how long it took to come by, next to none when `cached`.
+    `resources` are registers and bytes of memory by kernel, `sass` the facts about the machine
+    code, `sass_missing` why there are none. `seconds` is how long it took, close to 0 if `cached`.
     """
 
     library: Path
@@ -50,9 +50,9 @@ class CompiledHost:
 class HostCompiler:
     """Compiles host candidates for one architecture; thread-safe, also among processes.
 
-    What was made is kept under a hash of all that is compiled and of what compiles and reads it,
-    with the headers that it took from the include folders: where one of those has changed it is
-    made again. Failures that are the source's own are kept for as long as this object lives.
+    Results are cached under a hash of everything that is compiled and of the tools that compile
+    and read it. If a header that was read from the include folders has changed, the source is
+    compiled again. Failures that are the source's own are kept as long as this object lives.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class HostCompiler:
         settings: HostSettings | None = None,
         cache_dir: Path | None = None,
     ) -> None:
-        """InputError for an include folder that nvcc cannot be told."""
+        """InputError for an include folder whose name nvcc does not take."""
         self.arch = arch
         self.settings = settings or HostSettings()
         check_folders(self.settings.includes)
@@ -121,7 +121,7 @@ class HostCompiler:
     def _compile_twice(
         self, key: str, sources: Mapping[str, str], macros: Sequence[str]
     ) -> CompiledHost:
-        """Once more, and alone, where others may have taken the memory."""
+        """If nvcc was killed, compile once more and alone: others may have taken the memory."""
         try:
             with self._slots.one():
                 return self._compile(key, sources, macros)
@@ -141,7 +141,7 @@ class HostCompiler:
 
 
 class CompileSlots:
-    """`count` places for threads."""
+    """Bounds the compilations at a time to `count`, and lets one run alone."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -150,14 +150,17 @@ class CompileSlots:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Hold a place; waits for one."""
+        """Wait for a slot and hold it."""
         with self._free:
             yield
 
     @contextmanager
     def all(self) -> Iterator[None]:
-        """Hold every place; waits until nobody has one."""
-        with self._alone, ExitStack() as held:  # two that gather places would wait for each other
+        """Wait until no slot is held, and hold them all."""
+        with (
+            self._alone,
+            ExitStack() as held,
+        ):  # two threads that gather slots would wait for each other
             for _ in range(self._count):
                 held.enter_context(self._free)
             yield
@@ -165,7 +168,7 @@ class CompileSlots:
 
 @cache
 def readers_version() -> str:
-    """A hash of our code that reads logs and machine code: what it finds is kept."""
+    """A hash of our code that reads logs and machine code, because its results are cached."""
     root = Path(__file__).resolve().parents[1]
     files = sorted(path for pattern in _READERS for path in root.glob(pattern))
     whole = hashlib.sha256()
@@ -175,7 +178,7 @@ def readers_version() -> str:
 
 
 def _check_source(source: str, macros: Sequence[str]) -> None:
-    """CompileFailed for what must not, or cannot, reach a compiler."""
+    """CompileFailed for a source that must not, or cannot, reach a compiler."""
     if name := forbidden_include(source, macros):
         raise CompileFailed(
             f"does not compile: the source includes {name[:80]}; include headers of CUDA, of the "

@@ -1,9 +1,9 @@
-"""The C++ between our call and a candidate's launcher, made from its plan and compiled with it.
+"""The C++ between our call and a candidate's launcher, generated from its plan, compiled with it.
 
-The compiler so checks the call: how many arguments the launcher takes, that pointers stand where
-it wants pointers, and that a `float*` is not given bf16. Numbers are checked when they are passed.
+So the compiler checks the call: the number of arguments, that pointers are passed for pointers, and
+that a `float*` does not get bf16. Numbers are checked when they are passed.
 
-The source's macros reach what stands behind it: names there carry a prefix.
+Macros of the candidate's source also affect the code behind it, so names there carry a prefix.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ int rooftree_ran(Launch launch, int on_device, char* message, std::size_t room, 
 
 
 def entry_source(plan: HostPlan) -> str:
-    """The file that is compiled: includes the candidate's source, then defines entry points."""
+    """The file that is compiled: it includes the candidate's source and defines entry points."""
     whole = whole_arguments(plan)
     why = f"return ::{plan.failure}();" if plan.failure else "return (const char*)nullptr;"
     call = f"::{plan.launcher}({', '.join(_arguments(plan, whole))})"
@@ -155,7 +155,7 @@ def entry_source(plan: HostPlan) -> str:
 
 
 def whole_arguments(plan: HostPlan) -> tuple[str | int, ...]:
-    """Expressions that reach the entry points as whole numbers, in their order, each once."""
+    """Expressions that are passed to the entry points as integers, in order, each once."""
     wanted: list[str | int] = []
     for argument in plan.args:
         if isinstance(argument, str | int) and not _is_named(plan, argument):
@@ -167,7 +167,7 @@ def whole_arguments(plan: HostPlan) -> tuple[str | int, ...]:
 
 
 def real_arguments(plan: HostPlan) -> tuple[str | int | float, ...]:
-    """Values that reach the launcher as floating point, in their order."""
+    """Values that are passed to the launcher as floating point, in order."""
     reals = (item for item in plan.args if isinstance(item, ScalarArgument))
     return tuple(item.value for item in reals if "float" in item.type)
 

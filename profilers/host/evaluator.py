@@ -25,10 +25,10 @@ _DEFAULT_ARCH = "sm_90a"
 
 
 class HostEvaluator(KernelBenchEvaluator):
-    """Judges `.cu` candidates with a launcher beside `.py` ones, by one judge and on one GPU.
+    """Judges `.cu` candidates with a launcher as well as `.py` ones, on one GPU.
 
     A source says itself which it is (`is_host_source`). Several threads may evaluate at a time:
-    they compile together and measure in turn. InputError if the task is about host code and
+    they compile in parallel and measure in turn. InputError if the task is about host code and
     nvcc is missing; for other tasks the first host candidate needs it, nothing before.
     """
 
@@ -48,14 +48,14 @@ class HostEvaluator(KernelBenchEvaluator):
         super().__init__(task, **options)
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
-        """Compile outside of the GPU's turn, then judge."""
+        """Compile without holding the GPU, then judge."""
         if is_host_source(candidate.source):
             self._tell(candidate.id, "compiling")
             self._host_builder.prepare(candidate)
         return super().evaluate(candidate)
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
-        """What nvcc made of a host candidate's kernels, as its compilation told."""
+        """The machine code of a host candidate's kernels, as its compilation reported it."""
         if not is_host_source(candidate.source):
             return super()._machine_code(candidate)
         try:

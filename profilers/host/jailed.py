@@ -1,4 +1,4 @@
-"""One compilation: a folder and a jail for it, and what is believed of what comes out."""
+"""Runs nvcc on untrusted source: a folder and a jail for each compilation, its output checked."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _OF_THE_WORLD = ("missing", "disk")
 
 
 class CompileLost(CompileFailed):
-    """The compiler crashed, ran out of memory or was killed: another time it may do.
+    """The compiler crashed, ran out of memory or was killed; it may succeed another time.
 
-    killed: with SIGKILL, which nobody sends but the kernel's memory killer and an operator.
+    killed: with SIGKILL, which only the kernel's OOM killer or an operator sends.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CompileLost(CompileFailed):
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """A library's content, what the worker has told of it, and the headers it was made from."""
+    """A library's content, the worker's reply about it, and the headers it was made from."""
 
     library: bytes
     told: Mapping[str, Any]
@@ -98,7 +98,7 @@ class JailedCompiler:
         with self._lock:
             self._closed = True
             for child in self._children:
-                # Whoever waits for it finds its end, and buries it.
+                # The thread that waits for it sees its end, and reaps it.
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
             scratch, self._scratch = self._scratch, None
@@ -107,7 +107,7 @@ class JailedCompiler:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """A fresh folder below one that the next process sweeps, should this one be killed."""
+        """A fresh folder inside a `ScratchFolder`, which is removed even if we are killed."""
         try:
             with self._lock:
                 self._check_open()
@@ -166,13 +166,13 @@ class JailedCompiler:
             "sources": [CANDIDATE, ENTRY],
             "includes": [str(path) for path in includes],
             "demangler": str(demangler) if demangler else None,
-            # A clock that all processes of a machine share.
+            # The monotonic clock is the same for all processes of a machine.
             "until_s": time.monotonic() + self.settings.deadline_s,
         }
 
     @contextmanager
     def _child(self, folder: Path) -> Iterator[Child]:
-        """A worker in a jail, which `close` finds."""
+        """A worker in a jail, known to `close`."""
         settings = self.settings
         jail = Jail(
             gpu=False,
@@ -195,7 +195,7 @@ class JailedCompiler:
             child.kill()
 
     def _headers(self, folder: Path) -> list[Path]:
-        """Files below the include folders that were read, as the compiler notes them."""
+        """Files below the include folders that the compiler read, by its dependency file."""
         noted = read_untrusted_file(folder / DEPENDENCIES, most_bytes=_DEPENDENCIES_BYTES)
         inside = self.settings.includes
         found = dependencies(noted.decode(errors="replace"))
@@ -203,8 +203,7 @@ class JailedCompiler:
 
 
 def _check_success(reply: Mapping[str, Any], seconds: float) -> None:
-    """CompileFailed, or CompileLost, for what the worker tells; some of `MALFORMED` for
-    nonsense."""
+    """CompileFailed or CompileLost if the reply says so; `MALFORMED` for a malformed one."""
     if reply["compiled"] is True:
         return
     log = str(reply["log"])[:CONDENSED_CAP].encode(errors="replace").decode()
@@ -215,7 +214,7 @@ def _check_success(reply: Mapping[str, Any], seconds: float) -> None:
 
 
 def malformed_reply(error: Exception, seconds: float) -> CompileFailed:
-    """The failure of a worker that tells nonsense."""
+    """The failure of a worker whose reply is malformed."""
     text = f"what compiled this source did not tell what it made: {repr(error)[:200]}"
     return CompileFailed(text, seconds=seconds)
 

@@ -1,4 +1,4 @@
-"""Shared objects kept under a key, each with its log and the headers that it was made from."""
+"""A cache of compiled shared objects, each with its log and the headers it was made from."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mcts.domain import SassFacts
 from mcts.errors import WorldError
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What comes of fields that nobody of ours has written."""
+"""What reading a malformed record raises: an untrusted process wrote its fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedLibrary:
-    """`sass`: facts of the machine code by kernel; `sass_missing` why there are none."""
+    """`sass`: facts about the machine code by kernel; `sass_missing`: why there are none."""
 
     library: Path
     log: str
@@ -32,15 +32,15 @@ class CachedLibrary:
 class LibraryCache:
     """``<key>.so`` and ``<key>.json`` in one folder; each appears by a rename, the JSON last.
 
-    The JSON holds the library's SHA-256, so that one that was damaged later is not used, and the
-    size and time of each header. Thread-safe, also among processes.
+    The JSON holds the library's SHA-256, so that a damaged one is not used, and the size and time
+    of each header. Thread-safe, also among processes.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, key: str) -> CachedLibrary | None:
-        """What was stored under `key`, unless it is damaged or a header has changed."""
+        """The entry under `key`; None if there is none, it is damaged, or a header has changed."""
         library = self._folder / f"{key}.so"
         try:
             noted = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
@@ -87,12 +87,12 @@ class LibraryCache:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             Path(partial).replace(path)
-        finally:  # also where somebody presses Ctrl-C
+        finally:  # after Ctrl-C as well
             Path(partial).unlink(missing_ok=True)
 
 
 def _file_stamp(path: Path) -> list[int]:
-    """Size and time of a file; of one that is gone, nothing."""
+    """Size and time of a file; empty if it is gone."""
     try:
         found = path.stat()
     except OSError:
@@ -101,7 +101,7 @@ def _file_stamp(path: Path) -> list[int]:
 
 
 def _cached_library(library: Path, noted: Mapping[str, Any]) -> CachedLibrary:
-    """ValueError and its like where `noted` is nothing that was stored."""
+    """One of `MALFORMED` if `noted` is not what `store` writes."""
     sass = {name: SassFacts.model_validate(facts) for name, facts in noted["sass"].items()}
     missing = noted["sass_missing"]
     return CachedLibrary(
@@ -114,7 +114,7 @@ def _cached_library(library: Path, noted: Mapping[str, Any]) -> CachedLibrary:
 
 
 def _resources(found: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """As a compile worker tells it: counts by kernel, names cut short."""
+    """A compile worker's counts by kernel, checked, with long names cut."""
     return {
         str(kernel)[:200]: {str(name): int(count) for name, count in counts.items()}
         for kernel, counts in found.items()

@@ -1,8 +1,8 @@
 """A compiled launcher as a `ModelNew`: our code, in the candidate's process.
 
-Holds the reference's weights under its names, checks what comes in against the plan, makes outputs
-and workspaces, and calls the launcher with their addresses on PyTorch's current stream. All that
-depends on shapes alone is worked out once for each.
+Holds the reference's weights under its names, checks the inputs against the plan, allocates outputs
+and workspaces, and calls the launcher with their addresses on PyTorch's current stream. What
+depends on shapes alone is computed once for each set of shapes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def host_model(
             return self._call(inputs)
 
         def _apply(self, fn: Any, recurse: bool = True) -> Any:
-            """Weights may be replaced by what moves them: look them up again."""
+            """Moving the module may replace its weights, so look them up again."""
             moved = super()._apply(fn, recurse)
             named = dict(self.named_buffers(remove_duplicate=False))
             self._call.weights = _select_weights(parsed, named)
@@ -68,7 +68,7 @@ def host_model(
 
 
 def _register_weights(module: Any, weights: WeightShapes) -> None:
-    """Buffers under the dotted names, in modules of their own where those have parts."""
+    """Register the weights as buffers under their dotted names, in submodules as needed."""
     import torch
 
     for name, (shape, dtype) in weights.items():
@@ -92,7 +92,7 @@ def _select_weights(plan: HostPlan, named: Mapping[str, Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _CallPlan:
-    """What a call of certain shapes needs."""
+    """What calls with one set of shapes need."""
 
     whole: Any
     real: Any
@@ -104,7 +104,7 @@ class _Launcher:
     """The two entry points of a shared object."""
 
     def __init__(self, library: str, plan: HostPlan) -> None:
-        with contextlib.suppress(OSError):  # the driver's functions, for whoever calls them
+        with contextlib.suppress(OSError):  # makes the driver's functions available to the library
             ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
         loaded = ctypes.CDLL(library)
         self._call = getattr(loaded, CALL)
@@ -114,12 +114,12 @@ class _Launcher:
         self._name = plan.launcher
 
     def __call__(
-        self, addresses: Sequence[int], shaped: _CallPlan, stream: int, *, on_device: bool
+        self, addresses: Sequence[int], call_plan: _CallPlan, stream: int, *, on_device: bool
     ) -> None:
-        """Raises HostCallError with what the launcher says."""
+        """Raises HostCallError with the launcher's message."""
         pointers = self._pointers(*addresses)
         failed = self._call(
-            pointers, shaped.whole, shaped.real, ctypes.c_void_p(stream),
+            pointers, call_plan.whole, call_plan.real, ctypes.c_void_p(stream),
             int(on_device), self._message, ctypes.c_size_t(_MESSAGE_BYTES),
         )  # fmt: skip
         if failed:
@@ -136,7 +136,7 @@ class _Launcher:
 
 
 class _LauncherCall:
-    """From tensors to a call of the launcher and back."""
+    """Calls the launcher with tensors and returns the outputs."""
 
     def __init__(
         self,
@@ -154,31 +154,33 @@ class _LauncherCall:
     def __call__(self, inputs: Sequence[Any]) -> Any:
         import torch
 
-        tensors, numbers = self._taken(inputs)
+        tensors, numbers = self._split_inputs(inputs)
         given = [*tensors, *self.weights]
         if not given:
             raise HostCallError("the plan declares no input and no weight")
         key = (*(tensor.shape for tensor in given), *numbers.values())
-        shaped = self._known.get(key)
-        if shaped is None:
+        call_plan = self._known.get(key)
+        if call_plan is None:
             if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
-            shaped = self._known[key] = self._shaped(given, numbers)
+            call_plan = self._known[key] = self._plan_for(given, numbers)
         device = given[0].device
         outputs = [
-            torch.empty(shape, dtype=dtype, device=device) for shape, dtype in shaped.outputs
+            torch.empty(shape, dtype=dtype, device=device) for shape, dtype in call_plan.outputs
         ]
-        scratch = [torch.empty(size, dtype=torch.uint8, device=device) for size in shaped.scratch]
+        scratch = [
+            torch.empty(size, dtype=torch.uint8, device=device) for size in call_plan.scratch
+        ]
         held = [tensor.contiguous() for tensor in given]
         on_device = device.type == "cuda"
         stream = torch.cuda.current_stream(device).cuda_stream if on_device else 0
         addresses = [tensor.data_ptr() for tensor in (*held, *outputs, *scratch)]
-        self._launcher(addresses, shaped, stream, on_device=on_device)
+        self._launcher(addresses, call_plan, stream, on_device=on_device)
         if self._plan.returns == "list":
             return outputs
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _taken(self, inputs: Sequence[Any]) -> tuple[list[Any], dict[str, Scalar]]:
+    def _split_inputs(self, inputs: Sequence[Any]) -> tuple[list[Any], dict[str, Scalar]]:
         """Tensors in the plan's order, and plain numbers by name."""
         declared = self._plan.input
         if len(inputs) != len(declared):
@@ -200,13 +202,13 @@ class _LauncherCall:
                 raise HostCallError(f"input {item.name!r} is a {kind}: give it a shape")
         return tensors, numbers
 
-    def _shaped(self, given: Sequence[Any], numbers: Mapping[str, Scalar]) -> _CallPlan:
+    def _plan_for(self, given: Sequence[Any], numbers: Mapping[str, Scalar]) -> _CallPlan:
         try:
-            return self._worked_out(given, {**self._constants, **numbers})
+            return self._plan_call(given, {**self._constants, **numbers})
         except InputError as error:
             raise HostCallError(f"host plan: {error}") from None
 
-    def _worked_out(self, given: Sequence[Any], names: dict[str, Scalar]) -> _CallPlan:
+    def _plan_call(self, given: Sequence[Any], names: dict[str, Scalar]) -> _CallPlan:
         import torch
 
         plan = self._plan
@@ -233,7 +235,7 @@ class _LauncherCall:
         if item.size is not None:
             size = evaluate_int(item.size, names) * HOST_ITEM_BYTES[item.dtype]
         else:
-            # Sizes of workspaces are not known yet, and no function that asks for one gets them.
+            # Sizes of workspaces are not known yet; functions that compute one do not use them.
             blank = {f"{one.name}_bytes": 0 for one in self._plan.workspace}
             whole = integer_arguments(self._plan, {**names, **blank})
             size = self._launcher.workspace_bytes(index, whole)

@@ -1,4 +1,4 @@
-"""nvcc: where it is, how it is called, and which files it notes to have read."""
+"""nvcc: how it is found and called, and which files it reports to have read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DEPENDENCIES = "dependencies.d"
 BASE_OPTIONS = (
     "-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr",
     "--expt-extended-lambda", "-shared", "-cudart", "static",
-    # A library is loaded beside PyTorch's: what both define must be its own.
+    # The library is loaded next to PyTorch's: what both define must not be shared.
     "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic", "-Xlinker", "-z,defs",
     "-Xlinker", "--warn-unresolved-symbols", "-Xlinker", "--build-id=none",
     "-Xptxas", "-v", "-Xcudafe", "--error_limit=20",
 )  # fmt: skip
-"""What every compilation is told. The driver's functions are found when the library is loaded."""
+"""Options of every compilation. The driver's functions are found when the library is loaded."""
 _VERSION_TIMEOUT_S = 30.0
 _WORD = re.compile(r"(?:\\.|[^\s\\]|\\(?=\s|$))+")
 _ESCAPED = re.compile(r"\\([ #\\])|\$(\$)")
@@ -48,7 +48,7 @@ def find_nvcc() -> Path:
 
 @lru_cache(maxsize=4)
 def versions(nvcc: Path) -> tuple[str, ...]:
-    """What nvcc and the host compiler say of themselves. WorldError if one does not run."""
+    """The versions that nvcc and the host compiler print. WorldError if one does not run."""
     told = []
     for command in ([str(nvcc), "--version"], ["g++", "--version"]):
         try:
@@ -64,7 +64,7 @@ def versions(nvcc: Path) -> tuple[str, ...]:
 
 
 def check_folders(folders: Sequence[Path]) -> None:
-    """InputError for an include folder that nvcc, which asks a shell, cannot be told."""
+    """InputError for an include folder whose name nvcc, which runs a shell, does not take."""
     for folder in folders:
         if _UNQUOTABLE.search(str(folder)):
             raise InputError(
@@ -76,10 +76,10 @@ def check_folders(folders: Sequence[Path]) -> None:
 def compile_command(
     arch: str, macros: Sequence[str], folders: Sequence[Path], *, source: str, library: str
 ) -> list[str]:
-    """nvcc making `library` of `source`, with the folders and macros as they are.
+    """The nvcc command that makes `library` of `source`; folders and macros are passed unchanged.
 
-    It takes a comma for the end of a value: in a macro a backslash keeps it, in a folder only
-    quotes do (``nvcc --dryrun``).
+    nvcc ends a value at a comma: a backslash protects it in a macro, quotes in a folder (see
+    ``nvcc --dryrun``).
     """
     number = arch.removeprefix("sm_")
     target = f"arch=compute_{number},code=sm_{number}"
@@ -91,6 +91,6 @@ def compile_command(
 
 
 def dependencies(text: str) -> list[Path]:
-    """The files that a rule of make names, its target left out."""
+    """The prerequisites that a make rule names."""
     words = _WORD.findall(text.replace("\\\n", " ").partition(":")[2])
     return [Path(_ESCAPED.sub(lambda found: found[1] or found[2], word)) for word in words]

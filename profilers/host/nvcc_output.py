@@ -13,7 +13,7 @@ from typing import Literal
 Kind = Literal["error", "warning", "note"]
 LONGEST_LINE = 4000
 _MOST_LINES = 60
-"""Of the body of one diagnostic; an instantiation chain can have hundreds."""
+"""Lines kept of one diagnostic; an instantiation chain can have hundreds."""
 
 _FRONT_END = re.compile(
     r"(?P<file>[^\s(:][^(:]{0,300})\((?P<line>\d{1,9})\): "
@@ -63,9 +63,9 @@ class Diagnostic:
 
     @property
     def chain(self) -> list[tuple[str, str, int]]:
-        """What was being instantiated, innermost first: its name, and where that was asked for.
+        """What was being instantiated, innermost first: its name, and the place that required it.
 
-        The front end names a file only where it is another than the message's.
+        The front end names a file only if it differs from the message's.
         """
         steps = ((text, _CHAIN.fullmatch(text)) for text in self.body)
         return [
@@ -82,8 +82,7 @@ class Diagnostic:
 
 
 def diagnostics(lines: Iterable[str]) -> Iterator[Diagnostic]:
-    """Diagnostics in the order in which they were printed; notes are counted with what they
-    explain."""
+    """Diagnostics in the order of printing; notes are counted with the message they explain."""
     current: Diagnostic | None = None
     noted = False
     for line in lines:
@@ -154,7 +153,7 @@ def resources(log: str) -> dict[str, dict[str, int]]:
 
 
 def readable_name(mangled: str) -> str:
-    """The names that a mangled name begins with: ``cutlass::device_kernel``."""
+    """The qualified name at the beginning of a mangled name: ``cutlass::device_kernel``."""
     at, parts = 3 if mangled.startswith("_ZN") else 2, []
     if not mangled.startswith("_Z"):
         return mangled

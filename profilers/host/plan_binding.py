@@ -1,4 +1,4 @@
-"""A plan against what is there: extents bound to its names, its expressions worked out."""
+"""Binds a plan to actual tensors: names get extents, expressions get values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class HostCallError(RuntimeError):
 
 
 def init_values(plan: HostPlan, init: Sequence[Any]) -> dict[str, Scalar]:
-    """Numbers of the constructor by the names that the plan gives them; `_` leaves one out."""
+    """The constructor's numbers by the names that the plan gives them; `_` skips one."""
     named: dict[str, Scalar] = {}
     for name, value in zip(plan.init, init, strict=False):
         if name != "_":
@@ -34,7 +34,7 @@ def init_values(plan: HostPlan, init: Sequence[Any]) -> dict[str, Scalar]:
 def bind_extents(
     name: str, shape: Sequence[str | int], dtype: str, tensor: Any, names: dict[str, Scalar]
 ) -> None:
-    """Bind new names of a declared shape to a tensor's extents, and check all others."""
+    """Bind new names in a declared shape to a tensor's extents, and check known ones."""
     found = str(tensor.dtype).removeprefix("torch.")
     if found != dtype:
         raise InputError(f"{name!r} is {found}, the plan says {dtype}")

@@ -1,4 +1,4 @@
-"""How `host` candidates are compiled: folders of headers, and bounds sized for CUTLASS."""
+"""How `host` candidates are compiled: include folders, and limits sized for CUTLASS."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class HostSettings:
     deadline_s: after it a compilation is killed; a CUTLASS kernel takes half a minute to two.
     memory_bytes: bound on each process of the compiler; a CUTLASS kernel takes 2 GiB.
     library_bytes: largest shared object, and largest intermediate file.
-    processes: compilations at a time; None for as many as the machine's cores hold, and its
-        memory at `memory_bytes` each.
+    processes: compilations at a time; None for as many as the machine's cores, and its memory
+        at `memory_bytes` each, allow.
     """
 
     includes: tuple[Path, ...] = ()
