@@ -60,12 +60,12 @@ class Baseline:
     def run(self, *, flush: bool) -> list[float]:
         """Microseconds of each prepared call. Raises Fault for what the model raises."""
         reference = self._reference
-        with precision(tf32=self._tf32), reference.settled(), reference.blamed("forward"):
+        with precision(tf32=self._tf32), reference.settled(), reference.faults_while("forward"):
             return self._runs.run(self._function, flush=flush)
 
     def burn(self, calls: int) -> None:
         reference = self._reference
-        with precision(tf32=self._tf32), reference.settled(), reference.blamed("forward"):
+        with precision(tf32=self._tf32), reference.settled(), reference.faults_while("forward"):
             self._runs.burn(self._function, calls)
 
     def outputs(self) -> list[Any]:

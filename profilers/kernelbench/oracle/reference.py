@@ -133,16 +133,16 @@ class ReferenceModel:
             yield
 
     @contextmanager
-    def blamed(self, doing: str) -> Iterator[None]:
+    def faults_while(self, doing: str) -> Iterator[None]:
         """What the problem's code raises inside becomes a Fault."""
-        with self._problem.blamed(doing):
+        with self._problem.faults_while(doing):
             yield
 
     def _call(self, inputs: Any, *, seed: int, restore: bool) -> Any:
         import torch
 
         seed_all(seed)
-        with torch.no_grad(), self._problem.blamed("forward"):
+        with torch.no_grad(), self._problem.faults_while("forward"):
             if not restore:
                 return mapped(self.model(*inputs), torch.clone)
             with kept_state(self.model) as kept:

@@ -1,7 +1,7 @@
-"""Clocks that are bound before a candidate's code is there: driver calls, or the host's counter.
+"""Clocks that are bound before a candidate's code is loaded: driver calls, or the host's counter.
 
-Both kinds mark points in the order of what is enqueued, tell microseconds between two marks, wait
-for all that was enqueued, and look after the part of L2 that can be reserved.
+Both kinds mark points in stream order, give microseconds between two marks, wait for all that was
+enqueued, and reset the part of L2 that can be reserved.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ class Clock(Protocol):
     """What times a call. `mark` costs the host about a microsecond."""
 
     def mark(self) -> Any:
-        """A point behind all that is enqueued so far."""
+        """A point in the stream, behind all that is enqueued so far."""
         ...
 
     def us(self, begin: Any, end: Any) -> float:
-        """Microseconds between two marks that have been reached; they are used up by it."""
+        """Microseconds between two marks that have been reached, which are then reused."""
         ...
 
     def synchronize(self) -> None:
-        """Wait for everything on the device. Raises CudaError for what went wrong there."""
+        """Wait for everything on the device. Raises CudaError if something failed there."""
         ...
 
     def reset_cache(self) -> None:
-        """Give all of L2 back to everyone."""
+        """Drop all reservations of L2."""
         ...
 
     def persisting_bytes(self) -> int:
-        """How much of L2 is set aside for lines that stay; set to none again."""
+        """Bytes of L2 that are reserved for persisting lines; the limit is reset to 0."""
         ...
 
     def backed(self, address: int, size: int) -> bool:
-        """Whether memory of the device lies at both ends of `size` bytes at `address`."""
+        """Whether device memory is allocated at both ends of `size` bytes at `address`."""
         ...
 
 
@@ -105,7 +105,7 @@ class DeviceClock:
         self._record = self._functions["cuEventRecord"]
         self._stream = c_void_p(stream)
         self._free: list[c_void_p] = []
-        # A device without such a cache refuses one of these calls; then there is nothing to guard.
+        # A device without persisting L2 refuses one of these calls; then there is nothing to reset.
         set_limit = self._functions["cuCtxSetLimit"]
         reset = self._functions["cuCtxResetPersistingL2Cache"]
         self._persists = set_limit(_LIMIT_PERSISTING_L2, 0) == 0 and reset() == 0

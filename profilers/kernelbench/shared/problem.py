@@ -1,7 +1,7 @@
 """A KernelBench problem file: the class `Model`, `get_inputs` and `get_init_inputs`.
 
-The file is trusted like any program its user chose to run, but it may be wrong in many ways, and
-whoever wrote it is told which.
+The file is trusted like any program that its user chose to run, but it may be wrong in many ways,
+and the messages tell its author how.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
 class ProblemFault(Exception):
-    """What is wrong with a problem file, for whoever wrote it.
+    """An error in a problem file, described for its author.
 
-    `sticky` tells that the device faulted with it, so that this process is of no more use.
+    `sticky`: the device faulted as well, so that this process is of no more use.
     """
 
     def __init__(self, message: str, *, sticky: bool = False) -> None:
@@ -37,8 +37,8 @@ class ProblemFault(Exception):
 class ProblemFile:
     """A problem file that has been executed, and what it makes under a seed.
 
-    Tensors are made on `device`; where the file does not take that, on the host, and are copied.
-    Raises Fault; torch's OutOfMemoryError passes through.
+    Tensors are made on `device`; if the file does not allow that, on the host, and then copied.
+    Raises ProblemFault; torch's OutOfMemoryError passes through.
     """
 
     def __init__(self, path: Path, device: Any) -> None:
@@ -53,10 +53,10 @@ class ProblemFile:
                 )
 
     def init_inputs(self, seed: int) -> list[Any]:
-        """The arguments of `Model` in order, also where they were given by name."""
+        """The arguments of `Model` in order, even if they were given by name."""
         found = self._made(self._module.get_init_inputs, "get_init_inputs()", seed)
         if isinstance(found, dict):
-            with self.blamed("passing what get_init_inputs() names to Model"):
+            with self.faults_while("passing what get_init_inputs() names to Model"):
                 bound = inspect.signature(self._module.Model).bind(**found)
                 bound.apply_defaults()
             if bound.kwargs:
@@ -73,7 +73,7 @@ class ProblemFile:
         )
 
     def model(self, seed: int) -> Any:
-        """`Model` constructed under `seed`, on the device, in the mode it leaves itself in."""
+        """`Model` constructed under `seed`, on the device, in the mode (train or eval) it chose."""
         import torch
 
         arguments = self.init_inputs(seed)
@@ -84,7 +84,7 @@ class ProblemFile:
         model = self._made(construct, "Model(*get_init_inputs())", seed, move=False)
         if not isinstance(model, torch.nn.Module):
             raise ProblemFault(f"Model is a {type(model).__name__}, not a torch.nn.Module")
-        with self.blamed("moving Model to the device"):
+        with self.faults_while("moving Model to the device"):
             return model.to(self._device)
 
     def inputs(self, seed: int) -> list[Any]:
@@ -100,8 +100,9 @@ class ProblemFile:
         return list(found)
 
     @contextmanager
-    def blamed(self, doing: str) -> Iterator[None]:
-        """Whatever fails inside is a Fault that says what was done and where the file failed."""
+    def faults_while(self, doing: str) -> Iterator[None]:
+        """Turn any exception inside into a ProblemFault that says what was done and at which
+        line."""
         import torch
 
         try:
@@ -112,7 +113,7 @@ class ProblemFile:
             raise fault_of(error, doing, self.path) from error
 
     def _made(self, make: Callable[[], Any], doing: str, seed: int, *, move: bool = True) -> Any:
-        """The result of `make` with the device as the default; without, where that fails."""
+        """The result of `make` with the device as torch's default, or without if that fails."""
         import torch
 
         seed_all(seed)
@@ -125,16 +126,16 @@ class ProblemFile:
             if is_device_fault(error):
                 raise fault_of(error, doing, self.path) from error
             seed_all(seed)
-            with self.blamed(doing):
+            with self.faults_while(doing):
                 made = make()
         if not move:
             return made
-        with self.blamed(f"moving what {doing} returns to the device"):
+        with self.faults_while(f"moving what {doing} returns to the device"):
             return mapped(made, lambda tensor: tensor.detach().to(self._device))
 
 
 def check_alike(first: list[Any], other: list[Any]) -> None:
-    """Fault where two results of `get_inputs` differ in structure, shapes or dtypes."""
+    """ProblemFault if two results of `get_inputs` differ in structure, shapes or dtypes."""
     before = [(path, shape_text(tensor)) for path, tensor in tensors(first)]
     after = [(path, shape_text(tensor)) for path, tensor in tensors(other)]
     if before != after:
@@ -155,7 +156,7 @@ def seed_all(seed: int) -> None:
 
 
 def fault_of(error: Exception, doing: str, path: Path) -> ProblemFault:
-    """`error` in a sentence: what was done, what was raised, at which line of the file."""
+    """`error` as a sentence: what was done, what was raised, at which line of the file."""
     text = f"{doing} fails: {type(error).__name__}: {_first_lines(str(error))}"
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if _is(frame, path)]
     if isinstance(error, SyntaxError) and error.lineno is not None:
@@ -168,7 +169,7 @@ def fault_of(error: Exception, doing: str, path: Path) -> ProblemFault:
 
 
 def is_device_fault(error: BaseException) -> bool:
-    """Whether a CUDA error was raised that leaves the process' context useless."""
+    """Whether `error` is a CUDA error that makes the process's context unusable."""
     text = str(error)
     return type(error).__name__ == "AcceleratorError" or (
         "CUDA error" in text and "out of memory" not in text
@@ -179,7 +180,7 @@ def _execute(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[_MODULE] = module  # what inspects source code looks it up there
+    sys.modules[_MODULE] = module  # code that inspects sources looks it up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:

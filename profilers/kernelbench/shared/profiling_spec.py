@@ -1,4 +1,4 @@
-"""What the process that ncu profiles is told, and the command that starts it."""
+"""The specification for the process that ncu profiles, and the command that starts it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROGRAM = "profilers.kernelbench.worker.profiled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilingSpec:
-    """Files, the device's ordinal or "cpu", a seed, and where compilers keep what they make."""
+    """Files, the device's ordinal or "cpu", a seed, and the folders for compilers' output."""
 
     problem: str
     candidate: str

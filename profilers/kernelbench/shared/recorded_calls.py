@@ -1,4 +1,4 @@
-"""One call as it was made: what it returned, when, where that lies, and copies of it.
+"""A call that was made: what it returned, when, where that lies, and copies of it.
 
 Everything here reads what a candidate returned, and trusts none of its methods.
 """
@@ -13,14 +13,14 @@ from profilers.kernelbench.shared.values import encode, span
 
 
 def device_name(device: int | str) -> str:
-    """As torch writes it: "cpu" or "cuda:0"."""
+    """The device's name in torch: "cpu" or "cuda:0"."""
     return "cpu" if device == "cpu" else f"cuda:{device}"
 
 
 def tensors_in(value: Any) -> list[Any]:
     """The tensors of a nested value, in the order in which they are coded.
 
-    Containers are read by the methods of list, tuple and dict, whatever their class defines.
+    Containers are read by the methods of list, tuple and dict, whatever their subclass overrides.
     """
     if isinstance(value, dict):
         return [found for part in dict.values(value) for found in tensors_in(part)]
@@ -46,8 +46,8 @@ class TensorPlace:
 class RecordedCall:
     """One call: what it returned, its marks, and copies of its tensors made right behind it.
 
-    `places` are where those lay then: PyTorch may take back what a CUDA graph of its own has made,
-    and tell nobody any more. Both are None if the output is no plain tensor.
+    `places` are where those lay then: PyTorch may reclaim the memory of a CUDA graph of its own,
+    and then no longer gives the address. Both are None if the output is no plain tensor.
     """
 
     output: Any
@@ -68,15 +68,15 @@ class RecordedCall:
         return encode(self.output, lambda tensor: place(copies.get(id(tensor), tensor)))
 
     def changed(self) -> list[int]:
-        """Which outputs are no longer what they were right behind the call.
+        """Indices of outputs that have changed since right behind the call.
 
-        Nobody can tell of those whose memory PyTorch has taken back.
+        Outputs whose memory PyTorch has reclaimed cannot be checked, and count as unchanged.
         """
         pairs = enumerate(zip(self.tensors, self.copies, strict=True))
-        return [i for i, (own, copy) in pairs if copy is not None and not _stands(own, copy)]
+        return [i for i, (own, copy) in pairs if copy is not None and not _unchanged(own, copy)]
 
     def as_it_is(self) -> RecordedCall:
-        """The same call with its outputs themselves in place of the copies."""
+        """The same call with the outputs as they are now in place of the copies."""
         return replace(self, copies=list(self.tensors))
 
     def storages(self) -> set[int]:
@@ -93,10 +93,10 @@ def same_bytes(first: Any, second: Any) -> bool:
     return bool(torch.equal(_as_integers(first), _as_integers(second)))
 
 
-def _stands(own: Any, copy: Any) -> bool:
+def _unchanged(own: Any, copy: Any) -> bool:
     try:
         return same_bytes(own, copy)
-    except RuntimeError:  # what a plain tensor raises that a replayed graph has overwritten
+    except RuntimeError:  # raised for a plain tensor that a replayed graph has overwritten
         return True
 
 

@@ -1,7 +1,7 @@
 """Memory that two processes share, and tensors in it.
 
-A buffer on a device is an allocation whose handle is a file descriptor, so that it can be mapped by
-a process in another PID namespace; a buffer on the host is a memfd. Either is mapped once as bytes.
+A buffer on a device is an allocation whose handle is a file descriptor, so that a process in
+another PID namespace can map it; a buffer on the host is a memfd. Each is mapped once as bytes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def buffer_kind(device: int | str) -> BufferKind:
 class SharedBuffer:
     """Bytes shared with another process, `size` of them, over the descriptor `fd`.
 
-    What the other process may write is only ever data here: a tensor's place is checked, its
-    elements are whatever they are (a bool may hold 7). Not thread-safe.
+    What the other process writes is treated as data only: a tensor's place is checked, its elements
+    may have any bits (a bool may hold 7). Not thread-safe.
     """
 
     def __init__(self, fd: int, size: int, mapping: _HostMapping | _DeviceMapping) -> None:
@@ -56,7 +56,7 @@ class SharedBuffer:
         fd = os.memfd_create("rooftree-shared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.truncate(fd, max(1, size))
-            # Nobody who holds it can cut it short, which would kill whoever reads it next.
+            # Seal the size: truncating the file would kill the next process that reads it.
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
         except OSError as error:
             os.close(fd)
@@ -119,14 +119,14 @@ class BufferWriter:
 
 
 def spec_of(tensor: Any, offset: int = 0) -> TensorSpec:
-    """How `tensor` will lie in a buffer at `offset`: its own strides where they can be kept."""
+    """How `tensor` will lie in a buffer at `offset`, with its own strides if they can be kept."""
     shape = tuple(int(extent) for extent in tensor.shape)
     strides = kept_strides(shape, tuple(int(stride) for stride in tensor.stride()))
     return TensorSpec(str(tensor.dtype).removeprefix("torch."), shape, strides, offset)
 
 
 def room_for(tensor: Any) -> int:
-    """Bytes that `tensor` takes in a buffer, with what aligns the next one."""
+    """Bytes that `tensor` takes in a buffer, padded so that the next one is aligned."""
     return aligned(spec_of(tensor).bytes)
 
 
@@ -143,7 +143,7 @@ class _HostMapping:
         return torch.frombuffer(self._map, dtype=torch.uint8)[: self._size]
 
     def close(self) -> None:
-        """The pages go when the last tensor over them does."""
+        """The pages are freed with the last tensor over them."""
         del self._map
 
 
@@ -213,7 +213,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 class _DeviceMapping:
-    """An allocation of the driver's, mapped into this process' primary context."""
+    """A driver allocation, mapped into this process's primary context."""
 
     def __init__(self, handle: c_uint64, size: int, padded: int, ordinal: int) -> None:
         self._handle, self._size, self._padded, self._ordinal = handle, size, padded, ordinal
@@ -263,7 +263,7 @@ class _DeviceMapping:
 
 
 def _properties(size: int, ordinal: int) -> tuple[_AllocationProperties, int]:
-    """What is asked of the driver, and `size` rounded up to what it can map.
+    """The allocation's properties, and `size` rounded up to what the driver can map.
 
     Torch makes the device's primary context current first: the driver calls need it.
     """

@@ -1,9 +1,9 @@
-"""How calls are made and timed: the same code for a candidate, for the baseline, and for nothing.
+"""How calls are made and timed: the same code for candidate and baseline.
 
-A call is always: all of L2 given back, a flush, a mark, the function, a mark, and right behind it,
-in the same stream's order, a copy of every output. Whoever looks at a copy sees the output as it
-stood when the mark says that the call was over. Nothing waits for the device in between; then all
-does, so that a call which waits by itself costs the host nothing that others do not.
+A call is always: reset L2's reservations, flush L2, mark, call the function, mark, and right behind
+it, in stream order, copy every output. So a copy shows the output as it was when the mark says that
+the call was over. Nothing waits for the device in between; afterwards every call waits, so that a
+function that synchronises by itself has no disadvantage.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from profilers.kernelbench.shared.recorded_calls import (
 )
 
 _FLUSH_BYTES = 512 * 2**20
-"""At least; reading so much takes longer than a host needs to enqueue most calls."""
+"""Least size of a flush; reading it takes longer than a host needs to enqueue most calls."""
 _SMALL_BYTES = 2**19
 _SMALL_PIECES = 64
-"""The allocator keeps memory for tensors below 1 MiB apart."""
+"""The allocator keeps separate memory for tensors below 1 MiB."""
 _LARGEST_PAD = 4 * 2**20
 _LEAST_PAD = 512
 _WARM_UP_FLUSHES = 48  # some milliseconds of traffic, so that an idle device raises its clocks
@@ -38,8 +38,8 @@ _WARM_UP_FLUSHES = 48  # some milliseconds of traffic, so that an idle device ra
 class TimedRuns:
     """Calls of one function at a time on prepared inputs. Not thread-safe.
 
-    Make it before any foreign code runs: it binds what it uses then. `moved_stream` and
-    `persisting_bytes` tell what calls have left behind since they were last set.
+    Make it before any foreign code runs, because it binds then what it uses. `moved_stream` and
+    `persisting_bytes` say what calls have left behind since they were last reset.
     """
 
     def __init__(self, device: int | str, clock: Clock | None = None) -> None:
@@ -66,24 +66,24 @@ class TimedRuns:
             self._sum = torch.sum
 
     def prepare(self, calls: Sequence[Sequence[Any]]) -> None:
-        """Take the arguments of each timed call; what was prepared before is let go."""
+        """Take the arguments of each timed call; earlier ones are dropped."""
         self.drop()
         self._calls = list(calls)
         self.clock.synchronize()
 
     def warm(self) -> None:
-        """Traffic for some milliseconds, and whatever else need not be timed.
+        """Make some milliseconds of memory traffic, so that the device raises its clocks.
 
-        How long it takes depends on the clocks that it raises.
+        How long it takes depends on those clocks.
         """
         gc.collect()
         self._traffic()
         self.clock.synchronize()
 
     def reserve(self, size: int) -> None:
-        """Have the allocator hold `size` bytes in one piece, as far as there is memory.
+        """Have the allocator hold `size` bytes in one piece, if there is enough memory.
 
-        What is timed then never waits for the driver's memory, and data lies alike in every process
+        Timed calls then never wait for the driver to allocate, and data lies alike in every process
         that reserves as much before it does anything else.
         """
         if not self.on_device:
@@ -97,10 +97,10 @@ class TimedRuns:
             del piece, small
 
     def run(self, function: Callable[..., Any], *, flush: bool, repeats: int = 1) -> list[float]:
-        """Call `function` on all that is prepared, `repeats` times; microseconds of each call.
+        """Call `function` on all prepared inputs, `repeats` times; microseconds of each call.
 
-        With `flush`, behind some milliseconds of traffic: after a pause an H200 is slower by a
-        tenth for three or four, and the host is well ahead of the device when those are over.
+        With `flush`, some milliseconds of traffic come first: after a pause an H200 is slower by a
+        tenth for three or four of them, and the host is well ahead of the device after that.
         The outputs of the last repeat stay in `shots`. Raises what the function raises, and
         CudaError.
         """
@@ -120,9 +120,9 @@ class TimedRuns:
         return self._shoot(function, [arguments], flush=flush)[0]
 
     def changed(self) -> list[int]:
-        """Calls whose outputs were changed after they were over, though nothing reuses them.
+        """Indices of calls whose outputs changed afterwards, though no later call reuses them.
 
-        A later call that returns the same memory (a graph that is replayed) may change it.
+        A later call that returns the same memory (a replayed graph) may change it.
         """
         places = [shot.storages() for shot in self.shots]
         users = Counter(address for found in places for address in found)
@@ -133,14 +133,14 @@ class TimedRuns:
         ]
 
     def burn(self, function: Callable[..., Any], calls: int) -> None:
-        """Go round the prepared inputs, `calls` calls in all, with no flush; then wait."""
+        """Make `calls` calls in turn on the prepared inputs, without flushes; then wait."""
         with self._torch.no_grad():
             for index in range(calls):
                 function(*self._calls[index % len(self._calls)])
         self.clock.synchronize()
 
     def drop(self) -> None:
-        """Let go of prepared inputs and of outputs."""
+        """Drop prepared inputs and outputs."""
         self.shots = []
         self._calls = []
 
@@ -156,7 +156,7 @@ class TimedRuns:
                 begin = self.clock.mark()
                 output = function(*arguments)
                 end = self.clock.mark()
-                self._heed_leftovers()
+                self._note_side_effects()
                 tensors = tensors_in(output)
                 copies = [self._copy(tensor) for tensor in tensors]
                 made = zip(tensors, copies, strict=True)
@@ -164,7 +164,7 @@ class TimedRuns:
                 shots.append(RecordedCall(output, begin, end, tensors, copies, places))
                 self.clock.synchronize()
         for shot in shots:
-            # The clock behind events ticks; a call below one tick still took some time.
+            # Events have a resolution; a call shorter than that still took some time.
             shot.us = max(self.clock.us(shot.begin, shot.end), 1e-3)
         return shots
 
@@ -173,11 +173,11 @@ class TimedRuns:
             self._flush()
 
     def _flush(self) -> None:
-        """Read more than L2 holds, which leaves nothing there that must be written back."""
+        """Read more than L2 holds, so that nothing in it must be written back."""
         if self.on_device:
             self._sum(self._buffer, dim=0, out=self._sink)
 
-    def _heed_leftovers(self) -> None:
+    def _note_side_effects(self) -> None:
         if not self.on_device:
             return
         if self._current_stream(self._device).cuda_stream != self._stream.cuda_stream:
@@ -208,14 +208,18 @@ def _no_collection() -> Iterator[None]:
 
 
 class AddressPadding:
-    """Takes memory on a device between one input and the next, until it is let go."""
+    """Makes blocks of random size between inputs, so that addresses do not come back.
+
+    A candidate that recognises an input by its address must not see the address again. Where inputs
+    lie is part of what a call costs, so candidate and baseline are both padded.
+    """
 
     def __init__(self, device: Any) -> None:
         self._device = device
         self._random = random.Random(os.urandom(16))
 
     def pad(self, size: int) -> Any:
-        """A block of at most `size` bytes or so, to be held as long as the input behind it."""
+        """A block of at most about `size` bytes, to be held as long as the input behind it."""
         import torch
 
         most = max(2 * _LEAST_PAD, min(size, _LARGEST_PAD))

@@ -1,4 +1,4 @@
-"""Tensors in nested lists, tuples and dicts: what a model takes and what it gives back."""
+"""Tensors in nested lists, tuples and dicts: a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """`value` with every tensor replaced by ``change(tensor)``.
 
-    Containers come back as plain lists, tuples and dicts, also where they were subclasses.
+    Containers come back as plain lists, tuples and dicts, even if they were subclasses.
     """
     if is_tensor(value):
         return change(value)
@@ -49,6 +49,6 @@ def held_bytes(value: Any) -> int:
 
 
 def shape_text(tensor: Any) -> str:
-    """Such as ``float32[16, 1024]``."""
+    """Dtype and shape, such as ``float32[16, 1024]``."""
     extents = ", ".join(str(int(extent)) for extent in tensor.shape)
     return f"{str(tensor.dtype).removeprefix('torch.')}[{extents}]"

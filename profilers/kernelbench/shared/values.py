@@ -1,10 +1,10 @@
 """JSON for the nested Python values that go into and come out of a model. Pure; never pickle.
 
-null, booleans, integers, strings and finite floats stand for themselves. An object with one key
-is everything else: ``float`` ("nan", "inf", "-inf"), ``list``, ``tuple``, ``dict`` (a list of
+null, booleans, integers, strings and finite floats stand for themselves. Everything else is an
+object with one key: ``float`` ("nan", "inf", "-inf"), ``list``, ``tuple``, ``dict`` (a list of
 pairs), ``dtype``, ``size``, ``device``, ``tensor`` (a `TensorSpec`).
 
-What is decoded may come from a process that nobody trusts: all is checked, nothing is run.
+What is decoded may come from an untrusted process: everything is checked, nothing is run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ITEM_BYTES: Mapping[str, int] = {
     "float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
     "complex64": 8, "complex128": 16,
 }  # fmt: skip
-"""Bytes per element of the dtypes that may pass."""
+"""Bytes per element of the dtypes that can be passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,12 @@ class TensorSpec:
 
     @property
     def span(self) -> int:
-        """Elements from the first to past the last in memory, gaps between them included."""
+        """Elements from the first to past the last in memory, gaps included."""
         return span(self.shape, self.strides)
 
     @property
     def bytes(self) -> int:
-        """Of the span."""
+        """Bytes of the span."""
         return self.span * ITEM_BYTES[self.dtype]
 
 
@@ -107,9 +107,9 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def kept_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """`strides` where no two elements share a place and few gaps lie between them.
+    """`strides` if no two elements share a place and there are few gaps between them.
 
-    Otherwise (expanded, overlapping, mostly gaps) the row-major ones.
+    Otherwise (expanded, overlapping, mostly gaps) row-major strides.
     """
     reach = 0
     for stride, extent in sorted(zip(strides, shape, strict=True)):
@@ -127,10 +127,10 @@ Take = Callable[[TensorSpec], Any]
 
 
 def encode(value: object, place: Place) -> Any:
-    """JSON of `value`; `place` puts a tensor's elements somewhere and says where.
+    """JSON of `value`; `place` stores a tensor's elements and returns where.
 
-    Subclasses of list, tuple and dict are read as what they hold, by no method of theirs. Raises
-    ValueError with the path of what cannot be coded.
+    Subclasses of list, tuple and dict are read without calling their methods. Raises ValueError
+    with the path of what cannot be coded.
     """
     return _Encoder(place).code(value, "", 0)
 
@@ -184,7 +184,7 @@ _TORCH_KINDS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def decode(data: Any, take: Take) -> Any:
-    """The value of `data`; `take` makes a tensor of where its elements lie.
+    """The value of `data`; `take` makes a tensor from a description of where it lies.
 
     Sizes, dtypes and devices become torch's, which is imported only then. Raises ValueError.
     """

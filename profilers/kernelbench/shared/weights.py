@@ -1,7 +1,7 @@
-"""The weights of the problem's model: what a candidate is handed, and how they change.
+"""The weights of the problem's model: which ones a candidate gets, and how they change.
 
-A candidate gets every parameter and every buffer that is not a mere consequence of the arguments
-of the constructor (masks, index tables, counters): those it makes itself, where it needs them.
+A candidate gets every parameter and every buffer that does not follow from the constructor's
+arguments (masks, index tables, counters); it makes those itself if it needs them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _RUNNING = (_RUNNING_MEAN, _RUNNING_VAR)
 
 
 class Weights:
-    """Parameters and buffers of `model` by name; `named` is what a candidate is handed.
+    """Parameters and buffers of `model` by name; `named` are those that a candidate gets.
 
-    `twin` is the same model constructed under another seed: a buffer that is equal in both follows
+    `other` is the same model constructed under another seed: a buffer that is equal in both follows
     from the constructor's arguments.
     """
 
-    def __init__(self, model: Any, twin: Any | None = None) -> None:
+    def __init__(self, model: Any, other: Any | None = None) -> None:
         parameters = dict(model.named_parameters(remove_duplicate=False))
         buffers = dict(model.named_buffers(remove_duplicate=False))
-        others = dict(twin.named_buffers(remove_duplicate=False)) if twin is not None else {}
+        others = dict(other.named_buffers(remove_duplicate=False)) if other is not None else {}
         self.parameters: Mapping[str, Any] = parameters
         self.derived = tuple(
             name
@@ -39,7 +39,8 @@ class Weights:
 
     @property
     def changing(self) -> dict[str, Any]:
-        """What may get other content: floating parameters and running statistics, once each."""
+        """Weights whose content may change: floating parameters and running statistics, once
+        each."""
         seen: set[int] = set()
         found = {}
         for name, tensor in self.named.items():
@@ -50,9 +51,9 @@ class Weights:
         return found
 
     def randomise(self, seed: int) -> None:
-        """Give what is constant (zero biases, ones of a norm, running statistics) other content.
+        """Give constant weights (zero biases, a norm's ones, running statistics) other content.
 
-        Work that constant weights would let a candidate skip is work that must be done. Zeros
+        Otherwise a candidate could skip work that constants make unnecessary. Zeros
         become normal with deviation 0.1, other constants are multiplied by 0.5 to 1.5, running
         variances become uniform on [0.5, 1.5].
         """
@@ -83,7 +84,7 @@ class Weights:
                     tensor.mul_(wanted / found)
 
     def mutate_part(self, seed: int) -> None:
-        """Change one row of one tensor in place: what looks at samples of the weights misses it."""
+        """Change one row of one tensor in place, which sampling the weights would miss."""
         import torch
 
         names = list(self.changing)
@@ -132,7 +133,7 @@ def is_running(name: str) -> bool:
 
 
 def _is_constant(tensor: Any) -> bool:
-    """All elements equal; a lone element counts where it is the 0 or 1 that is no real choice."""
+    """Whether all elements are equal; a single element must be 0 or 1, the usual defaults."""
     first = tensor.flatten()[0]
     if tensor.numel() == 1:
         return float(first) in (0.0, 1.0)

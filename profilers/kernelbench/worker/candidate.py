@@ -1,7 +1,7 @@
 """A candidate's file: executed as a module of its own, its `ModelNew` made and given its weights.
 
-This is where foreign code runs, so this is the boundary: whatever it raises becomes a Refusal whose
-kind says whose fault it is and whose text shows the lines of the candidate's own file.
+Foreign code runs here, so this is the boundary: whatever it raises becomes a RequestRefused whose
+kind says whose fault it is and whose text shows lines of the candidate's own file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPTIONAL_WEIGHT = "num_batches_tracked"  # a counter that no forward in evaluat
 
 
 class LoadedCandidate:
-    """One file with `ModelNew`. `clock` tells whether an error left the device unusable."""
+    """One file with `ModelNew`. `clock` shows whether an error left the device unusable."""
 
     def __init__(self, path: Path, module: str, clock: Clock | None = None) -> None:
         self.path = path
@@ -39,10 +39,10 @@ class LoadedCandidate:
         self.model: Any = None
 
     def execute(self) -> ModuleType:
-        """Run the file as a module that can be imported by its name and whose source can be read.
+        """Run the file as a module that can be imported by name and whose source can be read.
 
-        Raises Refusal: "compile" with the end of the log, "contract" if it counts on the
-        reference being there.
+        Raises RequestRefused: "compile" with the end of the log, "contract" if it uses the
+        reference, which is not there.
         """
         if not self._name.isidentifier() or self._name in sys.modules:
             raise RequestRefused("internal", f"a candidate cannot be called {self._name!r}")
@@ -59,7 +59,7 @@ class LoadedCandidate:
     def construct(self, module: ModuleType, init: Sequence[Any], *, seed: int, device: Any) -> None:
         """Make ``ModelNew(*init)`` under `seed` and move it to `device`.
 
-        Raises Refusal: "contract" if there is no such class, "cheat:wraps_reference",
+        Raises RequestRefused: "contract" if there is no such class, "cheat:wraps_reference",
         "runtime" or "compile" for what its constructor does.
         """
         import torch
@@ -74,7 +74,7 @@ class LoadedCandidate:
             self.model = made(*init).to(device)
 
     def copy_weights(self, weights: Mapping[str, Any]) -> None:
-        """Copy the reference's parameters and buffers by name, in place, so that versions count.
+        """Copy the reference's parameters and buffers by name, in place, so that versions increase.
 
         Raises RequestRefused "contract" naming what is missing or differs in shape or dtype.
         """
@@ -99,10 +99,10 @@ class LoadedCandidate:
 
     @contextlib.contextmanager
     def boundary(self, kind: str) -> Iterator[None]:
-        """Whatever the candidate raises inside becomes a Refusal, of `kind` unless it says more.
+        """Turn whatever the candidate raises inside into RequestRefused, usually of `kind`.
 
-        "memory": out of memory. "cuda": the device has faulted, and this process is of no further
-        use. "compile": a build that failed, whenever it was started.
+        Other kinds: "memory", out of memory; "cuda", the device has faulted and this process is of
+        no further use; "compile", a build failed, whenever it was started.
         """
         try:
             yield
@@ -132,7 +132,7 @@ class LoadedCandidate:
 
 
 def foreign_model(model: type, module: str) -> str | None:
-    """What shows that a class builds on a `Model` which its own file does not define."""
+    """Evidence that a class inherits from a `Model` that its own file does not define."""
     for base in model.__mro__[1:]:
         if base.__name__ == "Model" and base.__module__ != module:
             return f"{model.__name__} inherits from Model of {base.__module__}"
@@ -145,7 +145,7 @@ def missing_reference(error: BaseException) -> bool:
 
 
 def describe_error(error: BaseException, path: Path) -> str:
-    """What happened, and where in the candidate's file; its end where it is long."""
+    """The error and its place in the candidate's file; only the end of a long text."""
     text = "".join(traceback.format_exception_only(error)).strip()
     text = text.replace(str(path), path.name)
     if len(text) > _LONGEST:

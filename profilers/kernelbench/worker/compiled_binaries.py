@@ -1,7 +1,7 @@
 """Machine code that a candidate's compilers have left in its folder, read in its jail.
 
 Triton, NVRTC and `load_inline` keep what they make. The candidate could have written anything
-there, and so it is read where it can do no harm, and what is told of it is a claim.
+there, so it is read in a jail, and the result is a claim.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from profilers.sass.names import readable_names
 _MOST_FILES = 24
 _LARGEST = 64 * 2**20
 _TRITON = "triton"
-"""The folder of a compiler that tells lines of the candidate's own file (`building`)."""
+"""Folder of the compiler whose line numbers refer to the candidate's file (see `building`)."""
 
 
 def disassemble(request: dict[str, Any]) -> dict[str, Any]:
-    """Facts of each kernel by name; kernels that several files hold in different forms are left
-    out, because nobody knows which of them runs. `missing` says why there is nothing.
+    """Facts about each kernel by name.
+
+    Kernels that several files hold in different forms are left out, because it is unknown which of
+    them runs. `missing` says why there is nothing.
     """
     found: dict[str, SassFacts] = {}
     doubtful: set[str] = set()
@@ -71,6 +73,6 @@ def _facts(path: Path, arch: str) -> dict[str, SassFacts]:
 
 
 def _without_lines(facts: SassFacts) -> SassFacts:
-    """The same without places in a source: those of CUDA in a text are not lines of the file."""
+    """The same without source lines: lines of CUDA inside a string are not lines of the file."""
     loops = tuple(loop.model_copy(update={"line": None}) for loop in facts.loops)
     return facts.model_copy(update={"lines": {}, "loops": loops})

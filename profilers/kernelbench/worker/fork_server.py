@@ -1,7 +1,7 @@
 """The process that imports torch once and forks; each fork becomes a worker of one candidate.
 
-Run as ``python -m profilers.kernelbench.worker.fork_server``. It never touches CUDA: that would not
-survive a fork.
+Run as ``python -m profilers.kernelbench.worker.fork_server``. It never initialises CUDA, which
+would not survive a fork.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.serving import Handler
 from profilers.kernelbench.worker.process import WorkerHandlers
 
-_SLABS_TIMEOUT_S = 30.0
+_BUFFERS_TIMEOUT_S = 30.0
 
 
 def make_handlers(context: ForkContext) -> dict[str, Handler]:
-    """What a fork answers to."""
+    """The requests that a fork answers."""
 
     def receive(count: int) -> list[int]:
-        return context.descriptors.receive(count, timeout_s=_SLABS_TIMEOUT_S)
+        return context.descriptors.receive(count, timeout_s=_BUFFERS_TIMEOUT_S)
 
     return WorkerHandlers(receive).handlers()
 

@@ -1,7 +1,7 @@
-"""Evidence, from inside a candidate's process, that it scores without doing the work.
+"""Evidence, collected inside a candidate's process, that it cheats.
 
-Foreign code runs beside these checks and could fool them; the judge trusts none of them to clear
-a candidate. They name what a candidate does that does not go to that length.
+Foreign code runs in the same process and could fool these checks, so the judge never takes their
+silence as proof. They name the cheats of candidates that do not go that far.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def problem(cheat: CheatClass, evidence: str) -> Evidence:
 
 
 class Bindings:
-    """What timing and comparing rest on, as it was before the candidate's code was there.
+    """What timing and comparing use, as it was before the candidate's code was loaded.
 
-    `objects` are watched as well: their attributes, and what dictionaries among these hold.
+    `objects` are watched as well: their attributes, and the items of dictionaries among these.
     """
 
     def __init__(self, *objects: object) -> None:
@@ -66,7 +66,7 @@ class Bindings:
         ]
 
     def problems(self) -> list[Evidence]:
-        """One problem of a class for all that was replaced since."""
+        """One piece of evidence per class of cheat for all that was replaced since."""
         replaced: dict[CheatClass, list[str]] = {}
         for cheat, where, owner, name, bound in self._bound:
             if vars_of(owner, name) is not bound:
@@ -78,7 +78,7 @@ class Bindings:
 
 
 def vars_of(owner: Any, name: str) -> Any:
-    """The attribute itself, not what a descriptor makes of it; None if there is none."""
+    """The attribute itself, not what a descriptor returns for it; None if there is none."""
     if isinstance(owner, dict):
         return owner.get(name)
     for place in getattr(owner, "__mro__", (owner,)):
@@ -109,7 +109,7 @@ def _watched() -> Iterator[tuple[CheatClass, str, Any, str]]:
 
 
 def _attributes(instance: object) -> Iterator[tuple[CheatClass, str, Any, str]]:
-    """What an object could be made to do other things by: methods set on it, functions it holds."""
+    """Attributes that could change an object's behaviour: methods set on it, functions it holds."""
     kind = type(instance)
     held = vars(instance)
     for name in vars(kind):
@@ -134,7 +134,7 @@ def _own_functions(module: ModuleType) -> Iterator[tuple[CheatClass, str, Any, s
 
 
 def mode_problems() -> list[Evidence]:
-    """Modes that would stand between the harness and torch; a default device is none of them."""
+    """Torch modes left active between the harness and torch, except a default device."""
     import torch
     from torch.utils._device import DeviceContext
     from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
@@ -148,7 +148,7 @@ def mode_problems() -> list[Evidence]:
 
 
 def output_problems(shot: RecordedCall, device: Any, clock: Clock) -> list[Evidence]:
-    """What is no plain tensor with memory of its own.
+    """Evidence of outputs that are not plain tensors with memory of their own.
 
     Raises RequestRefused "runtime" for plain tensors of another layout or on another device than
     asked: a mistake, not a trick.
@@ -186,7 +186,7 @@ def _wrapped(tensor: Any) -> bool:
 
 
 class Threads:
-    """How many threads there are, against how many there were."""
+    """The number of threads, compared with the usual number."""
 
     def __init__(self) -> None:
         self._sleep: Callable[[float], None] = time.sleep
@@ -198,7 +198,7 @@ class Threads:
         return {"python": python_threads(), "tasks": tasks()}
 
     def take_as_usual(self) -> None:
-        """What runs now is the candidate's business (a compiler's threads, say)."""
+        """Accept the threads that run now as usual (a compiler's, for instance)."""
         self._usual = self.counts()
 
     @property
@@ -213,7 +213,7 @@ class Threads:
         return python_threads() > self._own or self.more
 
     def settle(self) -> None:
-        """Give threads a moment to finish what they do; those that stay are usual from then on."""
+        """Give threads a moment to finish; those that stay count as usual from then on."""
         if not self.foreign:
             return
         limit = self._now() + _SETTLE_S
@@ -224,7 +224,7 @@ class Threads:
 
 
 def python_threads() -> int:
-    """Threads that run Python, also those that `threading` does not know of."""
+    """Threads that run Python, even if `threading` does not know them."""
     return max(len(sys._current_frames()), threading.active_count())
 
 
@@ -237,7 +237,7 @@ def tasks() -> int:
 
 
 def late_problem(changed: Sequence[int], *, threads: bool, calls: int) -> list[Evidence]:
-    """Outputs (or, of more calls than one, calls) that changed after they were returned."""
+    """Evidence of outputs (or calls, of several) that changed after they were returned."""
     if not changed:
         return []
     if threads:

@@ -1,4 +1,4 @@
-"""Importing a candidate where there is no GPU, so that what it compiles is compiled there."""
+"""Imports a candidate in a jail without a GPU, so that what it compiles at import is compiled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEPT_BYTES = 16_384
 
 
 def build(request: dict[str, Any]) -> dict[str, Any]:
-    """Import the candidate's file and no more; ``skipped`` says where it needs the GPU for it.
+    """Import the candidate's file, and no more; ``skipped`` says that this needs the GPU.
 
     Raises RequestRefused "compile" with the end of the log.
     """
@@ -53,14 +53,14 @@ def build(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_environment(environment: Mapping[str, str]) -> None:
-    """Where compilers keep what they make. Raises Refusal for any other name."""
+    """Set the folders in which compilers keep their output. RequestRefused for any other name."""
     if unknown := sorted(set(environment) - _ENVIRONMENT):
         raise RequestRefused("internal", f"a candidate's environment has no {unknown[0]}")
     os.environ.update(environment)
 
 
 class CapturedOutput:
-    """The end of what was printed, once the block is left."""
+    """The end of what was printed; complete once the block is left."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -72,7 +72,7 @@ class CapturedOutput:
 
 @contextlib.contextmanager
 def captured_output() -> Iterator[CapturedOutput]:
-    """Catch descriptors 1 and 2 of the process inside the block."""
+    """Capture descriptors 1 and 2 of the process and its children inside the block."""
     printed = CapturedOutput()
     reader, writer = os.pipe()
     kept = [os.dup(1), os.dup(2)]
@@ -95,7 +95,7 @@ def captured_output() -> Iterator[CapturedOutput]:
         for fd, old in zip((1, 2), kept, strict=True):
             os.dup2(old, fd)
             os.close(old)
-        thread.join(timeout=1.0)  # a process that was left running may hold the other end
+        thread.join(timeout=1.0)  # a process that is still running may hold the other end
 
 
 def _flush() -> None:

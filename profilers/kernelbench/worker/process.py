@@ -1,6 +1,6 @@
-"""The process that holds one candidate, as the judge sees it: what it answers to.
+"""The process that holds one candidate: the requests that it answers.
 
-Whatever it answers is a claim; the judge has a clock and a comparison of its own elsewhere.
+Whatever it answers is a claim; the judge has its own clock and comparison elsewhere.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ ReceiveDescriptors = Callable[[int], Sequence[int]]
 class WorkerHandlers:
     """Handlers of the judge's requests; each returns the JSON of its answer.
 
-    `receive` hands over the descriptors of the two buffers, inputs first.
+    `receive` returns the descriptors of the two buffers, inputs first.
     """
 
     def __init__(self, receive: ReceiveDescriptors) -> None:
         self._receive = receive
-        self._bench: WorkerSession | None = None
+        self._session: WorkerSession | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """By the names of the operations."""
         return {
             "start": self.start,
             "build": build,
-            "load": lambda request: self.bench.load(request),
-            "weights": lambda request: self.bench.weights(request),
-            "call": lambda request: self.bench.call(request),
-            "warm": lambda request: self.bench.warm(request),
-            "prepare": lambda request: self.bench.prepare(request),
-            "run": lambda request: self.bench.run(request),
-            "fetch": lambda request: self.bench.fetch(request),
-            "burn": lambda request: self.bench.burn(request),
-            "trace": lambda request: self.bench.trace(request),
-            "record": lambda request: self.bench.record(request),
+            "load": lambda request: self.session.load(request),
+            "weights": lambda request: self.session.weights(request),
+            "call": lambda request: self.session.call(request),
+            "warm": lambda request: self.session.warm(request),
+            "prepare": lambda request: self.session.prepare(request),
+            "run": lambda request: self.session.run(request),
+            "fetch": lambda request: self.session.fetch(request),
+            "burn": lambda request: self.session.burn(request),
+            "trace": lambda request: self.session.trace(request),
+            "record": lambda request: self.session.record(request),
             "disassemble": disassemble,
             "probe": self.probe,
         }
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Take the device and the shared memory, before any foreign code is there."""
+        """Take the device and the shared memory, before any foreign code is loaded."""
         device = request["device"]
         if device != "cpu":
             import torch
@@ -59,7 +59,7 @@ class WorkerHandlers:
         first, second = self._receive(2)
         ordinal = 0 if device == "cpu" else device
         kind = buffer_kind(device)
-        self._bench = WorkerSession(
+        self._session = WorkerSession(
             device,
             inputs=SharedBuffer.attach(kind, first, request["inputs"], ordinal),
             outputs=SharedBuffer.attach(kind, second, request["outputs"], ordinal),
@@ -68,14 +68,14 @@ class WorkerHandlers:
         return {}
 
     def probe(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Have the device do something: whether it answers, asked by a process that is innocent."""
+        """Use the device, to see whether it answers a process that has run no candidate."""
         import torch
 
         device = device_name(request["device"])
         return {"sum": float(torch.ones(1024, device=device).sum())}
 
     @property
-    def bench(self) -> WorkerSession:
-        if self._bench is None:
+    def session(self) -> WorkerSession:
+        if self._session is None:
             raise RequestRefused("internal", "the worker was not started", sticky=True)
-        return self._bench
+        return self._session

@@ -1,9 +1,9 @@
 """The process that ncu profiles: one call of a candidate's `ModelNew`, or of a launcher's.
 
 Run as ``python -P -m profilers.kernelbench.worker.profiled SPEC`` under ncu, in the candidate's
-jail. It draws inputs and weights from the problem file itself: what is right is no question here,
-and no judge depends on what this process does. Only the last call lies between the profiler's start
-and stop. A failure is told in the last line of standard error, and ends the process with `FAILED`.
+jail. It draws inputs and weights from the problem file itself: results are not checked here, and no
+verdict depends on this process. Only the last call lies between the profiler's start and stop. A
+failure is reported in the last line of standard error, and the process ends with `FAILED`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Bracket = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Let go of the stream on which ncu prints, and of ncu itself, then call.
+    """Detach from ncu and from the stream on which it prints, then make the call.
 
     Returns the process's exit status.
     """
     os.dup2(2, 1)
-    with contextlib.suppress(OSError):  # where there is no Landlock, the jail says so elsewhere
+    with contextlib.suppress(OSError):  # a missing Landlock is reported by the jail
         landlock.enter_separate_domain()
     try:
         run(ProfilingSpec(**json.loads(arguments[0])))
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 def run(spec: ProfilingSpec) -> None:
     """Load the candidate, call it until it is warm, then once under the profiler.
 
-    Refusal for what the candidate does, Fault for the problem.
+    RequestRefused for what the candidate does, ProblemFault for the problem.
     """
     import torch
 
@@ -80,7 +80,7 @@ def run(spec: ProfilingSpec) -> None:
 
 
 def _weights(problem: ProblemFile, seed: int) -> dict[str, Any]:
-    """The problem's weights by name, none of them zero or one throughout."""
+    """The problem's weights by name, with constant ones randomised."""
     model = problem.model(seed)
     weights = Weights(model, problem.model(seed + 1) if derives_buffers(model) else None)
     weights.randomise(seed)
@@ -88,7 +88,7 @@ def _weights(problem: ProblemFile, seed: int) -> dict[str, Any]:
 
 
 def _bracket(device: int | str) -> Bracket:
-    """What lies inside is profiled, and nothing that was enqueued before."""
+    """A context in which calls are profiled, without what was enqueued before."""
     if device == "cpu":
         return contextlib.nullcontext
     import torch
@@ -98,7 +98,7 @@ def _bracket(device: int | str) -> Bracket:
     @contextlib.contextmanager
     def bracket() -> Iterator[None]:
         synchronize()
-        stop()  # a candidate may have begun on its own
+        stop()  # a candidate may have started the profiler itself
         start()
         try:
             yield

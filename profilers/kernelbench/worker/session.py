@@ -1,7 +1,7 @@
-"""A candidate on a device: loaded, called, timed, and looked at after every request.
+"""A candidate on a device: loaded, called, timed, and checked after every request.
 
 What is used here is bound before the candidate's code runs. Verified and timed calls are made in
-one way, by `TimedRuns`.
+the same way, by `TimedRuns`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from profilers.kernelbench.worker.tracing import events_of, kernels_of
 
 
 class WorkerSession:
-    """A device, two buffers, and the candidate that is tried there."""
+    """A device, two shared buffers, and the candidate that runs there."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class WorkerSession:
         self._device = torch.device(device_name(device))
         self._runs = TimedRuns(device)
         self._runs.reserve(reserve_bytes)
-        self._scatter = AddressPadding(self._device)
-        self._taken: list[CallInputs] = []
+        self._padding = AddressPadding(self._device)
+        self._inputs_of_calls: list[CallInputs] = []
         self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
         self._bindings = guards.Bindings(self._runs.clock)
@@ -81,37 +81,38 @@ class WorkerSession:
         return {}
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One call, made like a timed one; its outputs right behind it, and after all is done."""
+        """One call, made like a timed one; returns its outputs right behind it, and after a
+        wait."""
         candidate = self.candidate
         self._runs.drop()
-        taken = self._take(request["inputs"])
-        self._taken = [taken]
+        inputs = self._make_inputs(request["inputs"])
+        self._inputs_of_calls = [inputs]
         self._runs.clock.synchronize()
         try:
             with candidate.boundary("runtime"):
-                shot = self._runs.once(candidate.model, taken.arguments, flush=True)
+                shot = self._runs.once(candidate.model, inputs.arguments, flush=True)
         except RequestRefused as refusal:
             if request.get("may_refuse") and refusal.kind in ("runtime", "memory"):
                 return {"outputs": None, "late": None, "problems": self._problems(),
                         "us": None, "refused": str(refusal)}  # fmt: skip
             raise
         with candidate.boundary("runtime"):
-            return self._told(shot, taken, request)
+            return self._reply_of(shot, inputs, request)
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Have the device raise its clocks; there are no inputs yet."""
         self._runs.drop()
-        self._taken = []
+        self._inputs_of_calls = []
         self._runs.warm()
         return {}
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Fresh inputs for every call that will be timed."""
+        """Make fresh inputs for every call that will be timed."""
         self._prepare(request["calls"])
         return {}
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Call the model on all that is prepared; the answer leaves at once."""
+        """Call the model on all prepared inputs; the answer is sent at once."""
         candidate = self.candidate
         with candidate.boundary("runtime"):
             times = self._runs.run(
@@ -120,32 +121,32 @@ class WorkerSession:
         return {"events_us": times}
 
     def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Outputs of every call of the last run, as they stood right behind each."""
+        """Outputs of every call of the last run, as they were right behind each call."""
         with self.candidate.boundary("runtime"):
             return self._fetch(request["at"])
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Many calls in a row with nothing in between, for a meter to watch."""
+        """Many calls in a row with nothing in between, for an energy measurement."""
         with self.candidate.boundary("runtime"):
             self._runs.burn(self.candidate.model, request["calls"])
         return {"calls": request["calls"]}
 
     def trace(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Which kernels a call runs; none on a device that is no GPU."""
+        """Which kernels a call runs; none on the CPU."""
         self._runs.drop()
-        self._taken = [self._take(request["inputs"])]
+        self._inputs_of_calls = [self._make_inputs(request["inputs"])]
         if not self._runs.on_device:
             return {"kernels": []}
         with self.candidate.boundary("runtime"):
-            arguments = self._taken[0].arguments
+            arguments = self._inputs_of_calls[0].arguments
             return {"kernels": kernels_of(lambda: self._runs.once(
                 self.candidate.model, arguments, flush=False))}  # fmt: skip
 
     def record(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What several calls in a row do on the device, and when; they are warm by then."""
+        """A trace of several warm calls in a row: what they do on the device, and when."""
         self._runs.drop()
-        self._taken = [self._take(request["inputs"])]
-        self._runs.prepare([self._taken[0].arguments])
+        self._inputs_of_calls = [self._make_inputs(request["inputs"])]
+        self._runs.prepare([self._inputs_of_calls[0].arguments])
         if not self._runs.on_device:
             raise RequestRefused("internal", "there is no device to trace")
         model, calls = self.candidate.model, request["calls"]
@@ -153,8 +154,8 @@ class WorkerSession:
             self._runs.burn(model, calls)
             return {"trace": events_of(lambda: self._runs.burn(model, calls))}
 
-    def _told(
-        self, shot: RecordedCall, taken: CallInputs, request: Mapping[str, Any]
+    def _reply_of(
+        self, shot: RecordedCall, inputs: CallInputs, request: Mapping[str, Any]
     ) -> dict[str, Any]:
         problems = self._output_problems([shot])
         answer = {"outputs": None, "late": None, "us": shot.us, "refused": None}
@@ -166,7 +167,7 @@ class WorkerSession:
             late = BufferWriter(self._outputs, request["late_at"])
             answer["late"] = _coded(shot.as_it_is(), late)
             problems += guards.late_problem(shot.changed(), threads=threads, calls=1)
-        problems += taken.problems(self._inputs) + self._problems()
+        problems += inputs.problems(self._inputs) + self._problems()
         self._runs.clock.synchronize()
         return {**answer, "threads": self._threads.counts(), "problems": problems}
 
@@ -179,25 +180,25 @@ class WorkerSession:
             problems += guards.late_problem(
                 self._runs.changed(), threads=self._threads.foreign, calls=len(self._runs.shots)
             )
-        for taken in self._taken:
-            problems += taken.problems(self._inputs)
+        for inputs in self._inputs_of_calls:
+            problems += inputs.problems(self._inputs)
         problems += self._problems()
         self._runs.clock.synchronize()
         return {"outputs": outputs, "threads": self._threads.counts(), "problems": problems}
 
     def _prepare(self, calls: Sequence[Any]) -> None:
         self._runs.drop()
-        self._taken = []
-        self._taken = [self._take(coded) for coded in calls]
-        self._runs.prepare([taken.arguments for taken in self._taken])
+        self._inputs_of_calls = []
+        self._inputs_of_calls = [self._make_inputs(coded) for coded in calls]
+        self._runs.prepare([inputs.arguments for inputs in self._inputs_of_calls])
 
-    def _take(self, coded: Any) -> CallInputs:
-        """Fresh inputs; blocks of random sizes between them keep addresses from coming back."""
+    def _make_inputs(self, coded: Any) -> CallInputs:
+        """Make fresh inputs; blocks of random sizes between them keep addresses from recurring."""
         pads = []
         tensors: list[tuple[TensorSpec, Any]] = []
 
         def take(spec: TensorSpec) -> Any:
-            pads.append(self._scatter.pad(spec.bytes))
+            pads.append(self._padding.pad(spec.bytes))
             made = self._inputs.fresh(spec)
             tensors.append((spec, made))
             return made
@@ -214,7 +215,7 @@ class WorkerSession:
         return []
 
     def _problems(self) -> list[Evidence]:
-        """What the candidate has left behind in this process since the last look."""
+        """Evidence of what the candidate changed in this process since the last check."""
         found = self._bindings.problems() + guards.mode_problems()
         runs = self._runs
         if runs.moved_stream:
@@ -232,7 +233,7 @@ class WorkerSession:
 
 
 class CallInputs:
-    """The inputs of one call, and where their content was taken from."""
+    """The inputs of one call, and where their content came from."""
 
     def __init__(
         self, arguments: Sequence[Any], tensors: list[tuple[TensorSpec, Any]], pads: list[Any]
@@ -242,7 +243,7 @@ class CallInputs:
         self._pads = pads
 
     def problems(self, buffer: SharedBuffer) -> list[Evidence]:
-        """Inputs that no longer hold what they were given."""
+        """Evidence of inputs whose content has changed."""
         changed = [
             index
             for index, (spec, tensor) in enumerate(self._tensors)

@@ -1,6 +1,6 @@
-"""What calls run on the device, and when, as CUPTI tells PyTorch's profiler.
+"""What calls run on the device, and when, from PyTorch's profiler (CUPTI).
 
-This is the candidate's own process, so that what is told here is a claim.
+This is the candidate's own process, so the result is a claim.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def events_of(call: Callable[[], Any]) -> dict[str, Any]:
 
     Events are lists: kind ("kernel", "copy", "memset", "api"), place of its name in `names`, start
     and end in nanoseconds, stream or thread, correlation, bytes, blocks, threads of a block.
-    `left_out` counts events beyond what is told.
+    `left_out` counts the events beyond the limit.
     """
     with _profiled() as profiler:
         call()
@@ -59,7 +59,7 @@ def events_of(call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def compact_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The events that matter of a trace in Chrome's format, as PyTorch writes it."""
+    """The relevant events of a trace in Chrome's format, as PyTorch writes it."""
     kept = [item for item in trace["traceEvents"] if item.get("cat") in _CATEGORIES]
     kept.sort(key=lambda item: float(item["ts"]))
     names: dict[str, int] = {}
