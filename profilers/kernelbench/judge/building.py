@@ -1,8 +1,8 @@
 """A candidate's private folder, and its compilation in a jail that has no GPU.
 
-Importing a candidate compiles what it compiles (`load_inline`, NVRTC); the products stay in its
-folder, where the process that runs it on the GPU finds them again. What can only be compiled when
-it is first called is compiled there instead.
+Importing a candidate runs its compilers (`load_inline`, NVRTC). Their products stay in its folder,
+where the process that runs it on the GPU finds them. What is compiled only when it is first called
+is compiled there instead.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _KEPT_BYTES = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class BuiltModule:
-    """A candidate's file, the folder that it may write to, and what its compilers need to know.
+    """A candidate's file, the folder that it may write to, and its compilers' environment.
 
-    The file lies where the candidate cannot change it, and is never read again by the judge.
+    The candidate cannot change the file, and the judge never reads it again.
     """
 
     folder: Path
     source: Path
     text: str
     environment: dict[str, str]
-    noun: Build
+    build: Build
 
 
 class CandidateBuilder:
@@ -63,7 +63,8 @@ class CandidateBuilder:
         self._built: dict[str, BuiltModule | Failed] = {}
 
     def build(self, candidate: Candidate) -> BuiltModule:
-        """The candidate's folder, compiled where importing compiles. Failed with the log."""
+        """Make the candidate's folder, and import the candidate if that compiles. Failed with the
+        log."""
         if candidate.id not in self._built:
             try:
                 self._built[candidate.id] = self._build(candidate)
@@ -75,7 +76,7 @@ class CandidateBuilder:
         return found
 
     def tidy(self, candidate: Candidate) -> None:
-        """Remove what the candidate has written, where that is more than compilers leave behind."""
+        """Remove what the candidate has written, if that is more than compilers usually leave."""
         found = self._built.get(candidate.id)
         if isinstance(found, BuiltModule) and _size(found.folder) > _KEPT_BYTES:
             shutil.rmtree(self._folder / candidate.id, ignore_errors=True)
@@ -97,11 +98,11 @@ class CandidateBuilder:
         log = ""
         if _COMPILES.search(candidate.source):
             log = self._import(source, folder, environment)
-        noun = Build(seconds=time.perf_counter() - begin, log=log)
-        return BuiltModule(folder, source, candidate.source, environment, noun)
+        built = Build(seconds=time.perf_counter() - begin, log=log)
+        return BuiltModule(folder, source, candidate.source, environment, built)
 
     def _import(self, source: Path, folder: Path, environment: dict[str, str]) -> str:
-        """Import the candidate where there is no GPU; the end of what that printed."""
+        """Import the candidate without a GPU; returns the end of what that printed."""
         readable = (source.parent, *self._settings.readable)
         jail = Jail(gpu=False, writable=(folder,), readable=readable)
         worker = WorkerClient(self._fork_server, jail=jail, cwd=folder)
@@ -130,7 +131,7 @@ class CandidateBuilder:
         return str(reply.get("log", ""))
 
     def _environment(self, folder: Path) -> dict[str, str]:
-        """Where the compilers keep their products; the architecture, for want of a GPU to ask."""
+        """Folders for the compilers' products, and the architecture, as there is no GPU to ask."""
         environment = {
             "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
             "TRITON_CACHE_DIR": str(folder / "triton"),
@@ -151,7 +152,7 @@ class CandidateBuilder:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files in a folder that somebody else may be changing."""
+    """Bytes of the files in a folder that may be changing meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

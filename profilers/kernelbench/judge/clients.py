@@ -1,4 +1,4 @@
-"""The judge's side of its two helpers: the oracle it trusts and the worker it does not."""
+"""The judge's clients: of the oracle, which it trusts, and of workers, which it does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 
 
 class OracleClient:
-    """The process that knows what is right. WorldError if it is lost, InputError for a task."""
+    """The oracle's process. WorldError if it is lost, InputError for a faulty task."""
 
     def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
         self._device = device
@@ -44,7 +44,7 @@ class OracleClient:
         )
 
     def make_buffers(self, inputs: int, outputs: int) -> None:
-        """Have the memory made that is shared with workers."""
+        """Have the oracle make the memory that is shared with workers."""
         reply = self.ask("buffers", inputs=inputs, outputs=outputs)
         first, second = self._child.receive_descriptors(2, timeout_s=30.0)
         self.buffers = (first, second)
@@ -62,8 +62,7 @@ class OracleClient:
 
 
 class WorkerClient:
-    """A disposable process with one candidate. RequestRefused and ChildGone are the candidate's
-    doing."""
+    """A disposable process with one candidate. RequestRefused and ChildGone are its fault."""
 
     def __init__(self, fork_server: ForkServer, *, jail: Jail, cwd: Path) -> None:
         self._channel: Channel = fork_server.fork(jail, cwd=cwd)
@@ -78,7 +77,8 @@ class WorkerClient:
     def start(
         self, oracle: OracleClient, *, device: int | str, reserve_bytes: int, timeout_s: float
     ) -> None:
-        """Take the GPU, so much of its memory and what is shared, before there is a candidate."""
+        """Take the GPU, reserve memory on it and map what is shared, before a candidate is
+        loaded."""
         assert oracle.buffers is not None, "the oracle has made no buffers"
         self._channel.send_descriptors(oracle.buffers)
         inputs, outputs = oracle.buffer_bytes
@@ -92,9 +92,9 @@ class WorkerClient:
 
 
 class BaselineClient:
-    """The baseline in a process of the same kind as a candidate's, and as fresh.
+    """The baseline in a worker of the same kind as a candidate's, and as fresh.
 
-    WorldError if it is lost: it does nothing of its own accord. Refused with kind "memory" if
+    WorldError if it is lost: its code is trusted. Refused with kind "memory" if
     a candidate beside it has taken the device's memory.
     """
 

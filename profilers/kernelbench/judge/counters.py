@@ -34,20 +34,20 @@ FEW_METRICS: tuple[str, ...] = (
     m.BLOCK,
     m.MULTIPROCESSORS,
 )
-"""What is asked for where all counters take too long: each further pass saves and restores the
-memory that a kernel writes."""
+"""Collected if all counters take too long: each further pass saves and restores the memory that a
+kernel writes."""
 _START_S = 60.0
 _PER_LAUNCH_S = 4.0
 _PASSES = 60
 _LONGEST_S = 300.0
 _FIRST_SHARE = 0.6
-"""Of the time that is left, for all counters; the rest is for a few, should that not do."""
+"""Share of the remaining time for all counters; the rest is for the few, if that fails."""
 _PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 @dataclass(slots=True)
 class CounterResult:
-    """Launches that were profiled, and what is missing by key of `Profile.missing`."""
+    """Profiled launches, and what is missing, by key of `Profile.missing`."""
 
     launches: list[ncu.NcuKernel] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def collect_counters(
         found.missing |= {name: _told(reason) for name, reason in report.missing.items()}
         if not report.kernels:
             break
-    if names:  # what is left out is then told by kernel
+    if names:  # then each kernel says what is missing
         found.missing.pop(ncu.LAUNCHES, None)
     return found
 
@@ -120,7 +120,7 @@ class _Run:
         return report, stopped
 
     def fewer(self, stopped_s: float, left_s: float) -> ncu.NcuReport:
-        """The few counters that need few passes, where all took too long."""
+        """Collect the few counters that need few passes, because all took too long."""
         why = f"all counters took more than {stopped_s:.0f} s and were stopped"
         if left_s <= 0:
             return ncu.NcuReport((), {ncu.TOOL: why})
@@ -133,7 +133,7 @@ class _Run:
 
 
 def _exactly(name: str) -> str:
-    """The expression for one kernel's name, whatever it is made of."""
+    """A regular expression that matches one kernel's name."""
     return "".join(mark if mark.isalnum() or mark == "_" else "." for mark in name)
 
 

@@ -1,4 +1,4 @@
-"""What a candidate's session comes to, however it ended: one evaluation."""
+"""Makes an evaluation of a candidate's session, however that ended."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LATE = (
 
 @dataclass(slots=True)
 class Attempt:
-    """The session that is being held, where one has begun."""
+    """One attempt to judge a candidate; `session` is None until one has begun."""
 
     session: CandidateSession | None = None
 
@@ -63,9 +63,9 @@ def timed_evaluation(
     floor_us: float,
     usual_us: float | None,
 ) -> Evaluation:
-    """The verdict on a candidate whose results are right: measured, or a suspect timing.
+    """The evaluation of a candidate whose results are right: measured, or a suspect timing.
 
-    `usual_us` is what the baseline takes where no candidate is beside it.
+    `usual_us` is what the baseline takes without a candidate beside it.
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)
@@ -100,9 +100,9 @@ def timed_evaluation(
 
 
 def without_disturbed_block(times: BlockTimes, clock: OutsideClock) -> BlockTimes:
-    """Without one block, where the clocks disagree over that block alone.
+    """`times` without one block, if the clocks disagree over that block alone.
 
-    The host was busy elsewhere, or the candidate cheated once: either way it counts for nothing.
+    The host was busy, or the candidate cheated once; either way the block does not count.
     """
     if times.processes > 1 or len(times.spans) < _ENOUGH_BLOCKS:
         return times
@@ -113,10 +113,10 @@ def without_disturbed_block(times: BlockTimes, clock: OutsideClock) -> BlockTime
 
 
 def placement_uncertainty(time_us: float) -> float:
-    """How far one pair of processes may be off, relative, with 95 %: where data happens to lie.
+    """Relative uncertainty (95 %) of one pair of processes, due to where data happens to lie.
 
-    Blocks of one process share its placement, and so their spread does not tell of it. Several
-    pairs do, and need no allowance.
+    Blocks of one process share its placement, so their spread does not show it. Several pairs of
+    processes do, and need no allowance.
     """
     return min(1.0, math.hypot(_PLACEMENT_SHARE, _PLACEMENT_US / time_us))
 
@@ -124,10 +124,10 @@ def placement_uncertainty(time_us: float) -> float:
 def timing_of(
     candidate: Candidate, times: BlockTimes, clock: OutsideClock, *, baseline: str, doubted: bool
 ) -> Timing:
-    """From event times; where they are `doubted`, from the slower clock.
+    """The timing from event times; if they are `doubted`, from the slower clock.
 
-    Where calls are uneven, a block counts as its mean. `host_us` is None if calls are too short
-    for the judge's clock.
+    If calls are uneven, a block counts as its mean. `host_us` is None if calls are too short for
+    the judge's clock.
     """
     seed = seed_from("timing", candidate.id)
     host_us = clock.call_us(times.spans)
@@ -159,48 +159,48 @@ def timing_of(
     )
 
 
-def refused_evaluation(candidate: Candidate, refusal: Refusal, under_way: Attempt) -> Evaluation:
-    """There is evidence that it does not do the work."""
-    session = under_way.session
+def refused_evaluation(candidate: Candidate, refusal: Refusal, attempt: Attempt) -> Evaluation:
+    """The evaluation of a candidate that cheats, by evidence."""
+    session = attempt.session
     checked = session.tally.verification() if session is not None and session.tally.rounds else None
     return Evaluation(
         candidate_id=candidate.id,
         status="refused",
         message=refusal.evidence,
-        build=under_way.build,
+        build=attempt.build,
         verification=checked,
         refusal=refusal,
     )
 
 
 def failed_request_evaluation(
-    candidate: Candidate, no: RequestRefused, under_way: Attempt
+    candidate: Candidate, refused: RequestRefused, attempt: Attempt
 ) -> Evaluation:
-    """Its process refused a request: what is wrong with the candidate, or what its code raised."""
-    text = str(no)
-    if cheat := cheat_of(no.kind):
-        return refused_evaluation(candidate, Refusal(cheat=cheat, evidence=text), under_way)
-    if no.kind == "compile":
+    """The evaluation of a candidate whose worker refused a request, and why."""
+    text = str(refused)
+    if cheat := cheat_of(refused.kind):
+        return refused_evaluation(candidate, Refusal(cheat=cheat, evidence=text), attempt)
+    if refused.kind == "compile":
         return Evaluation(
             candidate_id=candidate.id,
             status="compile_failed",
             message=text,
-            build=under_way.build or Build(log=text),
+            build=attempt.build or Build(log=text),
         )
-    if no.kind == "internal":
-        # The harness broke inside a process that the candidate can reach: its doing.
+    if refused.kind == "internal":
+        # The harness broke in a process that the candidate can reach: that is its fault.
         text = f"its process broke: {text}"
     return Evaluation(
         candidate_id=candidate.id,
         status="runtime_error",
-        message=f"while {under_way.doing}: {text}",
-        build=under_way.build,
+        message=f"while {attempt.doing}: {text}",
+        build=attempt.build,
     )
 
 
-def lost_worker_evaluation(candidate: Candidate, gone: ChildGone, under_way: Attempt) -> Evaluation:
-    """Its process hung or died."""
-    doing = under_way.doing
+def lost_worker_evaluation(candidate: Candidate, gone: ChildGone, attempt: Attempt) -> Evaluation:
+    """The evaluation of a candidate whose worker hung or died."""
+    doing = attempt.doing
     if gone.hung:
         text = f"did not finish {doing}: {gone}; an endless loop, a deadlock, or far too slow"
     else:
@@ -209,5 +209,5 @@ def lost_worker_evaluation(candidate: Candidate, gone: ChildGone, under_way: Att
         candidate_id=candidate.id,
         status="timed_out" if gone.hung else "runtime_error",
         message=text.strip(),
-        build=under_way.build,
+        build=attempt.build,
     )

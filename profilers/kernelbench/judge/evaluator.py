@@ -1,8 +1,8 @@
 """The evaluator of PyTorch candidates: a `ModelNew` against a KernelBench problem's `Model`.
 
 Three processes share the work. This one, the judge, never imports torch: it owns seeds, deadlines,
-verdicts and an outside clock. The oracle holds the problem's model and knows what is right. The
-candidate runs in a worker of its own, jailed, and what it says is a claim.
+verdicts and an outside clock. The oracle holds the problem's model and computes what is right. The
+candidate runs in a jailed worker of its own, and what that answers is a claim.
 """
 
 from __future__ import annotations
@@ -100,16 +100,16 @@ class KernelBenchEvaluator:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What the task gate found remarkable; in the notes of every evaluation."""
+        """The task gate's notes; they are added to every evaluation."""
         return self._place.problem.marks
 
     @property
     def isolation(self) -> Isolation:
-        """What holds candidates on this machine."""
+        """How candidates are isolated on this machine."""
         return self._place.isolation
 
     def tell_stages(self, observer: StageObserver) -> None:
-        """Tell `observer` what is done to each candidate."""
+        """Tell `observer` at which stage each candidate is."""
         self._tell = observer
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
@@ -125,8 +125,9 @@ class KernelBenchEvaluator:
             )
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """Counters of the kernels of a measured candidate's call, machine code, a timeline, the
-        roofline. What cannot be had is named, whatever the candidate does.
+        """The profile of a measured candidate: counters, machine code, timeline, roofline.
+
+        What cannot be measured is named, whatever the candidate does.
         """
         time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
         with self._turn(candidate):
@@ -136,7 +137,7 @@ class KernelBenchEvaluator:
             )  # fmt: skip
 
     def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """The evaluation with the energy of a call beside the baseline's; takes some seconds."""
+        """The evaluation with the energy per call of candidate and baseline; takes some seconds."""
         uuid = self._place.gpu.uuid if self._place.gpu is not None else None
         return with_energy(evaluation, uuid=uuid, runners=self._runners(candidate))
 
@@ -155,7 +156,7 @@ class KernelBenchEvaluator:
 
     @contextmanager
     def _turn(self, candidate: Candidate) -> Iterator[None]:
-        """All of this evaluator; the candidate waits while another has it."""
+        """Hold the whole evaluator; the candidate waits while another one has it."""
         if not self._lock.acquire(blocking=False):
             self._tell(candidate.id, "waiting")
             self._lock.acquire()
@@ -175,11 +176,12 @@ class KernelBenchEvaluator:
         )
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
-        """What the candidate's compilers have left behind."""
+        """The machine code that the candidate's compilers have left behind."""
         return compiled_machine_code(self._place, candidate)
 
     def _check_baseline(self) -> None:
-        """Judge the problem's own model like any candidate: everything is measured against it."""
+        """Judge the problem's own model like any candidate, as everything is measured against
+        it."""
         self._say("judging the problem's own model against itself")
         self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.for_baseline())
         timing = self.baseline_evaluation.timing
@@ -193,7 +195,8 @@ class KernelBenchEvaluator:
     def _evaluate(
         self, candidate: Candidate, settings: KernelBenchSettings, *, pairs: int = 0
     ) -> Evaluation:
-        """A suspect timing is taken again; so is a loss that may have been the world's fault."""
+        """A suspect timing is taken again; so is one after a failure that may be the machine's
+        fault."""
         evaluation, doubtful = self._attempt(candidate, settings, pairs)
         if doubtful or evaluation.status == "suspect":
             evaluation, _ = self._attempt(candidate, settings, pairs)
@@ -202,45 +205,45 @@ class KernelBenchEvaluator:
     def _attempt(
         self, candidate: Candidate, settings: KernelBenchSettings, pairs: int
     ) -> tuple[Evaluation, bool]:
-        """A verdict, and whether the world may be to blame for it.
+        """An evaluation, and whether the machine may be to blame for it.
 
-        With `pairs`, from so many pairs of fresh processes; else one, against the oracle's.
+        With `pairs`, from so many pairs of fresh processes; else from one pair.
         """
-        under_way = Attempt()
+        attempt = Attempt()
         doubtful = False
         try:
-            found = self._tried(candidate, settings, pairs, under_way)
+            found = self._verified_and_timed(candidate, settings, pairs, attempt)
         except Failed as failed:
             found = Evaluation(
                 candidate_id=candidate.id, status=failed.status, message=str(failed),
-                build=failed.build or under_way.build, verification=failed.verification,
+                build=failed.build or attempt.build, verification=failed.verification,
             )  # fmt: skip
         except Unfaithful as unfaithful:
-            found = refused_evaluation(candidate, unfaithful.refusal, under_way)
+            found = refused_evaluation(candidate, unfaithful.refusal, attempt)
         except RequestRefused as no:
-            found = failed_request_evaluation(candidate, no, under_way)
+            found = failed_request_evaluation(candidate, no, attempt)
             doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
         except ChildGone as gone:
-            found = lost_worker_evaluation(candidate, gone, under_way)
-            # Nobody but the kernel's memory killer and an operator sends this signal.
+            found = lost_worker_evaluation(candidate, gone, attempt)
+            # Only the kernel's OOM killer or an operator sends this signal.
             killed = "SIGKILL" in str(gone)
             doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
         self._place.builder.tidy(candidate)
-        notes = (*self.marks, *under_way.notes)
+        notes = (*self.marks, *attempt.notes)
         return found.model_copy(update={"notes": notes, "isolation": self.isolation}), doubtful
 
-    def _tried(
+    def _verified_and_timed(
         self,
         candidate: Candidate,
         settings: KernelBenchSettings,
         pairs: int,
-        under_way: Attempt,
+        attempt: Attempt,
     ) -> Evaluation:
-        """Verified and timed, as often as asked; the verdict where nothing was raised."""
+        """Verify and time as often as asked; the evaluation if nothing was raised."""
         each: list[BlockTimes] = []
         for number in range(max(1, pairs)):
             with self._session(candidate, settings) as session:
-                under_way.session = session
+                attempt.session = session
                 verifier = Verifier(session)
                 self._place.load(session, candidate)
                 verifier.verify(self._rounds())

@@ -1,8 +1,8 @@
-"""Whether the work is done by kernels of the candidate's own, where the task's policy asks for it.
+"""Whether the candidate's own kernels do the work, for tasks whose policy demands it.
 
-Source can hide what it calls; the names of the kernels that ran cannot be hidden as easily. A
-candidate that does the work itself still copies, fills and casts with PyTorch's small kernels, and
-so it is the share of the time that counts.
+Source can hide what it calls; the names of the kernels that ran are harder to hide. A candidate
+that does the work itself still copies, fills and casts with PyTorch's small kernels, so the share
+of the time counts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The judge's own clock: what a block took, as seen from another process.
+"""The judge's own clock: how long a block took, seen from another process.
 
-Whatever runs in the candidate's process can be forged there. The judge times three steps of a block
-from outside: inputs put where the candidate can see them and copied, the calls, the outputs handed
-back. The baseline does the same steps in a process of the same kind, in turns with the candidate;
-what its steps take beyond its own calls is what steps cost by themselves. Work that the candidate's
-events do not show (on another stream, in a thread, while inputs are copied, in an output that
-computes when it is read) is in one of its steps all the same.
+Whatever runs in the candidate's process can be forged there. So the judge times three steps of a
+block from outside: inputs are placed and copied, the calls are made, the outputs are returned. The
+baseline does the same steps in a process of the same kind, in turns with the candidate; what its
+steps take beyond its own calls is their overhead. Work that the candidate's events do not show (on
+another stream, in a thread, while inputs are copied, in an output that is computed when it is read)
+still counts in one of the steps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class BlockSide:
 
 @dataclass(frozen=True, slots=True)
 class PairedBlock:
-    """One block of as many calls on either side; the events of `candidate` are a claim."""
+    """One block with the same number of calls on both sides; the candidate's events are a claim."""
 
     candidate: BlockSide
     baseline: BlockSide
@@ -75,7 +75,7 @@ def _total_us(steps: BlockSteps) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """What one part of the steps says: microseconds a call, and how far that may be off."""
+    """An estimate from some of the steps: microseconds per call, and how far it may be off."""
 
     outside_us: float
     slack_us: float
@@ -87,38 +87,38 @@ class _Estimate:
 
 @dataclass(frozen=True, slots=True)
 class OutsideClock:
-    """Compares spans with what they claim, all calls taken together.
+    """Compares the times of paired blocks with what the events claim, over all calls.
 
-    The clocks agree where neither counts more than a tenth beyond the other, and `slack_us` a call
-    and four standard errors besides; where copies count, a twentieth of what those take as well,
-    for two processes copy at speeds of their own.
+    The clocks agree if neither exceeds the other by more than a tenth plus `slack_us` per call plus
+    four standard errors. If copies are included, a twentieth of their time is allowed as well,
+    because two processes copy at different speeds.
     """
 
     slack_us: float = 5.0
 
     def call_us(self, spans: Sequence[PairedBlock]) -> float:
-        """Microseconds a call by the judge's clock, never below zero."""
-        run, total = self._view(spans, _run_us), self._total(spans)
+        """Microseconds per call by the judge's clock, never below zero."""
+        run, total = self._estimate(spans, _run_us), self._total(spans)
         seen = total if total.exceeds(self.claimed_us(spans)) else run
         return max(0.0, run.outside_us, seen.outside_us)
 
     def claimed_us(self, spans: Sequence[PairedBlock]) -> float:
-        """Microseconds a call by the events: their mean, as one call may do the work of many."""
+        """Microseconds per call by the events: their mean, as one call may do the work of many."""
         return fmean(us for span in spans for us in span.candidate.events_us)
 
     def resolves(self, spans: Sequence[PairedBlock]) -> bool:
-        """Whether calls are long enough for this clock to say anything about them."""
-        return self.call_us(spans) > self._view(spans, _run_us).slack_us
+        """Whether calls are long enough for this clock."""
+        return self.call_us(spans) > self._estimate(spans, _run_us).slack_us
 
     def uneven(self, spans: Sequence[PairedBlock]) -> bool:
-        """Whether a typical call says little about all of them."""
+        """Whether the mean of the calls is far above the median."""
         typical = median(us for span in spans for us in span.candidate.events_us)
         return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
 
     def disagreement(self, spans: Sequence[PairedBlock]) -> str | None:
         """Why the claimed times cannot be believed, or None if both clocks agree."""
         claimed = self.claimed_us(spans)
-        run = self._view(spans, _run_us)
+        run = self._estimate(spans, _run_us)
         if run.exceeds(claimed) or self._total(spans).exceeds(claimed):
             return (
                 f"the clocks disagree: a call took {self.call_us(spans):.4g} us by the judge's "
@@ -132,13 +132,13 @@ class OutsideClock:
         return None
 
     def too_noisy(self, spans: Sequence[PairedBlock]) -> str | None:
-        """Why this clock could not have seen a lie that matters, or None if it could.
+        """Why this clock is too noisy to detect a lie that matters; None if it is not.
 
-        Where the host is so busy that blocks vary by half of what a call is claimed to take, and
-        by twice the slack besides: beside a slow baseline much could hide behind a small claim.
+        It is if the host is so busy that blocks vary by half of the claimed time of a call, and by
+        twice the slack: with a slow baseline, much could then hide behind a small claim.
         """
         claimed = self.claimed_us(spans)
-        noise_us = self._view(spans, _run_us).noise_us
+        noise_us = self._estimate(spans, _run_us).noise_us
         if noise_us <= max(_BLIND_SHARE * claimed, _BLIND_SLACKS * self.slack_us):
             return None
         return (
@@ -148,7 +148,7 @@ class OutsideClock:
         )
 
     def worst_block(self, spans: Sequence[PairedBlock]) -> int:
-        """Which block lies farthest from what its events claim."""
+        """Index of the block that is farthest from what its events claim."""
 
         def off_us(span: PairedBlock) -> float:
             apart = span.candidate.steps.total_us - span.baseline.steps.total_us
@@ -157,13 +157,13 @@ class OutsideClock:
         return max(range(len(spans)), key=lambda index: off_us(spans[index]))
 
     def _total(self, spans: Sequence[PairedBlock]) -> _Estimate:
-        """With the copies before and after the calls."""
-        view = self._view(spans, _total_us)
+        """The estimate from all steps, copies before and after the calls included."""
+        view = self._estimate(spans, _total_us)
         calls = sum(span.calls for span in spans)
         copies = sum(span.baseline.steps.copies_us for span in spans) / calls
         return _Estimate(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
 
-    def _view(self, spans: Sequence[PairedBlock], part: Part) -> _Estimate:
+    def _estimate(self, spans: Sequence[PairedBlock], part: Part) -> _Estimate:
         calls = sum(span.calls for span in spans)
         costs = [part(span.baseline.steps) - sum(span.baseline.events_us) for span in spans]
         took = sum(part(span.candidate.steps) for span in spans)
@@ -173,9 +173,9 @@ class OutsideClock:
 
 
 def residual_std_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
-    """The standard deviation of what blocks cost about a line over their calls.
+    """Standard deviation of the blocks' overhead about a line over their number of calls.
 
-    About their mean where all have as many calls, and 0 if there are too few to tell.
+    About their mean if all have the same number of calls; 0 if there are too few blocks.
     """
     order = 1 if len(set(calls)) > 1 else 0
     freedom = len(calls) - order - 1

@@ -1,4 +1,4 @@
-"""The oracle with a problem open in it: sizes, shared memory, the gate, what can be varied."""
+"""A problem open in the oracle: its sizes, the shared buffers' layout, the gate, variations."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mcts.domain import KernelTask, Work
 from mcts.errors import InputError, UnfairTask
 from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.shared.shared_memory import ALIGNMENT, aligned
 
 _WEIGHT_ROOM = 1.05
 _VARIATIONS = ("scaled", "signed", "batch")
-ALIGNMENT = 256
 _PADS = 2**28
 _COPIES = 8
-"""Slab, oracle, worker and its baseline each hold inputs and outputs of every call, outputs
-twice."""
+"""How many processes and buffers hold each call's inputs and outputs: the shared buffer, oracle,
+worker and baseline, outputs twice."""
 
 
 @dataclass(slots=True)
 class OpenProblem:
-    """Keeps an oracle for one task, and starts another where it is lost.
+    """Keeps an oracle for one task, and starts another if it is lost.
 
-    `device` is an ordinal or "cpu". `marks` is what the gate found remarkable; `variations` are
-    the ways, beside the problem's own, in which inputs can be drawn.
+    `device` is an ordinal or "cpu". `marks` are the gate's notes; `variations` are the ways
+    other than the problem's own in which inputs can be drawn.
     """
 
     task: KernelTask
@@ -47,7 +47,7 @@ class OpenProblem:
 
     @property
     def oracle(self) -> OracleClient:
-        """The oracle, started anew where it was lost. WorldError if that fails."""
+        """The oracle, started anew if it was lost. WorldError if that fails."""
         if self._oracle is not None and not self._oracle.alive:
             self.say("the reference's process is gone: starting another")
             self.close()
@@ -61,7 +61,7 @@ class OpenProblem:
         return self._oracle is not None and self._oracle.alive
 
     def start(self) -> None:
-        """Run the model once, and make the memory that is shared with candidates."""
+        """Start the oracle, run the model once, and make the memory shared with candidates."""
         oracle = self._oracle = OracleClient(self.module, cwd=self.path.parent, device=self.device)
         policy = self.task.policy.model_dump(mode="json")
         facts = self.facts = oracle.start(self.path, policy, secrets.randbits(63))
@@ -77,7 +77,7 @@ class OpenProblem:
             self._compile(oracle)
 
     def pass_gate(self) -> None:
-        """UnfairTask for a task that proves nothing, unless it is to go on ungated."""
+        """UnfairTask for a task that proves nothing, unless the settings say `ungated`."""
         self.say("the task gate: does the output depend on every input and weight?")
         report = self.oracle.ask("gate")
         refusals = tuple(str(text) for text in report["refusals"])
@@ -91,7 +91,7 @@ class OpenProblem:
             self.say(f"marked: {mark}")
 
     def try_variations(self) -> None:
-        """Keep those variations that the model takes; one may even fault the device."""
+        """Keep the variations that the model accepts; one may even fault the device."""
         for name in _VARIATIONS:
             try:
                 self.oracle.ask(
@@ -103,7 +103,7 @@ class OpenProblem:
                 self.variations = tuple(one for one in self.variations if one != name)
 
     def measure_floor(self, l2_bytes: int) -> None:
-        """The least time: every input and weight is read, every output written, at the copy's rate.
+        """Set the least time: every input and weight read, every output written, at the copy rate.
 
         What the L2 may hold of both is not counted.
         """
@@ -113,7 +113,7 @@ class OpenProblem:
         self.floor_us = 0.0 if rate is None else max(0, moved) / rate / 1e3
 
     def least_work(self) -> Work:
-        """What the task declares, or what a call of the model must do at least."""
+        """The work that the task declares, or the least work of a call of the model."""
         if self._work is None:
             self._work = Work.of(self.task)
         if self._work is None:
@@ -122,7 +122,7 @@ class OpenProblem:
         return self._work
 
     def sizes(self) -> str:
-        """Inputs, outputs and weights in words."""
+        """Sizes of inputs, outputs and weights in words."""
         names = ("input", "output", "weight")
         return ", ".join(f"{name}s {self.facts[f'{name}_bytes'] / 2**20:.4g} MiB" for name in names)
 
@@ -141,7 +141,12 @@ class OpenProblem:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes in bytes of the weights and of one call's inputs and outputs; `calls` is how many."""
+    """Where things lie in the two shared buffers, and how many calls fit.
+
+    The inputs buffer holds the weights, then the inputs of one call after another; the outputs
+    buffer the outputs of one call after another, each in a slot of the same size. `weights`,
+    `inputs` and `outputs` are sizes in bytes, the latter two per call.
+    """
 
     weights: int
     inputs: int
@@ -152,7 +157,7 @@ class Layout:
     def plan(
         cls, *, weights: int, inputs: int, outputs: int, most_calls: int, memory: int
     ) -> Layout:
-        """As many calls as `memory` bytes hold in all their copies, one at least."""
+        """A layout for as many calls as `memory` bytes hold with all copies, at least one."""
         weights, inputs, outputs = (_slot(size) for size in (weights, inputs, outputs))
         fitting = memory // (_COPIES * (inputs + outputs))
         calls = max(1, min(most_calls, fitting))
@@ -186,5 +191,5 @@ class Layout:
 
 
 def _slot(size: int) -> int:
-    # Leaves are aligned one by one, and a hidden shape may pad them differently: leave room.
-    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT + 64 * ALIGNMENT
+    # Leaves are aligned one by one, and another batch size may pad them differently: leave room.
+    return aligned(max(size, 1)) + 64 * ALIGNMENT

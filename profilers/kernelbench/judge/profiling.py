@@ -1,8 +1,8 @@
 """The profile of a PyTorch or host candidate: counters, machine code, a timeline, the roofline.
 
-First a call is traced in a worker like any other, which says what runs and whether it ends; then
-the same call runs under ncu, in a process of its own. All of it is a claim of processes in which
-the candidate's code runs: it serves as advice, and no verdict depends on it.
+First a call is traced in a worker like any other, which shows what runs and whether it ends; then
+the same call runs under ncu in a process of its own. The candidate's code runs in both processes,
+so the result is a claim: it serves as advice, and no verdict depends on it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from profilers.roofline import classify
 from profilers.sandbox import Jail
 
 CEILINGS = "ceilings"
-"""Key in `Profile.missing` where the device's ceilings are not known."""
+"""Key in `Profile.missing` if the device's ceilings are not known."""
 WORK = "work"
-"""Key in `Profile.missing` where the least work of a call is not known."""
+"""Key in `Profile.missing` if the least work of a call is not known."""
 TRACED_CALLS = 3
 
 ReadMachineCode = Callable[[Candidate], "MachineCode"]
@@ -73,7 +73,7 @@ def profile_model(
     except _NotProfiled as reason:
         counted.missing[ncu.TOOL] = str(reason)
         missing[TIMELINE] = str(reason)
-    code = read_machine_code(candidate)  # some is made only when it is first called
+    code = read_machine_code(candidate)  # read now, because some code is compiled at the first call
     place.builder.tidy(candidate)
     if code.missing is not None:
         missing[SASS] = code.missing
@@ -102,7 +102,7 @@ def _least_work(place: KernelBenchWorkplace, missing: dict[str, str]) -> Work | 
         return Work.of(place.task)
     try:
         return place.problem.least_work()
-    except RooftreeError as error:  # what PyTorch's counter does not know
+    except RooftreeError as error:  # for operations that PyTorch's counter does not know
         missing[WORK] = str(error)[:500]
         return None
 
@@ -114,9 +114,9 @@ class _NotProfiled(Exception):
 def _trace(
     place: KernelBenchWorkplace, candidate: Candidate, missing: dict[str, str], *, call_s: float
 ) -> CallTrace:
-    """What a call launches. _NotProfiled where the candidate's process is lost or says no."""
+    """What a call launches. _NotProfiled if the candidate's process is lost or refuses."""
     try:
-        with place.session(candidate, place.settings, call_s=call_s, tell=_nobody) as session:
+        with place.session(candidate, place.settings, call_s=call_s, tell=_tell_nobody) as session:
             place.load(session, candidate)
             with session.drawn(1) as ids:
                 (inputs,) = session.place(ids)
@@ -161,7 +161,7 @@ def _count(
     )
 
 
-def _nobody(_candidate_id: str, _stage: object) -> None:
+def _tell_nobody(_candidate_id: str, _stage: object) -> None:
     pass
 
 
@@ -172,14 +172,14 @@ def _first(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """Facts by kernel, and why there are none, None if there are."""
+    """Facts about machine code by kernel; `missing` says why there are none."""
 
     facts: Mapping[str, SassFacts] = field(default_factory=dict)
     missing: str | None = None
 
 
 def compiled_machine_code(place: KernelBenchWorkplace, candidate: Candidate) -> MachineCode:
-    """What the candidate's compilers have left in its folder, read in a jail."""
+    """The machine code that the candidate's compilers left in its folder, read in a jail."""
     if place.gpu is None:
         return MachineCode(missing="there is no GPU that anything was compiled for")
     try:

@@ -1,7 +1,7 @@
-"""What a worker answers is a claim, and its form is one too: read with suspicion.
+"""Reads a worker's replies, which are untrusted in content and in form.
 
-The process may have been made to answer anything. Whatever is not of the agreed form is evidence
-of that, never an error of the judge.
+A candidate may make its process answer anything. Whatever is not of the agreed form is evidence of
+that, and never an error of the judge.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MOST_PROBLEMS = 100
 _FIELDS = 9
 _MOST = 50_000
 _COPY = re.compile(r"Memcpy (\w)\w*to(\w)\w* \((\w+) -> (\w+)\)")
-"""As PyTorch names copies: "Memcpy HtoD (Pageable -> Device)"."""
+"""PyTorch's names of copies: "Memcpy HtoD (Pageable -> Device)"."""
 
 
 def problems_of(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the guards saw. Unfaithful for anything else than a list of classes with evidence."""
+    """The guards' evidence. Unfaithful for anything else than a list of classes with evidence."""
     found = reply.get("problems", [])
     if not isinstance(found, list) or len(found) > _MOST_PROBLEMS:
         raise forged("its list of problems is none")
@@ -42,7 +42,7 @@ def problems_of(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def events_of(reply: Mapping[str, Any], *, calls: int) -> tuple[float, ...]:
-    """Event times in microseconds, one of each call. Unfaithful for anything else."""
+    """Event times in microseconds, one per call. Unfaithful for anything else."""
     found = reply.get("events_us")
     if not isinstance(found, list) or len(found) != calls:
         raise forged(f"it was asked for {calls} event times and gives no such list")
@@ -52,7 +52,7 @@ def events_of(reply: Mapping[str, Any], *, calls: int) -> tuple[float, ...]:
 
 
 def outputs_of(reply: Mapping[str, Any], *, calls: int) -> Sequence[Any]:
-    """Coded outputs of each call, which the oracle looks into. Unfaithful for anything else."""
+    """Coded outputs of each call, which the oracle checks. Unfaithful for anything else."""
     found = reply.get("outputs")
     if not isinstance(found, list) or len(found) != calls:
         raise forged(f"it was asked for the outputs of {calls} calls and gives no such list")
@@ -99,9 +99,9 @@ def forged(what: str) -> Unfaithful:
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """`calls` calls, one behind the other: the kernels of one, and the timeline of all.
+    """Several calls in a row: the kernels of one, and the timeline of all.
 
-    `left_out` says why some are not told, None if all are.
+    `left_out` says why some events are missing; None if none are.
     """
 
     launched: tuple[Launched, ...] = ()
@@ -110,7 +110,7 @@ class CallTrace:
 
 
 def read_trace(reply: Mapping[str, Any], *, calls: int) -> CallTrace:
-    """What a worker answered for a trace of `calls` calls. Unfaithful for anything else."""
+    """A worker's trace of `calls` calls. Unfaithful for anything else."""
     found = reply.get("trace")
     if not isinstance(found, dict):
         raise forged("its trace is none")

@@ -1,4 +1,4 @@
-"""A candidate in a worker of its own, and what verifying and timing it have in common."""
+"""A candidate loaded in a worker, and what verifying and timing it have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from profilers.measuring.energy import Runners
 
 
 def new_name() -> str:
-    """A name for a draw that nobody can guess."""
+    """A name for a draw that cannot be guessed."""
     return secrets.token_hex(8)
 
 
@@ -28,11 +28,11 @@ def new_name() -> str:
 class CandidateSession:
     """A candidate in a worker of its own, and what is known of it so far.
 
-    `baseline` has the baseline in a process of the same kind, which is timed in turns with the
-    worker; the oracle's model only says what is right.
+    `baseline` runs the problem's model in a worker of the same kind, which is timed in turns with
+    the candidate's; the oracle's model only says what is right.
 
     The methods raise Failed and Unfaithful for what the candidate did, RequestRefused and ChildGone
-    if its process said no or was lost, and WorldError if the oracle was.
+    if its process refused or was lost, and WorldError if the oracle was lost.
     """
 
     oracle: OracleClient
@@ -66,7 +66,7 @@ class CandidateSession:
             self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
 
     def trace(self) -> None:
-        """Which kernels a call runs. Unfaithful if the work is left to libraries."""
+        """Which kernels a call runs. Unfaithful if libraries do the work."""
         self.doing = "being traced"
         with self.drawn(1) as ids:
             (inputs,) = self.place(ids)
@@ -78,9 +78,9 @@ class CandidateSession:
 
     @contextmanager
     def prepared(self) -> Iterator[Runners]:
-        """The baseline and the candidate, ready to run so many times in a row."""
+        """The baseline and the candidate, ready to run any number of times in a row."""
         with self.drawn(self.layout.calls) as ids:
-            self.oracle.ask("prepare", ids=ids)  # a compiled model is there alone
+            self.oracle.ask("prepare", ids=ids)  # only the oracle has a compiled model
             inputs = self.place(ids)
             for worker in (self.baseline, self.worker):
                 worker.ask("prepare", calls=inputs, timeout_s=self.deadline_s)
@@ -110,7 +110,7 @@ class CandidateSession:
 
     @contextmanager
     def drawn(self, calls: int) -> Iterator[list[str]]:
-        """Fresh inputs for so many calls, in the oracle's own memory alone."""
+        """Draw fresh inputs for so many calls, in the oracle's own memory only."""
         ids = [new_name() for _ in range(calls)]
         try:
             for name in ids:
@@ -122,7 +122,7 @@ class CandidateSession:
             self.oracle.ask("forget", ids=ids)
 
     def place(self, ids: Sequence[str]) -> list[Any]:
-        """Put drawn inputs where the worker can see them; what lay there is gone."""
+        """Write drawn inputs into the buffer that the worker sees; earlier content is lost."""
         slots = [self.layout.input_at(index) for index in range(len(ids))]
         placed: list[Any] = self.oracle.ask("place", ids=list(ids), at=slots)["inputs"]
         return placed

@@ -11,12 +11,12 @@ class KernelBenchSettings:
     """How a candidate is judged.
 
     blocks: timed blocks, each with fresh inputs at fresh addresses; calls: most calls in a block,
-    fewer where memory does not hold so many sets of inputs and outputs.
+    fewer if memory does not hold so many sets of inputs and outputs.
     least_blocks, half_width, time_budget_s: timing stops before `blocks` once the speedup's
     interval is so narrow, or the time is up.
-    steady_blocks: blocks of a pair of processes at most, where the judge's own clock still varies
-    too much between them to check the events; doubt_budget_s: until when blocks follow where the
-    clocks disagree.
+    steady_blocks: most blocks of a pair of processes, if the judge's own clock varies too much
+    between them to check the events; doubt_budget_s: how long blocks are added while the clocks
+    disagree.
     confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
     error_factor: how many times the honest implementation's error a candidate may make.
     clock_slack_us: how far event times and the judge's own clock may lie apart, in microseconds a
@@ -26,7 +26,7 @@ class KernelBenchSettings:
     gets the baseline's time many times over besides.
     compiled: the baseline is `torch.compile` of the model instead of the model itself.
     ungated: a task that fails the gate is marked, not refused.
-    unsafe: candidates run even where nothing isolates them.
+    unsafe: candidates run even if nothing isolates them.
     readable: folders that candidates may read besides what PyTorch and the compilers need.
     lock_wait_s: how long to wait for a GPU that another process judges on.
     """
@@ -53,7 +53,8 @@ class KernelBenchSettings:
     lock_wait_s: float = 60.0
 
     def for_baseline(self) -> KernelBenchSettings:
-        """The same with few blocks, for the baseline's own session: every candidate repeats it."""
+        """The same with few blocks, to judge the baseline; it is timed again beside every
+        candidate."""
         return replace(self, blocks=4, least_blocks=4, time_budget_s=0.0)
 
     def for_confirmation(self) -> KernelBenchSettings:

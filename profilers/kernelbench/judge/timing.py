@@ -1,4 +1,4 @@
-"""How fast is it? Paired blocks, timed by events inside and by the judge's clock outside."""
+"""Times a candidate in paired blocks, by events inside and by the judge's clock outside."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BlockTimes:
     processes: int = 1
 
     def without(self, block: int) -> BlockTimes:
-        """The same less one block, of a single pair of processes."""
+        """The same without one block, for a single pair of processes."""
 
         def rest(blocks: Sequence[Any]) -> tuple[Any, ...]:
             return (*blocks[:block], *blocks[block + 1 :])
@@ -48,7 +48,8 @@ class BlockTimes:
 
     @classmethod
     def pooled(cls, each: Sequence[BlockTimes]) -> BlockTimes:
-        """One block of each pair of processes, whose differences are then in the interval."""
+        """Each pair of processes becomes one block, so that the interval covers their
+        differences."""
         return cls(
             baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
             candidate=tuple(tuple(us for block in one.candidate for us in block) for one in each),
@@ -58,7 +59,7 @@ class BlockTimes:
 
 
 class PairedTimer:
-    """Times a trial's candidate against its baseline. Raises what the trial's methods raise."""
+    """Times a session's candidate against its baseline. Raises what the session's methods raise."""
 
     def __init__(self, session: CandidateSession, verifier: Verifier) -> None:
         self._session, self._verifier = session, verifier
@@ -66,12 +67,12 @@ class PairedTimer:
     def time(self) -> BlockTimes:
         """Blocks of paired calls: both models on fresh inputs, in random order.
 
-        Where weights may change, they do so before some of the blocks: a candidate that keeps what
-        it made of them is right in verification only for as long as it thinks it is watched.
-        Where the judge's clock sees too little by then, more blocks follow, up to `steady_blocks`:
-        inputs of gigabytes allow one call a block, and what a block costs varies by a millisecond.
-        So they do for a while where the clocks disagree: of few blocks, four standard errors are
-        passed by chance about once in a hundred times (Student's t). A lie stays one.
+        If weights may change, they do so before some of the blocks, because a candidate that caches
+        results of the weights may refresh them only while it is verified. If the judge's clock is
+        then still too noisy, more blocks follow, up to `steady_blocks`: inputs of gigabytes allow
+        one call per block, and a block's overhead varies by a millisecond. More blocks follow for a
+        while if the clocks disagree as well: with few blocks, four standard errors are exceeded by
+        chance about once in a hundred times (Student's t), but a lie is found again.
         """
         settings = self._session.settings
         clock = OutsideClock(slack_us=settings.clock_slack_us)
@@ -90,10 +91,10 @@ class PairedTimer:
             calls = random.SystemRandom().randint(
                 max(1, self._session.layout.calls // 3), self._session.layout.calls
             )
-            before, span = self._block(calls, exactly=number in exact)
+            before, paired = self._block(calls, exactly=number in exact)
             baseline.append(before)
-            candidate.append(span.candidate.events_us)
-            spans.append(span)
+            candidate.append(paired.candidate.events_us)
+            spans.append(paired)
             enough = len(spans) >= settings.least_blocks and (
                 len(spans) >= settings.blocks
                 or time.monotonic() - begin > settings.time_budget_s
@@ -110,7 +111,7 @@ class PairedTimer:
         return clock.disagreement(spans) is None or seconds > self._session.settings.doubt_budget_s
 
     def _renewals(self) -> dict[int, VerificationRound]:
-        """Before which blocks the weights change, drawn anew each time."""
+        """The blocks before which the weights change, drawn at random."""
         if self._session.frozen_weights:
             return {}
         blocks = random.SystemRandom().sample(range(self._session.settings.least_blocks), 2)
@@ -121,9 +122,9 @@ class PairedTimer:
         return dict(zip(blocks, kinds, strict=True))
 
     def _block(self, calls: int, *, exactly: bool = False) -> tuple[tuple[float, ...], PairedBlock]:
-        """Time one block of either side; outputs are compared like any others, one `exactly`.
+        """Time one block on both sides; outputs are compared, one of them in float64 if `exactly`.
 
-        Also the baseline's times for it: those of its twin, or of the compiled model.
+        Returns the baseline's times as well: its worker's, or those of the compiled model.
         """
         first = secrets.randbits(1)
         own = self._baseline_side(calls) if first else None
@@ -136,7 +137,7 @@ class PairedTimer:
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(self._session.worker, ids)
             if self._session.tally.late:
-                return side  # it is no result, and the outputs are known to be late
+                return side  # the outputs are known to be late, so there is nothing to compare
             self._session.heed(problems_of(fetched))
             outputs = outputs_of(fetched, calls=calls)
             for comparison in self._comparisons(ids, outputs):
@@ -148,9 +149,9 @@ class PairedTimer:
             return side
 
     def _baseline_side(self, calls: int) -> BlockSide:
-        """The twin on inputs of its own, which the candidate's replace in the shared memory.
+        """Time the baseline on inputs of its own, which the candidate's replace in shared memory.
 
-        What the twin makes of them is compared: who wrote into that memory wrote to be faster.
+        Its outputs are compared too: a candidate could write into that memory to slow it down.
         """
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(self._session.baseline, ids)
@@ -167,9 +168,9 @@ class PairedTimer:
     def _side(
         self, worker: WorkerClient | BaselineClient, ids: Sequence[str]
     ) -> tuple[BlockSide, dict[str, Any]]:
-        """A block from outside: what each step took, the events, and what `fetch` answered.
+        """Time a block from outside: what each step took, the events, and the reply to `fetch`.
 
-        From the placing of the inputs on, nothing else is done until the outputs are back.
+        From placing the inputs until the outputs are back, the judge does nothing else.
         """
         limit_s = self._session.batch_s(len(ids)) + self._session.settings.call_deadline_s
         worker.ask("warm", timeout_s=limit_s)
@@ -184,14 +185,14 @@ class PairedTimer:
         return BlockSide(events_of(ran, calls=len(ids)), BlockSteps(*took)), fetched
 
     def _compiled_run(self, calls: int) -> tuple[float, ...]:
-        """The oracle alone has compiled the model."""
+        """Time the compiled model, which only the oracle has."""
         with self._session.drawn(calls) as ids:
             self._session.oracle.ask("prepare", ids=ids)
             self._session.oracle.ask("warm")
             return tuple(self._session.oracle.ask("run", flush=True)["events_us"])
 
     def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
-        """Outputs of timed calls against those of the oracle's own model."""
+        """Compare outputs of timed calls with those of the oracle's own model."""
         self._session.oracle.ask("prepare", ids=ids)
         self._session.oracle.ask("run", flush=False)
         compared: list[dict[str, Any]] = self._session.oracle.ask(
@@ -201,7 +202,7 @@ class PairedTimer:
         return compared
 
     def _compare_exactly(self, ids: list[str], outputs: Sequence[Any]) -> None:
-        """One timed call against float64, its error bounded as in verification."""
+        """Compare one timed call with float64, its error bounded as in verification."""
         chosen = random.SystemRandom().randrange(len(ids))
         self._session.oracle.ask("expect", id=ids[chosen], weights="current")
         comparison = self._session.compared(ids[chosen], outputs[chosen])

@@ -1,4 +1,4 @@
-"""From the oracle's comparisons to the nouns: pure, so that every judgement can be tested."""
+"""From the oracle's comparisons to a `Verification` or a `Refusal`. Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Unfaithful(Exception):
 class VerificationTally:
     """What verification has found so far.
 
-    `late` tells that outputs were right only after the whole device had been waited for. `excess`
-    is the first error within the tolerance that betrays a lower precision.
+    `late`: outputs were right only after waiting for the whole device. `excess` is the first error
+    within the tolerance that shows a lower precision.
     """
 
     error_factor: float
@@ -55,10 +55,10 @@ class VerificationTally:
             self.excess = Refusal(cheat="precision_downgrade", evidence=evidence)
 
     def conclude(self) -> None:
-        """Unfaithful if an error betrays a lower precision.
+        """Unfaithful if an error shows a lower precision.
 
-        Asked once all rounds are through: what is right in one round, if badly, and plainly wrong
-        in another is a mistake, not a precision.
+        Called after all rounds: a candidate that is inexact in one round and plainly wrong in
+        another has a mistake, not a lower precision.
         """
         if self.excess is not None:
             raise Unfaithful(self.excess)
@@ -75,14 +75,14 @@ class VerificationTally:
 
 
 def passes(comparison: Comparison) -> bool:
-    """Whether structure and every element are right; how exact is another question."""
+    """Whether the structure and every element are right, within the tolerance."""
     if comparison["structure"]:
         return False
     return not any(output["mismatches"] for output in comparison["outputs"])
 
 
 def too_far(comparison: Comparison, *, error_factor: float) -> str | None:
-    """Why outputs within a tolerance that is wider than themselves are wrong all the same."""
+    """Why outputs are wrong although within a tolerance wider than themselves; or None."""
     for output in comparison["outputs"]:
         share, ratio = output["error_share"], output["error_ratio"]
         if why := unrelated(
@@ -93,7 +93,7 @@ def too_far(comparison: Comparison, *, error_factor: float) -> str | None:
 
 
 def complaint(comparison: Comparison) -> str:
-    """What is wrong: how much, where first, what stood there."""
+    """What is wrong: how many elements, the first of them, and its value."""
     if comparison["structure"]:
         return str(comparison["structure"])
     return "; ".join(
@@ -102,7 +102,7 @@ def complaint(comparison: Comparison) -> str:
 
 
 def first_refusal(problems: Sequence[Mapping[str, Any]]) -> Refusal | None:
-    """The first thing that the worker's guards saw."""
+    """The first evidence of the worker's guards, as a refusal."""
     for problem in problems:
         return Refusal(cheat=problem["cheat"], evidence=str(problem["evidence"]))
     return None

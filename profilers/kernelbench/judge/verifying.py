@@ -1,4 +1,4 @@
-"""Is it right? Rounds of verification, each on inputs that nobody has seen."""
+"""Verifies a candidate in rounds, each on fresh inputs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _LATE = ("side_stream", "batched_calls")
 
 
 class Verifier:
-    """Verifies the candidate of a session; raises what the trial's methods raise."""
+    """Verifies the candidate of a session; raises what the session's methods raise."""
 
     def __init__(self, session: CandidateSession) -> None:
         self._session = session
 
     def verify(self, rounds: Sequence[VerificationRound]) -> None:
-        """Every round on inputs that nobody has seen; the first wrong one ends it."""
+        """Every round on fresh inputs; the first wrong one ends it."""
         for item in rounds:
             self._session.doing = f"running on {item.label}"
             self.verify_one(item)
         self._session.tally.conclude()
 
     def verify_one(self, item: VerificationRound) -> None:
-        """One round; nothing happens where the task allows no such inputs."""
+        """One round; nothing happens if the task allows no such inputs."""
         name = new_name()
         drawn = self._session.oracle.ask(
             "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
@@ -39,7 +39,7 @@ class Verifier:
             return
         try:
             if item.weights != "same":
-                # What the old weights make of it tells a candidate that has kept them.
+                # The result of the old weights identifies a candidate that has cached them.
                 self._session.oracle.ask("expect", id=name, weights="current")
                 self._session.renew(part=item.weights == "partly new")
             self._session.oracle.ask("expect", id=name, weights="current")
@@ -60,7 +60,7 @@ class Verifier:
             self._session.oracle.ask("forget", ids=[name])
 
     def _compare(self, item: VerificationRound, name: str, reply: dict[str, Any]) -> bool:
-        """Whether the outputs were right only later: work goes on behind the caller's stream."""
+        """Whether the outputs were right only later, because work went on in another stream."""
         prompt = self._session.compared(name, reply.get("outputs"))
         late = None if passes(prompt) else self._session.compared(name, reply.get("late"))
         if late is not None and not passes(late):
@@ -71,7 +71,7 @@ class Verifier:
         return late is not None
 
     def _conclude_wrong(self, item: VerificationRound, comparison: dict[str, Any]) -> NoReturn:
-        """A precision that was betrayed before is what fails here too, unless nothing is right."""
+        """Report a lower precision that was noticed before, unless the outputs are all wrong."""
         tally = self._session.tally
         sized = not comparison["structure"]
         if sized and too_far(comparison, error_factor=tally.error_factor) is None:
@@ -95,7 +95,7 @@ class Verifier:
         )
 
     def _first_call_s(self, item: VerificationRound) -> float:
-        """What a call may take: the first of a shape may compile, as JITs and autotuners do."""
+        """Deadline of a call: the first of a shape may compile, as JITs and autotuners do."""
         fresh = self._session.tally.rounds == 0 or item.variation == "batch"
         return max(
             self._session.deadline_s, self._session.settings.load_deadline_s if fresh else 0.0
@@ -119,7 +119,7 @@ class VerificationRound:
 def rounds_of(
     *, mutable_weights: bool, hidden_shapes: bool, variations: Sequence[str]
 ) -> list[VerificationRound]:
-    """The rounds of a task: first as given, so that what fails later is known to fail only then."""
+    """The rounds of a task: unchanged inputs first, so that later failures are due to a change."""
     rounds = [VerificationRound("given"), VerificationRound("given")]
     if mutable_weights:
         rounds += [

@@ -1,4 +1,4 @@
-"""Where one task's candidates are judged: a GPU, folders, the problem, and processes for each."""
+"""The resources that judging one task needs: a GPU, folders, the problem, and processes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class Processes:
 
 
 class KernelBenchWorkplace:
-    """What judging takes besides judgement. `device` is an ordinal, or "cpu".
+    """A GPU, folders, the open problem and processes for one task.
 
-    `no_ceilings` says why `hardware` has none, None if it has or where there is no GPU.
+    `device` is an ordinal, or "cpu". `no_ceilings` says why `hardware` has no ceilings; None if it
+    has some, or there is no GPU.
     """
 
     builder: CandidateBuilder
@@ -64,10 +65,10 @@ class KernelBenchWorkplace:
         self._closers: list[Callable[[], None]] = []
 
     def open(self, make_builder: Callable[[], CandidateBuilder]) -> None:
-        """Take the GPU, start the processes, put the task through its gate.
+        """Take the GPU, start the processes, check the task at the gate.
 
         InputError if the task is faulty, torch is missing or nothing would isolate candidates;
-        WorldError if the GPU is taken or does not answer. `close` what was opened by then.
+        WorldError if the GPU is taken or does not answer. `close` ends what was opened by then.
         """
         self._check_needs()
         self.isolation = self._isolation()
@@ -87,7 +88,7 @@ class KernelBenchWorkplace:
             self._closers.pop()()
 
     def at_close(self, do: Callable[[], None]) -> None:
-        """Have `close` do something more, before all that was opened earlier is closed."""
+        """Have `close` call `do`, before it closes what was opened earlier."""
         self._closers.append(do)
 
     @contextmanager
@@ -117,7 +118,7 @@ class KernelBenchWorkplace:
                 settings=settings,
                 tolerance=self.task.tolerance,
                 call_s=call_s,
-                build=built.noun,
+                build=built.build,
                 source=built.source,
                 text=built.text,
                 environment=built.environment,
@@ -158,7 +159,7 @@ class KernelBenchWorkplace:
 
     @property
     def frozen_weights(self) -> bool:
-        """Whether there is nothing in the model that may change between calls."""
+        """Whether no weight may change between calls."""
         return self.task.policy.weights == "frozen" or not self.problem.facts["parameters"]
 
     def gpu_may_be_at_fault(self) -> bool:

@@ -1,4 +1,7 @@
-"""The baseline: the problem's own model, timed by the same code as candidates."""
+"""The baseline: the problem's own model, timed by the same code as candidates.
+
+A candidate gets its inputs at fresh addresses, and so does the baseline.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from profilers.kernelbench.shared.trees import mapped
 
 _COPY_BYTES = 2**30
 _COPIES = 15
-_SCATTERED_LIMIT = 2**30
+_PADDED_LIMIT = 2**30
 
 
 class _NotCompiled(Exception):
@@ -31,7 +34,7 @@ class _NotCompiled(Exception):
 class Baseline:
     """Runs the reference's model, eager or compiled, on inputs that are prepared.
 
-    `errors` are those of an honest run, a leaf of the output each, once somebody has set them.
+    `errors` are those of an honest run, one per leaf of the output, once they are known.
     """
 
     def __init__(self, reference: ReferenceModel, device: int | str, *, tf32: bool) -> None:
@@ -54,11 +57,11 @@ class Baseline:
         self._runs.prepare(calls)
 
     def warm(self) -> None:
-        """Have the device raise its clocks."""
+        """Make the device raise its clocks."""
         self._runs.warm()
 
     def run(self, *, flush: bool) -> list[float]:
-        """Microseconds of each prepared call. Raises Fault for what the model raises."""
+        """Microseconds of each prepared call. Raises ProblemFault for what the model raises."""
         reference = self._reference
         with precision(tf32=self._tf32), reference.settled(), reference.faults_while("forward"):
             return self._runs.run(self._function, flush=flush)
@@ -69,20 +72,20 @@ class Baseline:
             self._runs.burn(self._function, calls)
 
     def outputs(self) -> list[Any]:
-        """The outputs of the last run, as they stood right behind each call."""
-        return [_as_it_stood(shot) for shot in self._runs.shots]
+        """The outputs of the last run, as they were right behind each call."""
+        return [_with_copies(shot) for shot in self._runs.shots]
 
     def drop(self) -> None:
-        """Let go of prepared inputs and of outputs."""
+        """Drop prepared inputs and outputs."""
         self._runs.drop()
 
     def synchronize(self) -> None:
         self._runs.clock.synchronize()
 
     def compile(self, inputs: list[Any], *, wanted: bool) -> dict[str, Any]:
-        """Compile the model, and call it once; or go back to the model itself.
+        """Compile the model and call it once; or, unless `wanted`, return to the eager model.
 
-        Where the compiler fails, the baseline stays eager and `reason` says why.
+        If the compiler fails, the baseline stays eager and `reason` says why.
         """
         model = self._reference.model
         begin = time.perf_counter()
@@ -101,7 +104,7 @@ class Baseline:
         }
 
     def copy_gb_per_s(self) -> float | None:
-        """Bytes read and written a second by a device copy, in GB/s; None on the host."""
+        """Rate of a device copy, bytes read and written together, in GB/s; None on the CPU."""
         import torch
 
         if self._device == "cpu":
@@ -143,31 +146,31 @@ class Baseline:
         return function
 
 
-def _as_it_stood(shot: RecordedCall) -> Any:
-    """A call's output with the copies for its tensors, where there are copies."""
+def _with_copies(shot: RecordedCall) -> Any:
+    """A call's output with the copies in place of its tensors, if they were copied."""
     pairs = zip(shot.tensors, shot.copies, strict=True)
     order = iter([own if copy is None else copy for own, copy in pairs])
     return mapped(shot.output, lambda _own: next(order))
 
 
 class TimedBaseline:
-    """Calls of the baseline: the inputs that are prepared for them, and what they returned."""
+    """Calls of the baseline: their prepared inputs, and the comparison with what they returned."""
 
     def __init__(self, baseline: Baseline, reference: ReferenceModel, device: int | str) -> None:
         import torch
 
         self._baseline = baseline
         self._reference = reference
-        self._scatter = AddressPadding(torch.device(device_name(device)))
+        self._padding = AddressPadding(torch.device(device_name(device)))
         self._pads: list[Any] = []
 
     def prepare(self, draws: Sequence[Draw]) -> None:
-        """Have the baseline ready to run on each draw."""
+        """Prepare the baseline to run on each draw."""
         self._pads = []
-        self._baseline.prepare([self._scattered(draw.inputs) for draw in draws])
+        self._baseline.prepare([self._at_fresh_addresses(draw.inputs) for draw in draws])
 
     def drop(self) -> None:
-        """Let go of prepared inputs and of outputs."""
+        """Drop prepared inputs and outputs."""
         self._baseline.drop()
         self._pads = []
 
@@ -180,9 +183,9 @@ class TimedBaseline:
         relative: float,
         absolute: float,
     ) -> list[dict[str, Any]]:
-        """A worker's outputs with those of the baseline's last run, call by call.
+        """Compare a worker's outputs with those of the baseline's last run, call by call.
 
-        Both sides err, so that twice the tolerance is allowed between them. RequestRefused
+        Both sides have errors, so twice the tolerance is allowed between them. RequestRefused
         "internal" if the last run was of other calls than these.
         """
         if len(claims) != len(draws):
@@ -203,19 +206,19 @@ class TimedBaseline:
         ]
 
     def _errors(self, draw: Draw) -> tuple[Errors, ...]:
-        """Those of an honest run: found once, for the first draw that is compared."""
+        """The errors of an honest run, computed once, for the first draw that is compared."""
         if self._baseline.errors is None:
             known = draw.expectation or self._reference.expect(draw.inputs)
             self._baseline.errors = tuple(leaf.honest for leaf in known.leaves)
         return self._baseline.errors
 
-    def _scattered(self, inputs: list[Any]) -> list[Any]:
+    def _at_fresh_addresses(self, inputs: list[Any]) -> list[Any]:
         """Copies at fresh addresses, as a candidate gets its inputs; large ones as they are."""
-        if shared_bytes(inputs) > _SCATTERED_LIMIT:
+        if shared_bytes(inputs) > _PADDED_LIMIT:
             return inputs
 
         def copied(tensor: Any) -> Any:
-            self._pads.append(self._scatter.pad(room_for(tensor)))
+            self._pads.append(self._padding.pad(room_for(tensor)))
             return tensor.clone()
 
         found: list[Any] = mapped(inputs, copied)

@@ -1,8 +1,8 @@
-"""A worker's claim about one call against what should have come out: the JSON of a comparison.
+"""Compares a worker's claim about one call with the expected outputs; returns JSON.
 
-``structure`` is a text where nesting, keys, shapes or dtypes differ, and nothing else is compared
-then; ``problems`` are things that no honest mistake explains; ``outputs`` are the comparisons of
-each tensor. The claim's bytes may still change while they are compared: they are a claim.
+``structure`` is a text if nesting, keys, shapes or dtypes differ; then nothing else is compared.
+``problems`` are things that no honest mistake explains; ``outputs`` are the comparisons of each
+tensor. The worker may still change the claim's bytes while they are compared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def compare_whole(
     relative: float,
     absolute: float,
 ) -> Json:
-    """`claim` against the draw's expectation; wrong values are looked for in `others` as well."""
+    """Compare `claim` with the draw's expectation; look for wrong values in `others` as well."""
     expectation = draw.expectation
     assert expectation is not None
     answer, specs = _structure(claim, expectation.output, buffer)
@@ -47,7 +47,7 @@ def compare_whole(
         got = buffer.tensor(spec)
         answer["outputs"].append(compare_leaf(got, leaf, relative=relative, absolute=absolute))
     if any(output["mismatches"] for output in answer["outputs"]):
-        answer["problems"] += _elsewhere(
+        answer["problems"] += _right_elsewhere(
             specs, buffer, draw, others, relative=relative, absolute=absolute
         )
     return answer
@@ -62,9 +62,9 @@ def compare_timed(
     relative: float,
     absolute: float,
 ) -> Json:
-    """`claim` against the baseline's own output on the same inputs; `errors` are those of both.
+    """Compare `claim` with the baseline's output on the same inputs; `errors` are honest ones.
 
-    Figures are taken only of outputs that are not close at the first look: there are many calls.
+    There are many calls, so figures are computed only for outputs that fail a quick check.
     """
     answer, specs = _structure(claim, baseline, buffer)
     if answer["structure"]:
@@ -86,7 +86,7 @@ def compare_timed(
 def _structure(
     claim: Any, expected: Any, buffer: SharedBuffer
 ) -> tuple[Json, Sequence[tuple[str, TensorSpec]]]:
-    """An answer with what is wrong with the claim's form, and the tensors it names."""
+    """An answer that says what is wrong with the claim's form, and the tensors it names."""
     answer: Json = {"problems": [], "structure": None, "outputs": []}
     wanted = encode(expected, spec_of)
     try:
@@ -105,7 +105,7 @@ def _structure(
     return answer, specs
 
 
-def _elsewhere(
+def _right_elsewhere(
     specs: Sequence[tuple[str, TensorSpec]],
     buffer: SharedBuffer,
     draw: Draw,
@@ -114,7 +114,7 @@ def _elsewhere(
     relative: float,
     absolute: float,
 ) -> list[Json]:
-    """Whether a wrong output is the right one of other inputs, or of earlier weights."""
+    """Evidence that a wrong output is right for other inputs, or for earlier weights."""
 
     def fits(expectation: Expectation | None) -> bool:
         if expectation is None or len(expectation.leaves) != len(specs):

@@ -1,10 +1,11 @@
-"""Right or wrong, and how exact: outputs against what is expected, by element and by region.
+"""Compares outputs with what is expected, by element and by region: right or wrong, how exact.
 
 Two questions are asked of an output.
 
-Is it right? Where |out - expected| <= absolute + relative * |expected|, or within `BASELINE_FACTOR`
-times the greatest error that an honest run of the problem's own model makes on the same inputs,
-whichever is more. NaN and infinities are right only where they are expected, in kind.
+Is it right? An element is right if |out - expected| <= absolute + relative * |expected|, or if it
+is off by at most `HONEST_FACTOR` times the greatest error that an honest run of the problem's own
+model makes on the same inputs, whichever allows more. NaN and infinities are right only where the
+same is expected.
 
 Was it computed in the precision that the task asks for? The root mean square error, over all of an
 output and over each of 64 regions of it, is divided by that of the honest run; `error_ratio` is
@@ -27,15 +28,15 @@ from typing import Any
 from profilers.kernelbench.oracle.region_stats import RegionStats, region_size, region_stats, rms_of
 
 HONEST_FACTOR = 8.0
-"""How many times the honest run's greatest error any element may be off, beside the tolerance."""
-_STEADY = 0.125  # a region's honest error is taken as at least this part of the whole's
+"""How many times the honest run's greatest error an element may be off, besides the tolerance."""
+_STEADY = 0.125  # a region's honest error counts as at least this share of the whole's
 _LUCK = 16.0
 _CACHED = 2**22  # elements
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of an honest run: overall, by region, at most; integers only count `wrong` ones."""
+    """Errors of an honest run: root mean square overall and by region, greatest, wrong integers."""
 
     rms: float
     max: float
@@ -44,7 +45,7 @@ class Errors:
 
     @classmethod
     def of(cls, got: Any, expected: Any) -> Errors:
-        """What `got` errs against `expected`, where both are finite."""
+        """The errors of `got` against `expected`, over elements that are finite in both."""
         rows = list(region_stats(got, expected))
         return cls(
             rms=rms_of(rows),
@@ -56,7 +57,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLeaf:
-    """One output tensor as it should be: `values` are wider than `dtype` where it is a float.
+    """One output tensor as it should be; `values` are wider than `dtype` if that is a float.
 
     `scale` is their root mean square, `honest` the errors of the problem's own model.
     """
@@ -73,9 +74,9 @@ class ExpectedLeaf:
 
     @property
     def floor(self) -> float:
-        """Half a unit in the last place of `dtype` at the output's scale, or at least that.
+        """Half a unit in the last place of `dtype` at the output's scale, or more.
 
-        A single number may be hit by luck: the fewer elements, the more is allowed for it.
+        A small error may be due to chance, so the fewer the elements, the more is allowed.
         """
         half_ulp = half_ulp_at(self.scale, self.dtype)
         return half_ulp * (1 + _LUCK / math.sqrt(max(1, self.values.numel())))
@@ -94,7 +95,7 @@ def half_ulp_at(value: float, dtype: Any) -> float:
 
 
 def scale_of(values: Any) -> float:
-    """Root mean square of what is finite, without a double copy of all of it."""
+    """Root mean square of the finite elements, without a float64 copy of all of them."""
     import torch
 
     flat = torch.view_as_real(values) if values.is_complex() else values
@@ -127,7 +128,7 @@ def compare_leaf(
 ) -> dict[str, Any]:
     """The JSON of one comparison; `got` has the shape and the dtype that `leaf` has.
 
-    `honest` stands in for the leaf's own errors. `max_error` and `worst_ratio` are None if an
+    `honest` replaces the leaf's own errors. `max_error` and `worst_ratio` are None if an
     element is no number and should be, or the reverse; `error_ratio` and `error_share`, the root
     mean square error over the output's own, are None for integers.
     """
@@ -169,15 +170,15 @@ def compare_leaf(
 
 
 def close_everywhere(got: Any, wanted: Any, *, relative: float, absolute: float) -> bool:
-    """Whether every element is within the tolerance, found quickly and in the tensors' own dtype.
+    """Whether every element is within the tolerance; a quick check in the tensors' own dtype.
 
-    No more than that is said: what is not close is looked at again by `compare_leaf`.
+    Outputs that fail it are compared again by `compare_leaf`.
     """
     import torch
 
     if not _is_inexact(got.dtype):
         return bool(torch.equal(got, wanted))
-    # Parts that stay in the L2 cache from one operation to the next.
+    # Parts are small enough to stay in L2 from one operation to the next.
     pairs = zip(got.reshape(-1).split(_CACHED), wanted.reshape(-1).split(_CACHED), strict=True)
     beyond = [
         torch.sub(part, other).abs().sub_(other.abs(), alpha=relative).amax()
@@ -193,7 +194,7 @@ def close_everywhere(got: Any, wanted: Any, *, relative: float, absolute: float)
 
 
 def agreement(path: str, elements: int) -> dict[str, Any]:
-    """The JSON of a comparison that found nothing, where no figures were taken."""
+    """The JSON of a comparison that passed the quick check, without figures."""
     return {
         "path": path, "elements": elements, "mismatches": 0, "share": 0.0, "nans": 0,
         "max_error": None, "worst_ratio": None, "error_ratio": None, "error_share": None,
@@ -202,7 +203,7 @@ def agreement(path: str, elements: int) -> dict[str, Any]:
 
 
 def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
-    """In which part of an output the wrong elements lie, or None if they lie all over it."""
+    """In which part of an output the wrong elements lie; None if they lie all over it."""
     regions = len(mismatches)
     wrong = [index for index, count in enumerate(mismatches) if count]
     if regions < 2 or not wrong:
@@ -221,7 +222,8 @@ def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
 
 
 def _error_ratio(rows: Sequence[RegionStats], honest: Errors, floor: float) -> float:
-    """The greatest of root mean square errors over the honest run's, overall and by region."""
+    """The greatest quotient of root mean square errors to the honest run's, overall and by
+    region."""
     ratios = [rms_of(rows) / (honest.rms + floor)]
     for row, own in zip(rows, honest.regions or (honest.rms,) * len(rows), strict=False):
         ratios.append(rms_of([row]) / (max(own, _STEADY * honest.rms) + floor))
@@ -247,12 +249,12 @@ def _first_wrong(got: Any, leaf: ExpectedLeaf, rows: Sequence[RegionStats]) -> d
 
 
 def _finite(value: float) -> float | None:
-    """None for what JSON has no number for: squares of errors near the end of the range."""
+    """`value`, or None if it is not finite, which JSON cannot express."""
     return value if math.isfinite(value) else None
 
 
 def _number(value: Any) -> float | str:
-    """A number, or its name where JSON has none."""
+    """A number, or its text if JSON cannot express it."""
     plain = value.item()
     if isinstance(plain, complex):
         return str(plain)

@@ -1,7 +1,7 @@
-"""Inputs nobody has seen: drawn under a seed, and variations of them.
+"""Fresh inputs: drawn under a seed, variations of them, and the draws that are kept.
 
-A candidate that is right on the problem's own distribution only, or in its own shape only, is not
-right. What is not finite for the problem's own model, or what it refuses, is asked of nobody.
+A candidate that is right only on the problem's own distribution, or only in its own shape, is not
+right. Inputs that the problem's own model refuses, or for which it is not finite, are not used.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class VariationUnavailable(Exception):
 
 @dataclass(slots=True)
 class Draw:
-    """Inputs that the oracle keeps for itself, and what it expects for them.
+    """Inputs that the oracle keeps, and the expected outputs for them.
 
-    `stale` is what was expected before the weights last changed.
+    `stale` is the expectation from before the weights last changed.
     """
 
     inputs: list[Any]
@@ -47,7 +47,7 @@ class Draw:
 
 
 class InputSource:
-    """Draws inputs of one problem, all of the same shapes. Raises Fault where they are not."""
+    """Draws inputs of one problem, all of the same shapes. Raises ProblemFault if they are not."""
 
     def __init__(self, problem: ProblemFile, reference: ReferenceModel, first: list[Any]) -> None:
         self._problem = problem
@@ -61,7 +61,7 @@ class InputSource:
         return inputs
 
     def draw(self, seed: int, variation: str) -> Draw:
-        """A draw; Unavailable where the variation does not apply or the model does not follow."""
+        """A draw; VariationUnavailable if the variation or the model does not allow it."""
         if variation not in VARIATIONS:
             raise VariationUnavailable(f"there is no variation {variation!r}")
         inputs = self.given(seed)
@@ -78,7 +78,7 @@ class InputSource:
         raise reason
 
     def _check(self, inputs: list[Any], variation: str) -> None:
-        """Unavailable where the model does not take `inputs`, or is not finite for them."""
+        """VariationUnavailable if the model does not take `inputs`, or is not finite for them."""
         try:
             output = self._reference.run(inputs)
         except ProblemFault as fault:
@@ -94,12 +94,12 @@ class InputSource:
 
 
 def variants(inputs: list[Any], variation: str, seed: int) -> Iterator[list[Any]]:
-    """`inputs` changed, the likeliest way first; Unavailable where nothing would change.
+    """Variants of `inputs`, the likeliest first; VariationUnavailable if nothing would change.
 
     scaled: every float, tensor or number, times 0.25 or 4. signed: what is uniform on [0, 1) made
-    normal, of the same deviation and mean zero. batch: fewer rows of the first input, together
-    with all that lead with the same extent, with all of its very shape, or alone. Integers stay as
-    they are: indices, labels, lengths. Where shapes stay, tensors are changed in place.
+    normal, of the same deviation and mean zero. batch: fewer rows of the first input,
+    together with all inputs of the same leading extent, or of the same shape, or alone. Integers
+    stay as they are: indices, labels, lengths. Where shapes stay, tensors are changed in place.
     """
     chance = random.Random(seed)
     if variation == "scaled":
@@ -153,7 +153,7 @@ def _fewer_rows(inputs: list[Any], chance: random.Random) -> Iterator[list[Any]]
         raise VariationUnavailable("the first input has no rows to leave out")
     fewer = chance.randint(max(1, rows // 2), rows - 1)
     if fewer > 2 and fewer % 2 == 0:
-        fewer -= 1  # an odd extent is what a vectorised loop forgets
+        fewer -= 1  # vectorised loops often mishandle odd extents
     leading = [path for path, one in found if one.dim() and int(one.shape[0]) == rows]
     alike = [path for path, one in found if one.shape == first.shape]
     choices = (leading, alike, [found[0][0]])
@@ -183,7 +183,11 @@ def _is_finite(tensor: Any) -> bool:
 
 
 class DrawStore:
-    """Draws by the names that the judge gives them, and the last that it let go of, if small."""
+    """Draws by the names that the judge gives them, and the last forgotten one, if small.
+
+    A cheat may repeat an output that was right for other inputs or earlier weights. To recognise
+    it, small expectations are kept beyond their use.
+    """
 
     def __init__(self) -> None:
         self._draws: dict[str, Draw] = {}
@@ -204,18 +208,18 @@ class DrawStore:
         return sum(draw.bytes for draw in self._draws.values())
 
     def others(self, draw: Draw) -> list[Draw]:
-        """All draws but this one whose right outputs are known, or may be."""
+        """All draws but this one, to look for their outputs."""
         return [other for other in self._known() if other is not draw]
 
     def outdate(self) -> None:
-        """The weights have changed: what was expected is stale."""
+        """Mark all expectations as stale, because the weights have changed."""
         for draw in self._known():
             if draw.expectation is not None and draw.expectation.bytes <= _SMALL:
                 draw.stale = draw.expectation
             draw.expectation = None
 
     def forget(self, names: Iterable[str]) -> None:
-        """Let go of draws; a name without one is no error."""
+        """Drop draws; unknown names are ignored."""
         for name in names:
             draw = self._draws.pop(name, None)
             if draw is not None and draw.expectation is not None:

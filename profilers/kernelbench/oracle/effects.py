@@ -1,4 +1,4 @@
-"""Whether two outputs differ by more than an honest run errs: whether a change had an effect."""
+"""Whether a change had an effect: whether two outputs differ by more than an honest error."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PLAIN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """By how much a leaf may differ, at most and in root mean square, without being different.
+    """How much a leaf may differ, at most and in root mean square, without an effect.
 
-    Never by a plain share of its scale: the honest error of a model that is random inside says
-    nothing.
+    Bounded by a share of the leaf's scale, because the honest error of a model that is random
+    inside says nothing.
     """
 
     most: float

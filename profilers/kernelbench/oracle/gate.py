@@ -1,8 +1,8 @@
-"""The task gate: is there work in this problem that a candidate could not leave out?
+"""The task gate: is there work in this problem that a candidate cannot leave out?
 
 A problem whose output is always the same, depends on no input, or differs from run to run, cannot
-be judged: whatever scores best on it does nothing, or is right by luck. It is refused. What only a
-part of the output or a single weight suffers from is marked, so that a reader of results knows.
+be judged: what scores best on it does nothing, or is right by chance. It is refused. If only a part
+of the output or a single weight is affected, that is marked for the reader of results.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NAMED = 4
 
 @dataclass(slots=True)
 class GateReport:
-    """`refusals` say why a problem is no task, `marks` what to know of it; both say what to do.
+    """`refusals` say why a problem cannot be a task, `marks` what a reader should know.
 
-    `deterministic` tells that two runs give the same bits.
+    `deterministic`: two runs give the same bits.
     """
 
     refusals: list[str] = field(default_factory=list)
@@ -43,8 +43,8 @@ class GateReport:
 
 
 class TaskGate:
-    """Puts a problem to the question. `draw` returns inputs under a seed; `seconds` is how long
-    single weights may be tried for.
+    """Checks a problem. `draw` returns inputs under a seed; `seconds` bounds the checks of single
+    weights.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TaskGate:
         self._noise: tuple[Noise, ...] = ()
 
     def report(self) -> GateReport:
-        """Raises Fault where the model fails."""
+        """Raises ProblemFault if the model fails."""
         first = self._draw(_SEEDS[0])
         output = self._reference.run(first)
         if not any(True for _ in tensors(output)):
@@ -71,11 +71,11 @@ class TaskGate:
                 "the output holds no tensor; return what is computed as tensors"
             )
             return self._report
-        if not self._look_at_values(output):
+        if not self._check_values(output):
             return self._report
         expectation = self._reference.expect(first)
         self._noise = tuple(Noise.of(leaf) for leaf in expectation.leaves)
-        self._look_at_precision(expectation)
+        self._check_precision(expectation)
         del expectation
         self._repeat(first, output)
         if not self._report.refusals:
@@ -85,7 +85,7 @@ class TaskGate:
             self._vary_weights(first, output)
         return self._report
 
-    def _look_at_values(self, output: Any) -> bool:
+    def _check_values(self, output: Any) -> bool:
         shares = [_shares(tensor) for _, tensor in tensors(output)]
         if all(finite == 0 for finite, _ in shares):
             self._report.refusals.append(
@@ -102,7 +102,7 @@ class TaskGate:
             )
         return True
 
-    def _look_at_precision(self, expectation: Expectation) -> None:
+    def _check_precision(self, expectation: Expectation) -> None:
         if expectation.oracle == "float32":
             self._report.marks.append(
                 "the model does not run in float64 (fixed dtypes inside, or not enough memory): "
@@ -190,7 +190,7 @@ class TaskGate:
             except ProblemFault as fault:
                 if fault.sticky:
                     raise
-                continue  # the inputs belong together
+                continue  # the inputs depend on each other
             if not self._differ(output, changed):
                 self._report.marks.append(
                     f"input {path} has no effect on the output: a candidate need not read it"

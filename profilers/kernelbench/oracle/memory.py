@@ -1,6 +1,8 @@
-"""The oracle's share of the device's memory: what it may take, what it holds, what lies idle.
+"""The oracle's memory: its share of the device, and the buffers that it shares with workers.
 
-A candidate's process shares the device, so that memory that lies idle is given back.
+Candidates' processes use the same device, so unused memory is returned. Workers get the
+constructor's arguments, the weights and inputs in one buffer; what they return in the other is a
+claim.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ _IDLE_LIMIT = 2**30
 
 
 class DeviceMemory:
-    """What PyTorch has of `device`, an ordinal or "cpu"; of the host's memory nobody can tell."""
+    """PyTorch's memory on `device`, an ordinal or "cpu"; on the CPU nothing is known."""
 
     def __init__(self, device: int | str) -> None:
         self._on_host = device == "cpu"
 
     def room(self) -> int | None:
-        """Bytes that may be taken at once; None on the host."""
+        """Bytes that may be allocated at once; None on the CPU."""
         import torch
 
         if self._on_host:
@@ -33,13 +35,13 @@ class DeviceMemory:
         return int(_SHARE * (free + torch.cuda.memory_reserved() - torch.cuda.memory_allocated()))
 
     def reserved(self) -> int | None:
-        """Bytes that are taken, idle or not; None on the host."""
+        """Bytes that are reserved, in use or not; None on the CPU."""
         import torch
 
         return None if self._on_host else int(torch.cuda.memory_reserved())
 
     def trim(self) -> None:
-        """Give back what lies idle, where it is much."""
+        """Return unused memory to the device if it is much."""
         import torch
 
         if self._on_host:
@@ -60,7 +62,8 @@ class SharedBuffers:
         self._buffers: tuple[SharedBuffer, SharedBuffer] | None = None
 
     def make(self, inputs: int, outputs: int) -> None:
-        """Slabs of so many bytes, in place of those there were. CudaError, WorldError: no room."""
+        """Make buffers of so many bytes in place of the old ones. CudaError, WorldError: no
+        room."""
         for buffer in self._buffers or ():
             buffer.close()
         self._buffers = None
@@ -88,7 +91,7 @@ class SharedBuffers:
         return sum(buffer.size for buffer in self._buffers or ())
 
     def write(self, write: Callable[[], Any]) -> Any:
-        """What `write` returns, once all it has put into a buffer is there for other processes.
+        """The result of `write`, once other processes can see all that it wrote into a buffer.
 
         RequestRefused "memory" if that does not fit.
         """

@@ -1,4 +1,4 @@
-"""What a model holds besides its code: put back after a run, or held in double during one."""
+"""A model's tensors: restored after a run, or converted to float64 or TF32 during one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def precision(*, tf32: bool) -> Iterator[None]:
-    """TF32 matrix products and convolutions where `tf32`, torch's defaults otherwise."""
+    """TF32 matrix products and convolutions if `tf32`; torch's defaults otherwise."""
     import torch
 
     if not tf32:
@@ -25,8 +25,9 @@ def precision(*, tf32: bool) -> Iterator[None]:
 
 
 @contextmanager
-def kept_state(model: Any) -> Iterator[set[int]]:
-    """Puts buffers and tensor attributes back; yields the addresses of the model's memory."""
+def restored_state(model: Any) -> Iterator[set[int]]:
+    """Restore buffers and tensor attributes at the end; yields the addresses of the model's
+    memory."""
     import torch
 
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
@@ -48,7 +49,7 @@ def kept_state(model: Any) -> Iterator[set[int]]:
 
 @contextmanager
 def widened(model: Any) -> Iterator[None]:
-    """Parameters, buffers, attributes and the default dtype in double; back afterwards, exactly."""
+    """Parameters, buffers, attributes and default dtype in float64 inside; restored exactly."""
     import torch
 
     parameters = [(one, one.data) for one in model.parameters() if _is_narrow(one)]

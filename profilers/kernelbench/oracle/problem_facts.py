@@ -1,4 +1,4 @@
-"""What the oracle tells the judge about a problem: names, shapes and sizes, from one run of it."""
+"""Facts about a problem, for the judge: names, shapes, sizes, least work, from running it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def problem_facts(
 ) -> dict[str, Any]:
     """The facts, as JSON, of a problem with the constructor's arguments `init` and inputs `first`.
 
-    Bytes are those that tensors take in shared memory. Raises Fault where something cannot pass
-    between processes, and what `reference` raises.
+    Bytes are those that tensors take in shared memory. Raises ProblemFault if something cannot
+    pass between processes, and what `reference` raises.
     """
     reference.note_changed_inputs(first)
     output = reference.run(first)
@@ -50,7 +50,7 @@ def problem_facts(
 
 
 class _Packed:
-    """A `TensorPlace` that only says where tensors would lie, one after another from byte 0."""
+    """A `Place` that only says where tensors would lie, one after another from byte 0."""
 
     def __init__(self) -> None:
         self._at = 0
@@ -62,9 +62,11 @@ class _Packed:
 
 
 def count_work(call: Callable[[], Any], *, tf32: bool) -> dict[str, Any]:
-    """`flops` of a call, and the unit `math` for them by the dtype of what comes out.
+    """`flops` of a call, and the arithmetic unit `math`, by the dtype of its output.
 
-    In float32 PyTorch's convolutions use TF32 of their own accord, its products only with `tf32`.
+    Only matrix products, convolutions and attention are counted, as the model writes them: another
+    algorithm may need fewer, and elementwise work hides behind memory traffic. In float32 PyTorch's
+    convolutions use TF32 of their own accord, its products only with `tf32`.
     """
     from torch.utils.flop_counter import FlopCounterMode
 

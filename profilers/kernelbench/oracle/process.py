@@ -1,9 +1,9 @@
-"""The process that knows what is right: it holds the problem's model, and no candidate reaches it.
+"""The oracle's process: it holds the problem's model, and no candidate can reach it.
 
 Run as ``python -m profilers.kernelbench.oracle.process --descriptors FD``. It draws inputs under
 the judge's seeds, computes what is expected of them, compares what a worker claims, and times the
-baseline. A problem that is at fault is refused with kind "task", a device without room for it with
-"memory".
+baseline. Requests are refused with kind "task" if the problem is at fault, and "memory" if the
+device has no room.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OracleHandlers:
             send=self._send,
         )
         gc.collect()
-        gc.freeze()  # what is there by now stays; every later collection is spared looking at it
+        gc.freeze()  # later collections need not look at objects that stay
         return self._bench.facts
 
     def _pass_on(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class OracleHandlers:
 
 
 def _refusing(handler: Handler) -> Handler:
-    """`handler` with faults of the problem and a lack of memory as refusals."""
+    """`handler`, with faults of the problem and a lack of memory turned into refusals."""
 
     def handle(request: dict[str, Any]) -> dict[str, Any]:
         import torch

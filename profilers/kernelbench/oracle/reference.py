@@ -1,4 +1,4 @@
-"""The problem's own model, run honestly: in the task's precision, and in double for the truth."""
+"""The problem's own model, run in the task's precision, and in float64 for the expected values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf, half_ulp_at, scale_of
 from profilers.kernelbench.oracle.model_state import (
-    kept_state,
     precision,
+    restored_state,
     storage_of,
     tf32_weights,
     to_tf32,
@@ -24,9 +24,9 @@ from profilers.kernelbench.shared.trees import held_bytes, mapped, tensors
 
 ExpectedPrecision = Literal["float64", "float32"]
 _WIDE_LIMIT = 2 * 2**30
-"""Bytes of expected values that are kept in double; more are rounded to float32."""
+"""Up to so many bytes, expected values are kept in float64; more are rounded to float32."""
 _TEMPORARIES = 4
-"""Double copies of inputs and outputs that a model is taken to hold at once."""
+"""Estimate of float64 copies of inputs and outputs that a model holds at once."""
 _SAME_ULPS = 8
 _IMPLAUSIBLE = 0.02
 _RUN_SEED = 20
@@ -34,9 +34,9 @@ _RUN_SEED = 20
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a model should return for one draw: a leaf for each tensor of `output`'s structure.
+    """The expected result for one draw: a leaf for each tensor of `output`'s structure.
 
-    `oracle` is the precision that it was computed in. `output` is the honest run's own result, its
+    `oracle` is the precision in which it was computed. `output` is the honest run's result, its
     tensors replaced by empty ones.
     """
 
@@ -53,10 +53,10 @@ class ReferenceModel:
     """The problem's model. All runs are under no_grad, with the model in the mode it came in.
 
     Every run starts from the same state: buffers and plain tensor attributes that a run changes
-    (running statistics, hidden states) are put back. Raises Fault for what the model raises;
+    (running statistics, hidden states) are restored. Raises ProblemFault if the model fails;
     torch's OutOfMemoryError passes through.
 
-    `room` tells how many bytes may be taken at once; None if nobody knows.
+    `room` returns how many bytes may be allocated at once; None if that is unknown.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ReferenceModel:
         return call
 
     def expect(self, inputs: Any) -> Expectation:
-        """What should come out for `inputs`, and how far the honest run is from it."""
+        """The expected outputs for `inputs`, and the errors of the honest run."""
         honest = self.run(inputs)
         if self._tf32:
             honest = self._as_tf32(inputs)
@@ -106,7 +106,7 @@ class ReferenceModel:
             if leaf.dtype.is_floating_point
         )
         if implausible and self._plan not in (None, "unknown"):
-            self._plan = None  # it is no batch after all
+            self._plan = None  # the rows are not independent after all
             del leaves, wide, truth, honest
             return self.expect(inputs)
         return Expectation(leaves=leaves, output=mapped(honest, _emptied), oracle=oracle)
@@ -114,27 +114,27 @@ class ReferenceModel:
     def _as_tf32(self, inputs: Any) -> Any:
         """A run on inputs and weights as tensor cores round them to TF32.
 
-        Libraries choose by size and shape whether they use TF32 where they may; this is what a
-        candidate errs that always does.
+        Libraries that may use TF32 choose by size and shape whether they do; this gives the error
+        of a candidate that always does.
         """
         with tf32_weights(self.model):
             return self.run(mapped(inputs, to_tf32))
 
     def note_changed_inputs(self, inputs: Any) -> None:
-        """Find out whether the model changes its inputs, from a run on `inputs`."""
+        """Note whether the model changes its inputs, from a run on `inputs`."""
         before = [tensor._version for _, tensor in tensors(inputs)]
         self._call(inputs, seed=_RUN_SEED, restore=True)
         self.changes_inputs = before != [tensor._version for _, tensor in tensors(inputs)]
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Whatever runs inside, the model's state is afterwards what it was before."""
-        with kept_state(self.model):
+        """Restore the model's state at the end."""
+        with restored_state(self.model):
             yield
 
     @contextmanager
     def faults_while(self, doing: str) -> Iterator[None]:
-        """What the problem's code raises inside becomes a Fault."""
+        """Turn what the problem's code raises inside into a ProblemFault."""
         with self._problem.faults_while(doing):
             yield
 
@@ -145,7 +145,7 @@ class ReferenceModel:
         with torch.no_grad(), self._problem.faults_while("forward"):
             if not restore:
                 return mapped(self.model(*inputs), torch.clone)
-            with kept_state(self.model) as kept:
+            with restored_state(self.model) as kept:
                 output = self.model(*inputs)
                 shared = kept | {storage_of(tensor) for _, tensor in tensors(inputs)}
                 return mapped(
@@ -153,9 +153,9 @@ class ReferenceModel:
                 )
 
     def _wide(self, inputs: Any, honest: Any) -> Any | None:
-        """The output in double precision, whole or by parts of the batch; None if it cannot be.
+        """The output in float64, computed whole or by parts of the batch; None if it cannot be.
 
-        Very large outputs come back rounded to float32.
+        Very large outputs are rounded to float32.
         """
         import torch
 
@@ -181,12 +181,12 @@ class ReferenceModel:
             return None
 
     def _double(self, inputs: Any) -> Any:
-        """One run with everything that is a float in double."""
+        """One run with all floats in float64."""
         with widened(self.model):
             return self._call(mapped(inputs, wider), seed=_RUN_SEED, restore=True)
 
     def _checked(self, wide: Any, honest: Any) -> Any | None:
-        """`wide`, rounded where it is very large; None if it is not double throughout."""
+        """`wide`, rounded if it is very large; None if it is not float64 throughout."""
         found = dict(tensors(wide))
         total = held_bytes(wide)
         for path, tensor in tensors(honest):
@@ -236,7 +236,8 @@ class ReferenceModel:
 
 
 def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> ExpectedLeaf:
-    """The expected leaf, infinite where `truth` is beyond what the output's dtype holds."""
+    """The expected leaf; infinite for elements of `truth` beyond the range of the output's
+    dtype."""
     if honest.is_floating_point() and honest.dtype.itemsize < truth.dtype.itemsize:
         beyond = honest.isinf() & truth.isfinite() & truth.to(honest.dtype).isinf()
         if bool(beyond.any()):
@@ -244,7 +245,8 @@ def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> Expe
     scale = scale_of(truth)
     errors = Errors.of(honest, truth)
     if oracle == "float32" and (honest.is_floating_point() or honest.is_complex()):
-        # The honest run is its own measure here: a few units in the last place stand for its error.
+        # There is no better result to compare with: assume an error of a few units in the last
+        # place.
         guess = 2 * _SAME_ULPS * half_ulp_at(scale, honest.dtype)
         errors = Errors(rms=guess, max=guess, regions=())
     return ExpectedLeaf(
@@ -263,7 +265,7 @@ def _emptied(tensor: Any) -> Any:
 
 
 def release_memory() -> None:
-    """Give memory that nothing holds back to the device."""
+    """Return unused memory to the device."""
     import gc
 
     import torch

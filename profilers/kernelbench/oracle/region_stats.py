@@ -15,7 +15,7 @@ _NEAR_WRONG = 0.999  # of the bound: float32 cannot tell on which side of it an 
 
 @dataclass(frozen=True, slots=True)
 class RegionStats:
-    """What one region holds; `first` is the flat index of its first wrong element."""
+    """Statistics of one region; `first` is the flat index of its first wrong element."""
 
     elements: int
     first: int
@@ -30,13 +30,13 @@ class RegionStats:
 def region_stats(
     got: Any, expected: Any, allowed: Callable[[Any], Any] | None = None
 ) -> Iterator[RegionStats]:
-    """Region by region; of a large tensor only one region at a time is held in double precision.
+    """Statistics region by region; of a large tensor one region at a time is held in float64.
 
-    `allowed` says how far an element may be off, from what is expected of it. Without it no float
-    that is a number counts as wrong: only the errors are asked for.
+    `allowed` computes from the expected values how far elements may be off. Without it only the
+    errors are computed, and no finite float counts as wrong.
 
-    Floats are looked at quickly first; regions where that finds more than small errors between
-    numbers are counted in full. Nothing waits for the device before all regions are enqueued.
+    Floats are compared quickly first; regions in which that finds more than small, finite errors
+    are compared again in full. Nothing waits for the device before all regions are enqueued.
     """
     import torch
 
@@ -71,10 +71,10 @@ def region_stats(
 
 
 def _quick_stats(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> Any:
-    """What `_full_stats` finds where all are numbers and none is wrong, in a third of the passes.
+    """What `_full_stats` finds if all are finite and none is wrong, in a third of the passes.
 
-    In the wider of both precisions, float32 at least: a difference of float32 errs by 6e-8 of
-    itself, which matters for no figure here and for no verdict that `_quick_suffices` lets stand.
+    In the wider of both precisions, float32 at least: a float32 difference has a relative error of
+    6e-8, which matters for no figure here and for no verdict that `_quick_suffices` accepts.
     """
     import torch
 
@@ -88,20 +88,20 @@ def _quick_stats(part: Any, wide: Any, allowed: Callable[[Any], Any] | None) -> 
 
 
 def _quick_suffices(row: Sequence[float]) -> bool:
-    """Whether a glance tells all there is: numbers throughout, and no error near its bound."""
+    """Whether quick statistics suffice: all errors finite, and none near its bound."""
     *_, most, worst, squares = row
     return worst < _NEAR_WRONG and math.isfinite(most) and math.isfinite(squares)
 
 
 def _with_full_stats(
     parts: Sequence[tuple[Any, Any]],
-    glances: Sequence[list[float]],
+    quick: Sequence[list[float]],
     allowed: Callable[[Any], Any] | None,
 ) -> list[list[float]]:
-    """The rows of all `parts`, counted again where a glance does not tell all."""
+    """The rows of all `parts`, computed in full if the quick statistics do not suffice."""
     found: list[list[float]] = []
     for part, wide in parts:
-        rows = glances[len(found) : len(found) + len(part)]
+        rows = quick[len(found) : len(found) + len(part)]
         found += (
             rows if all(map(_quick_suffices, rows)) else _full_stats(part, wide, allowed).tolist()
         )
@@ -109,7 +109,7 @@ def _with_full_stats(
 
 
 def _padded(flat: Any, size: int) -> Any:
-    """Regions as rows; zeros on both sides fill the last one, and so differ in nothing."""
+    """Regions as rows; the last one is padded with zeros on both sides, which do not differ."""
     import torch
 
     missing = -flat.numel() % size

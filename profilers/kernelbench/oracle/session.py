@@ -1,4 +1,4 @@
-"""One problem on one device, opened: what the judge asks of it, each request a method."""
+"""One problem open on one device; each of the judge's requests is a method."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SendDescriptors = Callable[[Sequence[int]], None]
 
 
 class OracleSession:
-    """Handlers of the judge's requests; `send` hands over descriptors of shared memory."""
+    """Handlers of the judge's requests; `send` passes on descriptors of shared memory."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class OracleSession:
         problem = ProblemFile(path, torch.device(device_name(device)))
         self._init = problem.init_inputs(seed)
         model = problem.model(seed)
-        twin = problem.model(seed + 1) if derives_buffers(model) else None
-        self._weights = Weights(model, twin)
-        del twin
+        other = problem.model(seed + 1) if derives_buffers(model) else None
+        self._weights = Weights(model, other)
+        del other
         self._weights.randomise(seed)
         self._memory = DeviceMemory(device)
         self._reference = ReferenceModel(problem, model, tf32=tf32, room=self._memory.room)
@@ -64,7 +64,7 @@ class OracleSession:
         }
 
     def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Make the memory that is shared with workers, and hand over its descriptors."""
+        """Make the memory that is shared with workers, and send its descriptors."""
         self._shared.make(request["inputs"], request["outputs"])
         inputs, outputs = self._shared.inputs, self._shared.outputs
         self._shared.write(lambda: encode(self._init, BufferWriter(inputs)))
@@ -72,7 +72,7 @@ class OracleSession:
         return {"inputs": inputs.size, "outputs": outputs.size, "held_bytes": self._held()}
 
     def ceilings(self, _request: dict[str, Any]) -> dict[str, Any]:
-        """The device's copy rate, read and written bytes counted."""
+        """The device's copy rate; bytes read and written are both counted."""
         return {"copy_gb_per_s": self._baseline.copy_gb_per_s()}
 
     def work(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class OracleSession:
             else:
                 self._weights.mutate(request["seed"])
             self._draws.outdate()
-        # The constructor's tensors too: the last candidate could have written over them.
+        # The constructor's tensors as well: the last candidate could have overwritten them.
         self._shared.write(lambda: encode(self._init, BufferWriter(self._shared.inputs)))
         writer = BufferWriter(self._shared.inputs, self.facts["init_bytes"])
 
@@ -115,7 +115,7 @@ class OracleSession:
         return {"weights": self._shared.write(place)}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Draw inputs and keep them; write them into the buffer as well where `at` is given."""
+        """Draw inputs and keep them; if `at` is given, write them into the buffer as well."""
         variation = request.get("variation", "given")
         try:
             draw = self._source.draw(request["seed"], variation)
@@ -136,7 +136,7 @@ class OracleSession:
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
 
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Write draws into the buffer, each at its place."""
+        """Write draws into the buffer, each at its offset."""
         buffer = self._shared.inputs
 
         def write() -> list[Any]:
@@ -148,7 +148,7 @@ class OracleSession:
         return {"inputs": self._shared.write(write)}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compute what should come out for a draw, with the weights as they are."""
+        """Compute the expected outputs of a draw with the current weights."""
         draw = self._draws[request["id"]]
         draw.expectation = None
         draw.expectation = self._reference.expect(draw.inputs)
@@ -183,7 +183,7 @@ class OracleSession:
         return answer
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Have the baseline ready to run on so many draws."""
+        """Prepare the baseline to run on the given draws."""
         self._timed.prepare([self._draws[name] for name in request["ids"]])
         return {"held_bytes": self._held()}
 
@@ -197,7 +197,7 @@ class OracleSession:
         return {"events_us": self._baseline.run(flush=request["flush"])}
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run the baseline again and again, for a meter to watch."""
+        """Run the baseline many times, for an energy measurement."""
         self._baseline.burn(request["calls"])
         return {"calls": request["calls"]}
 
@@ -219,9 +219,9 @@ class OracleSession:
         return self._baseline.compile(self._source.given(1), wanted=request["wanted"])
 
     def forget(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Let go of draws and of all that was expected or timed on them.
+        """Drop draws and what was expected or timed on them.
 
-        The last small one is kept: an output that is right for it was remembered.
+        The last small one is kept, to recognise an output that was stored for it.
         """
         self._timed.drop()
         self._draws.forget(request["ids"])

@@ -1,4 +1,4 @@
-"""Whether a model treats the rows of its batch one by one, and can compute them in parts."""
+"""Whether a model treats the rows of its batch independently, so that it can run in parts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class BatchPlan:
 
 
 def plan_batch(run: Callable[[Any], Any], inputs: Any, output: Any) -> BatchPlan | None:
-    """How to compute `output` row by row, or None if rows depend on one another.
+    """How to compute `output` row by row; None if rows depend on one another.
 
-    Tried on a few rows: each half of them must give what all of them give together. Every input
-    that leads with the batch is sliced; where that fails, the first of them alone.
+    Tried on a few rows: the two halves must give what all of them give together. Every input with
+    the batch as leading extent is sliced; if that fails, only the first of them.
     """
     leading = {int(tensor.shape[0]) if tensor.dim() else 0 for _, tensor in tensors(output)}
     if len(leading) != 1:

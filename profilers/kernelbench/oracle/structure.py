@@ -8,9 +8,9 @@ from typing import Any
 
 
 def structure_difference(expected: Any, got: Any, path: str = "output") -> str | None:
-    """How coded `got` differs from coded `expected` in nesting, keys, shapes, dtypes; or None.
+    """How coded `got` differs from coded `expected` in nesting, keys, shapes or dtypes; or None.
 
-    Numbers and texts that are no tensors must be equal.
+    Numbers and texts outside of tensors must be equal.
     """
     kind, content = _kind(expected)
     other, found = _kind(got)

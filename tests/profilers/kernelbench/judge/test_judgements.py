@@ -16,7 +16,7 @@ from profilers.kernelbench.judge.outside_clock import (
     PairedBlock,
     residual_std_us,
 )
-from profilers.kernelbench.judge.problem import ALIGNMENT, Layout
+from profilers.kernelbench.judge.problem import Layout
 from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import (
     Unfaithful,
@@ -26,6 +26,7 @@ from profilers.kernelbench.judge.verdicts import (
     passes,
     too_far,
 )
+from profilers.kernelbench.shared.shared_memory import ALIGNMENT
 
 CLOCK = OutsideClock()
 

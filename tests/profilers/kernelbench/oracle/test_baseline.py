@@ -67,7 +67,7 @@ def test_inputs_are_copies_at_other_addresses(
 
 
 def test_large_inputs_are_not_copied(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "_SCATTERED_LIMIT", 1024)
+    monkeypatch.setattr(baseline, "_PADDED_LIMIT", 1024)
     found = given(bench, monkeypatch)
     assert [inputs is draw.inputs for inputs, draw in zip(found, bench.draws, strict=True)] == [
         True,
