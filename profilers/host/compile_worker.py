@@ -1,8 +1,7 @@
 """One compilation by nvcc, in a process and a jail of its own.
 
-Run as ``python -m profilers.host.compile_worker``. The compiler reads untrusted source, may write
-where that tells it to, and may print without end; so it runs here, with the code that reads its
-output.
+Run as ``python -m profilers.host.compile_worker``. The compiler reads untrusted source, which
+can make it write files or print without end; so it runs here, with the code that reads its output.
 """
 
 from __future__ import annotations

@@ -95,10 +95,10 @@ class OpenProblem:
         for name in _VARIATIONS:
             try:
                 self.oracle.ask(
-                    "draw", id="trial", seed=secrets.randbits(63), variation=name,
+                    "draw", id="variation", seed=secrets.randbits(63), variation=name,
                     at=self.layout.input_at(0),
                 )  # fmt: skip
-                self.oracle.ask("forget", ids=["trial"])
+                self.oracle.ask("forget", ids=["variation"])
             except InputError:
                 self.variations = tuple(one for one in self.variations if one != name)
 

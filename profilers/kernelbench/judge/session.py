@@ -61,7 +61,7 @@ class CandidateSession:
             environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
             timeout_s=self.settings.load_deadline_s,
         )  # fmt: skip
-        self.heed(problems_of(reply))
+        self.raise_for(problems_of(reply))
         if extra := names_of(reply, "extra"):
             self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
 
@@ -127,7 +127,8 @@ class CandidateSession:
         placed: list[Any] = self.oracle.ask("place", ids=list(ids), at=slots)["inputs"]
         return placed
 
-    def heed(self, problems: Sequence[dict[str, Any]]) -> None:
+    def raise_for(self, problems: Sequence[dict[str, Any]]) -> None:
+        """Unfaithful with the first of `problems`, if there are any."""
         if refusal := first_refusal(problems):
             raise Unfaithful(refusal)
 

@@ -138,11 +138,11 @@ class PairedTimer:
             side, fetched = self._side(self._session.worker, ids)
             if self._session.tally.late:
                 return side  # the outputs are known to be late, so there is nothing to compare
-            self._session.heed(problems_of(fetched))
+            self._session.raise_for(problems_of(fetched))
             outputs = outputs_of(fetched, calls=calls)
             for comparison in self._comparisons(ids, outputs):
                 if not passes(comparison):
-                    self._session.heed(comparison.get("problems", ()))
+                    self._session.raise_for(comparison.get("problems", ()))
                     self._wrong_when_timed(complaint(comparison))
             if exactly:
                 self._compare_exactly(ids, outputs)

@@ -53,9 +53,9 @@ class Verifier:
                 self._session.tally.notes.append(f"refuses another batch size: {said}")
                 return
             problems = problems_of(reply)
-            self._session.heed([found for found in problems if found["cheat"] not in _LATE])
+            self._session.raise_for([found for found in problems if found["cheat"] not in _LATE])
             if not self._compare(item, name, reply):
-                self._session.heed(problems)
+                self._session.raise_for(problems)
         finally:
             self._session.oracle.ask("forget", ids=[name])
 
@@ -64,7 +64,7 @@ class Verifier:
         prompt = self._session.compared(name, reply.get("outputs"))
         late = None if passes(prompt) else self._session.compared(name, reply.get("late"))
         if late is not None and not passes(late):
-            self._session.heed([*prompt.get("problems", ()), *late.get("problems", ())])
+            self._session.raise_for([*prompt.get("problems", ()), *late.get("problems", ())])
             self._conclude_wrong(item, prompt)
         self._judge_errors(item, late or prompt)
         self._session.tally.late = self._session.tally.late or late is not None

@@ -24,7 +24,7 @@ LOST = ChildGone("killed by SIGKILL", hung=False, output="")
 HUNG = ChildGone("no answer", hung=True, output="")
 
 
-class Stand:
+class FakeWorker:
     """A worker that answers well, except that it does what `failures` say, once each.
 
     `failures` has operations with what is raised at each further one; a batch takes `call_us` a
@@ -98,12 +98,12 @@ class TimelessJudge(Judge):
 
 
 @pytest.fixture
-def worker() -> Stand:
-    return Stand()
+def worker() -> FakeWorker:
+    return FakeWorker()
 
 
 @pytest.fixture
-def judge(scale_task: KernelTask, worker: Stand) -> Judge:
+def judge(scale_task: KernelTask, worker: FakeWorker) -> Judge:
     return TimelessJudge(scale_task, cast(GpuWorker, worker), GpuSettings(), floors_us={})
 
 
@@ -115,7 +115,7 @@ def built(scale_task: KernelTask) -> Built:
 
 
 def test_a_fast_candidate_gets_the_time_that_its_slow_baseline_takes(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     for us in (3e6, 10.0):  # the baseline is judged first
         worker.us = us
@@ -128,7 +128,7 @@ def test_a_fast_candidate_gets_the_time_that_its_slow_baseline_takes(
     assert worker.timeouts_s["verify"][1] > 3.0 * 3, "a fresh worker runs the baseline as well"
 
 
-def test_a_good_candidate_is_measured(judge: Judge, worker: Stand, built: Built) -> None:
+def test_a_good_candidate_is_measured(judge: Judge, worker: FakeWorker, built: Built) -> None:
     found = judge.judge(built, [])
     assert found.measured and worker.probes == 0
     assert worker.asked[:3] == ["load", "verify", "time"] and worker.asked[-1] == "guard"
@@ -136,7 +136,7 @@ def test_a_good_candidate_is_measured(judge: Judge, worker: Stand, built: Built)
 
 
 def test_it_tells_what_it_is_at_also_when_it_begins_again(
-    scale_task: KernelTask, worker: Stand, built: Built
+    scale_task: KernelTask, worker: FakeWorker, built: Built
 ) -> None:
     told: list[tuple[str, str]] = []
     judge = TimelessJudge(
@@ -153,7 +153,7 @@ def test_it_tells_what_it_is_at_also_when_it_begins_again(
 
 @pytest.mark.parametrize("op", ["load", "verify", "time", "batch", "guard"])
 def test_a_worker_that_was_killed_once_is_forgiven(
-    op: str, judge: Judge, worker: Stand, built: Built
+    op: str, judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [(op, LOST)]
     assert judge.judge(built, []).measured
@@ -161,7 +161,7 @@ def test_a_worker_that_was_killed_once_is_forgiven(
 
 
 def test_a_worker_that_dies_twice_is_the_candidates_doing(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("time", LOST), ("time", LOST)]
     with pytest.raises(Failed, match="died twice while being timed") as caught:
@@ -176,7 +176,7 @@ def test_a_worker_that_dies_twice_is_the_candidates_doing(
      RequestRefused("cuda", "CUDA_ERROR_LAUNCH_FAILED: unspecified (in cuStreamSynchronize)")],
 )  # fmt: skip
 def test_no_candidate_is_blamed_for_a_lost_gpu(
-    failure: Exception, judge: Judge, worker: Stand, built: Built
+    failure: Exception, judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("time", failure)]
     worker.working = "killed by SIGABRT"
@@ -185,7 +185,7 @@ def test_no_candidate_is_blamed_for_a_lost_gpu(
 
 
 def test_an_error_of_the_board_is_tried_again_and_then_told(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     failure = RequestRefused("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)")
     worker.failures = [("verify", failure)]
@@ -204,7 +204,7 @@ def test_an_error_of_the_board_is_tried_again_and_then_told(
     ],
 )
 def test_a_fault_of_the_kernel_is_its_own_at_once(
-    message: str, hint: str, judge: Judge, worker: Stand, built: Built
+    message: str, hint: str, judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("verify", RequestRefused("cuda", message))]
     with pytest.raises(Failed, match=hint) as caught:
@@ -214,7 +214,7 @@ def test_a_fault_of_the_kernel_is_its_own_at_once(
 
 
 def test_an_endless_kernel_is_blamed_once_the_gpu_is_known_to_work(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("verify", HUNG)]
     with pytest.raises(Failed, match="endless loop") as caught:
@@ -224,20 +224,22 @@ def test_an_endless_kernel_is_blamed_once_the_gpu_is_known_to_work(
 
 
 def test_a_worker_that_is_broken_itself_is_the_worlds(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("verify", RequestRefused("internal", "KeyError: 'x'"))]
     with pytest.raises(WorldError, match="KeyError"):
         judge.judge(built, [])
 
 
-def test_a_pause_of_the_host_is_no_disagreement(judge: Judge, worker: Stand, built: Built) -> None:
+def test_a_pause_of_the_host_is_no_disagreement(
+    judge: Judge, worker: FakeWorker, built: Built
+) -> None:
     worker.strange = 4  # one series of batches
     assert judge.judge(built, []).measured
 
 
 def test_clocks_that_never_agree_are_suspect_also_in_a_fresh_worker(
-    judge: Judge, worker: Stand, built: Built
+    judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.strange = 10_000
     found = judge.judge(built, [])
@@ -245,7 +247,7 @@ def test_clocks_that_never_agree_are_suspect_also_in_a_fresh_worker(
     assert worker.replaced == 1 and worker.asked.count("time") == 2
 
 
-def test_damage_done_in_a_batch_is_found(judge: Judge, worker: Stand, built: Built) -> None:
+def test_damage_done_in_a_batch_is_found(judge: Judge, worker: FakeWorker, built: Built) -> None:
     worker.damaged = ["memory beyond y of case 1"]
     with pytest.raises(Failed, match="while being timed: memory beyond y of case 1") as caught:
         judge.judge(built, [])

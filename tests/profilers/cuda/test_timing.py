@@ -20,7 +20,7 @@ from profilers.hardware import driver
 from profilers.launching.gpu_worker import GpuWorker
 from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
-from tests.profilers.cuda.test_judging import Stand
+from tests.profilers.cuda.test_judging import FakeWorker
 from tests.profilers.place import QUICK, Array, Body, Place, scaled
 
 WIDE, NARROW, ODD = 4096, 1000, 333
@@ -151,7 +151,7 @@ def test_batches_run_on_the_workload_that_is_asked_for(place: Place, gpu: emulat
         assert seen == [n] * 6
 
 
-class TwoShapes(Stand):
+class TwoShapes(FakeWorker):
     """A worker that times two workloads; a batch of the lighter one takes ten times."""
 
     lag = 1.0
@@ -187,7 +187,7 @@ def test_the_deadline_of_timing_covers_all_shapes(
     scale_task: KernelTask, task: KernelTask, place: Place
 ) -> None:
     deadlines = []
-    for judged, stand in ((scale_task, Stand()), (task, TwoShapes())):
+    for judged, stand in ((scale_task, FakeWorker()), (task, TwoShapes())):
         stand.us = 1e6
         judge = Judge(judged, cast(GpuWorker, stand), GpuSettings(), floors_us={})
         judge._compare_clocks = place._clocks  # type: ignore[method-assign]

@@ -12,22 +12,22 @@ from profilers.children.forking import ForkContext, serve_forks
 from profilers.children.protocol import RequestRefused
 from profilers.children.serving import Handler
 from tests.support.fake_device import device
-from tests.support.fake_device.memory import Slab, coded, specs_of
+from tests.support.fake_device.memory import FakeBuffer, coded, specs_of
 
 
 class Worker:
     def __init__(self, context: ForkContext) -> None:
         self._context = context
-        self.inputs: Slab
-        self.outputs: Slab
+        self.inputs: FakeBuffer
+        self.outputs: FakeBuffer
         self.model: Any = None
         self.calls: list[Any] = []
         self.results: list[tuple[Any, Any]] = []
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         first, second = self._context.descriptors.receive(2, timeout_s=10.0)
-        self.inputs = Slab(first, request["inputs"])
-        self.outputs = Slab(second, request["outputs"])
+        self.inputs = FakeBuffer(first, request["inputs"])
+        self.outputs = FakeBuffer(second, request["outputs"])
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-class Slab:
+class FakeBuffer:
     def __init__(self, fd: int, size: int) -> None:
         self.fd, self.size = fd, size
         self._map = mmap.mmap(fd, size)
 
     @classmethod
-    def create(cls, size: int) -> Slab:
+    def create(cls, size: int) -> FakeBuffer:
         fd = os.memfd_create("buffer")
         os.truncate(fd, size)
         return cls(fd, size)

@@ -12,13 +12,13 @@ import numpy as np
 
 from profilers.children.descriptors import DescriptorSocket
 from profilers.children.serving import serve
-from tests.support.fake_device.memory import Slab, coded, specs_of
+from tests.support.fake_device.memory import FakeBuffer, coded, specs_of
 
 
 class Oracle:
     def __init__(self) -> None:
-        self.inputs: Slab
-        self.outputs: Slab
+        self.inputs: FakeBuffer
+        self.outputs: FakeBuffer
         self.held: dict[str, Any] = {}
         self.expected: dict[str, Any] = {}
         self.stale: dict[str, Any] = {}
@@ -39,7 +39,10 @@ class Oracle:
         }  # fmt: skip
 
     def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.inputs, self.outputs = Slab.create(request["inputs"]), Slab.create(request["outputs"])
+        self.inputs, self.outputs = (
+            FakeBuffer.create(request["inputs"]),
+            FakeBuffer.create(request["outputs"]),
+        )
         channel = DescriptorSocket.from_arguments()
         assert channel is not None
         channel.send([self.inputs.fd, self.outputs.fd])

@@ -20,10 +20,10 @@ from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffe
 from profilers.kernelbench.shared.values import encode  # noqa: E402
 from tests.support.kernelbench_problems import function  # noqa: E402
 
-SLAB_BYTES = 1 << 16
+BUFFER_BYTES = 1 << 16
 
 
-class Bench:
+class DoublingBaseline:
     """A baseline that doubles its input, and draws to call it on."""
 
     def __init__(self, folder: Path) -> None:
@@ -33,7 +33,7 @@ class Bench:
         self.baseline = Baseline(reference, "cpu", tf32=False)
         self.calls = TimedBaseline(self.baseline, reference, "cpu")
         self.draws = [Draw(problem.inputs(seed), "given") for seed in (1, 2)]
-        self.buffer = SharedBuffer.create("host", SLAB_BYTES)
+        self.buffer = SharedBuffer.create("host", BUFFER_BYTES)
 
     def run(self) -> None:
         self.calls.prepare(self.draws)
@@ -46,11 +46,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> DoublingBaseline:
+    return DoublingBaseline(tmp_path)
 
 
-def given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def given(bench: DoublingBaseline, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the baseline is prepared with."""
     found: list[Any] = []
     monkeypatch.setattr(bench.baseline, "prepare", found.extend)
@@ -59,14 +59,16 @@ def given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_inputs_are_copies_at_other_addresses(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: DoublingBaseline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for inputs, draw in zip(given(bench, monkeypatch), bench.draws, strict=True):
         assert torch.equal(inputs[0], draw.inputs[0])
         assert inputs[0].data_ptr() != draw.inputs[0].data_ptr()
 
 
-def test_large_inputs_are_not_copied(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_inputs_are_not_copied(
+    bench: DoublingBaseline, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(baseline, "_PADDED_LIMIT", 1024)
     found = given(bench, monkeypatch)
     assert [inputs is draw.inputs for inputs, draw in zip(found, bench.draws, strict=True)] == [
@@ -75,7 +77,7 @@ def test_large_inputs_are_not_copied(bench: Bench, monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_each_call_is_compared_with_the_baselines_own(bench: Bench) -> None:
+def test_each_call_is_compared_with_the_baselines_own(bench: DoublingBaseline) -> None:
     bench.run()
     first, second = (draw.inputs[0] * 2 for draw in bench.draws)
     second[3, 3] += 1
@@ -85,14 +87,14 @@ def test_each_call_is_compared_with_the_baselines_own(bench: Bench) -> None:
     assert all(call["outputs"][0]["mismatches"] > 100 for call in swapped)
 
 
-def test_a_call_that_is_missing_was_forged(bench: Bench) -> None:
+def test_a_call_that_is_missing_was_forged(bench: DoublingBaseline) -> None:
     bench.run()
     (call,) = bench.compare([bench.draws[0].inputs[0] * 2], bench.draws)
     assert call["problems"][0]["cheat"] == "forged_result"
     assert call["structure"] == "outputs of 1 calls for 2 that were asked for"
 
 
-def test_a_run_of_other_calls_is_no_measure(bench: Bench) -> None:
+def test_a_run_of_other_calls_is_no_measure(bench: DoublingBaseline) -> None:
     bench.run()
     with pytest.raises(RequestRefused, match="ran 2 of these 1 calls"):
         bench.compare([bench.draws[0].inputs[0] * 2], bench.draws[:1])

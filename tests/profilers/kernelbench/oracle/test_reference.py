@@ -173,9 +173,9 @@ def forward(self, x):
     return self.linear(self.norm(x)) * self.scale
 """
     problem = ProblemFile(write(tmp_path, model, inputs=LINEAR_INPUTS), torch.device("cpu"))
-    made, twin = problem.model(1), problem.model(2)
+    made, other = problem.model(1), problem.model(2)
     assert derives_buffers(made)
-    weights = Weights(made, twin)
+    weights = Weights(made, other)
     matrix = made.linear.weight.detach().clone()
     weights.randomise(5)
     assert set(weights.derived) == {"mask", "norm.num_batches_tracked"}
@@ -188,7 +188,7 @@ def forward(self, x):
         assert float(weights.named[name].detach().std()) > 0.01
     assert float(made.scale) not in (0.0, 1.0)
     assert float(made.norm.running_var.min()) >= 0.5
-    assert torch.equal(made.mask, twin.mask)
+    assert torch.equal(made.mask, other.mask)
 
 
 def test_mutation_changes_every_weight_and_keeps_its_scale(tmp_path: Path) -> None:

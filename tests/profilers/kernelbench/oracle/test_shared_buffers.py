@@ -22,7 +22,7 @@ def test_before_they_are_made_there_are_none(name: str) -> None:
     assert refused.value.kind == "internal"
 
 
-def test_new_slabs_take_the_place_of_the_old() -> None:
+def test_new_buffers_take_the_place_of_the_old() -> None:
     buffers = SharedBuffers("cpu", settle=lambda: None)
     buffers.make(4096, 512)
     old = buffers.inputs
@@ -45,6 +45,6 @@ def test_a_write_is_waited_for_unless_it_does_not_fit() -> None:
     assert waits == [True]
 
 
-def test_each_tensor_takes_whole_steps_of_a_slab() -> None:
+def test_each_tensor_takes_whole_steps_of_a_buffer() -> None:
     value = ([torch.zeros(1), torch.zeros(65)], {"scale": 2.0, "mask": torch.zeros(256)})
     assert shared_bytes(value) == 256 + 512 + 1024

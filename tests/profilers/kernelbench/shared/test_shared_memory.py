@@ -79,7 +79,7 @@ def test_tensors_start_at_multiples_of_the_alignment(
     assert writer.at == ALIGNMENT + sum(room_for(torch.empty(n)) for n in (1, 100, 3))
 
 
-def test_nothing_outside_of_the_slab_can_be_named(
+def test_nothing_outside_of_the_buffer_can_be_named(
     buffers: tuple[SharedBuffer, SharedBuffer],
 ) -> None:
     for spec in (
@@ -104,7 +104,7 @@ def test_closing_twice_is_closing_once() -> None:
     buffer.close()
 
 
-def test_a_slab_cannot_be_cut_short_by_who_holds_it(
+def test_a_buffer_cannot_be_cut_short_by_who_holds_it(
     buffers: tuple[SharedBuffer, SharedBuffer],
 ) -> None:
     for size in (1, 2 * SIZE):
