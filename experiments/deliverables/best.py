@@ -11,7 +11,7 @@ from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import RunConfig
 from experiments.runs.tasks.files import TaskSource
-from experiments.runs.tasks.own_kernel import file_text, stands_alone, values_of
+from experiments.runs.tasks.kernel_files import file_text, stands_alone, values_of
 from experiments.views import summary
 from mcts.domain import (
     PYTORCH_DIALECTS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import TASK_FILE, find_task, read_text
-from experiments.runs.tasks.own_kernel import own_source
+from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.text.plain import clean
 from mcts.domain import (
     PLAN_COMMENT,
@@ -55,7 +55,7 @@ class Kernel:
         """
         if self.plan is not None:
             return f"/* rooftree\n{self.plan}\n*/\n{self.source}"
-        return self.source if self.task is None else own_source(self.task, self.source)
+        return self.source if self.task is None else canonical_source(self.task, self.source)
 
     @property
     def work(self) -> Work | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from experiments.runs.tasks.own_kernel import stands_alone
+from experiments.runs.tasks.kernel_files import stands_alone
 from experiments.text import worth as worth_text
 from experiments.text.changes import changes
 from experiments.text.energy import energy_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.runs.tasks.own_kernel import file_text
+from experiments.runs.tasks.kernel_files import file_text
 from experiments.runs.tasks.problems import PROBLEM_FILE
 from experiments.text import worth as worth_text
 from experiments.text.spending import spending_json, spending_text

@@ -44,9 +44,9 @@ class Evidence:
     def discounted(self) -> Evidence:
         """As many independent observations as these are worth, all of one task.
 
-        n observations that correlate by SAME_TASK_CORRELATION say as much as n / (1 + (n - 1)
-        SAME_TASK_CORRELATION) independent ones (Kish, Survey Sampling, 1965, section 5.4): a
-        recording replayed a hundred times counts for ten. Only what beliefs are made of is scaled.
+        n observations of correlation r say as much as n / (1 + (n - 1) r) independent ones (Kish,
+        Survey Sampling, 1965, section 5.4): a recording replayed a hundred times counts for ten.
+        Only what beliefs are made of is scaled.
         """
         if self.count <= 1.0:
             return self

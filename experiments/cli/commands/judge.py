@@ -13,7 +13,7 @@ from experiments.app.ticking import ticking
 from experiments.runs.options.request import Measuring
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import find_task, read_text
-from experiments.runs.tasks.own_kernel import own_source
+from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.runs.wiring import composing
 from experiments.text.energy import energy_text
 from experiments.text.tables import print_table, width
@@ -154,7 +154,7 @@ def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
         )
     tunables = _with_values(plan.space, plan.space.default(), values)
     _check_where(task, plan.space, tunables)
-    return Candidate(source=own_source(task, source), tunables=tunables)
+    return Candidate(source=canonical_source(task, source), tunables=tunables)
 
 
 def _with_values(

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.runs.memory import contributions
+from experiments.runs.memory import export as contributions
+from experiments.runs.memory.database import default_path
 from experiments.runs.memory.experience import ExperienceRow, experience_rows
-from experiments.runs.memory.file import default_path
-from experiments.runs.memory.knowledge import Forgetting, KnowledgeStore
+from experiments.runs.memory.knowledge import ForgetFilter, KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory, ToolStatistics
 from experiments.text.fitting import Column, print_fitted
 from mcts.errors import InputError
@@ -99,8 +99,8 @@ def forget(
     """Delete what all that is given applies to."""
     path = memory or default_path()
     before = None if older_than_days is None else time.time() - older_than_days * _DAY_S
-    what = Forgetting(run=run, task=task, method=method, before=before)
-    if (what == Forgetting()) != everything:
+    what = ForgetFilter(run=run, task=task, method=method, before=before)
+    if (what == ForgetFilter()) != everything:
         raise InputError(
             "name what to forget (--run, --task, --method, --older-than), or --all for everything"
         )

@@ -68,7 +68,7 @@ class RunFolder:
         recording = config.recording.verified() if config.recording else None
         folder = self.path / _TASK
         if not folder.is_dir():
-            if _began_from_a_recording(config):
+            if _is_of_recording(config):
                 if recording is None:
                     raise InputError(f"{self.path} is damaged: the recording it began with is gone")
                 return recording_source(recording, config.task)
@@ -89,7 +89,7 @@ class RunFolder:
         )
 
 
-def _began_from_a_recording(config: RunConfig) -> bool:
+def _is_of_recording(config: RunConfig) -> bool:
     """Whether a recording was given in place of a task; only such a run has no folder of one."""
     return Path(config.task).name.endswith(RECORDING_SUFFIXES)
 
@@ -112,7 +112,7 @@ def create(
     Without `out` it is the next free `runs/<task>-<n>` under the current folder. InputError when
     `out` is there and not empty.
     """
-    folder = RunFolder(_next_free(source.task.name) if out is None else _claim(out))
+    folder = RunFolder(_next_free(source.task.name) if out is None else _make_empty(out))
     try:
         if source.folder is not None:
             _copy_task(source.folder, folder.path / _TASK)
@@ -154,7 +154,7 @@ def check_free(path: Path) -> None:
         raise InputError(f"{path} is not empty: give --out a new or empty folder")
 
 
-def _claim(path: Path) -> Path:
+def _make_empty(path: Path) -> Path:
     check_free(path)
     path.mkdir(parents=True, exist_ok=True)
     return path

@@ -6,28 +6,23 @@ the same time, because SQLite's write-ahead log lets them.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import shlex
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from experiments.runs.folders.journal_file import connect, reading
-from experiments.runs.options.meant import DATABASE, no_run
+from experiments.runs.folders.journal_file import connect, lock, reading
+from experiments.runs.options.run_hints import DATABASE, not_a_run_folder
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 
 __all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "is_begun", "read_events"]
 
 SCHEMA_VERSION = 1
-_LOCK = "run.lock"
-_LOCK_WAITS_S = (0.02, 0.05)
 _CREATE = """
 CREATE TABLE event (
     seq INTEGER PRIMARY KEY,
@@ -49,7 +44,7 @@ class SqliteJournal:
 
     def __init__(self, path: Path) -> None:
         self._path, self._durable = path, True
-        self._lock = _lock(path.parent)
+        self._lock = lock(path.parent)
         try:
             self._connection = _connect(path)
             try:
@@ -134,7 +129,7 @@ def read_events(run_dir: Path) -> tuple[Event, ...]:
 def is_begun(path: Path) -> bool:
     """Whether a journal holds an event; it is neither made nor changed.
 
-    A write-ahead log beside an empty file counts for nothing: SQLite would delete it. Raises
+    A write-ahead log beside an empty file does not count: SQLite would delete it. Raises
     InputError for what is no journal, JournalError for one that is damaged.
     """
     if not path.is_file() or path.stat().st_size == 0:
@@ -153,7 +148,7 @@ def database_of(run_dir: Path) -> Path:
     """The journal's file; InputError if the folder has none."""
     path = run_dir / DATABASE
     if not path.is_file():
-        raise no_run(run_dir, DATABASE)
+        raise not_a_run_folder(run_dir, DATABASE)
     return path
 
 
@@ -196,38 +191,6 @@ def _select(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
             yield Event(seq, kind, entry)
     except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
         raise _translate(error, path) from None
-
-
-def _lock(folder: Path) -> int:
-    try:
-        if not folder.is_dir():
-            raise InputError(f"{folder} is not a run folder: it does not exist")
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise JournalError(f"cannot write in {folder}: {error.strerror}") from None
-    try:
-        _lock_whole(descriptor)
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise InputError(
-                f"{folder} is in use by another rooftree process: wait for it, or stop it first"
-            ) from None
-        raise JournalError(f"cannot lock {folder}: {error.strerror}") from None
-    return descriptor
-
-
-def _lock_whole(descriptor: int) -> None:
-    """A moment's patience: who watches a run asks for a shared lock now and then."""
-    for wait_s in (*_LOCK_WAITS_S, None):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if wait_s is None:
-                raise
-            time.sleep(wait_s)
-        else:
-            return
 
 
 def _translate(error: Exception, path: Path) -> InputError | JournalError:

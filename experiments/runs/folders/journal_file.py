@@ -1,15 +1,23 @@
-"""How the file of a journal is opened, to write it or only to read it."""
+"""The file of a journal: opening it to write or to read, and the lock of its one writer."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
+
+from mcts.errors import InputError, JournalError
+
+_LOCK = "run.lock"
+_LOCK_WAITS_S = (0.02, 0.05)
 
 
 def connect(path: Path, *, mode: str = "rwc", timeout_s: float = 30.0) -> sqlite3.Connection:
@@ -43,3 +51,39 @@ def reading(path: Path, *, timeout_s: float = 30.0) -> Iterator[sqlite3.Connecti
                 shutil.copyfile(file, Path(folder) / file.name)
             with closing(connect(Path(folder) / path.name)) as connection:
                 yield connection
+
+
+def lock(folder: Path) -> int:
+    """Take the writer's exclusive lock on a run folder; returns its file descriptor.
+
+    Raises InputError if another process holds it, JournalError if the folder cannot be written.
+    """
+    try:
+        if not folder.is_dir():
+            raise InputError(f"{folder} is not a run folder: it does not exist")
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise JournalError(f"cannot write in {folder}: {error.strerror}") from None
+    try:
+        _lock_whole(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise InputError(
+                f"{folder} is in use by another rooftree process: wait for it, or stop it first"
+            ) from None
+        raise JournalError(f"cannot lock {folder}: {error.strerror}") from None
+    return descriptor
+
+
+def _lock_whole(descriptor: int) -> None:
+    """Lock, with two short retries: a process that watches the run takes a shared lock at times."""
+    for wait_s in (*_LOCK_WAITS_S, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if wait_s is None:
+                raise
+            time.sleep(wait_s)
+        else:
+            return

@@ -1,4 +1,4 @@
-"""Prices given after a run: laid on the replies in its journal; nobody is asked anything."""
+"""Prices given after a run, applied to the unpriced replies in its journal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """A Pricer that knows the user's prices alone."""
+class _GivenPrices:
+    """A Pricer that knows only the user's prices."""
 
     prices: Mapping[str, Price]
 
@@ -36,6 +36,6 @@ def settle(run_dir: Path, prices: Sequence[str]) -> Spending:
     """
     from codegen.chat.prices import parse_prices
 
-    given = _Given(parse_prices(prices))
+    given = _GivenPrices(parse_prices(prices))
     with SqliteJournal(run_dir / DATABASE) as journal:
         return Pricing(RunLog(journal), given).settle()

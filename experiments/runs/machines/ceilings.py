@@ -101,7 +101,7 @@ def _of_device(
     return DeviceCeilings(
         device,
         name,
-        rows=beside(rates, sheet),
+        rows=with_datasheet(rates, sheet),
         source=sheet.source if sheet else None,
         measured_now=known is None,
     )
@@ -123,7 +123,7 @@ def _measure(gpu: Gpu, *, on_progress: Say, cache_dir: Path | None) -> Rates:
         lock.release()
 
 
-def beside(rates: Rates, sheet: Datasheet | None) -> tuple[Ceiling, ...]:
+def with_datasheet(rates: Rates, sheet: Datasheet | None) -> tuple[Ceiling, ...]:
     """Each measured rate with its counterpart on the datasheet."""
     memory = sheet.memory_gb_per_s if sheet else None
     return (

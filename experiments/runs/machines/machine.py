@@ -1,4 +1,4 @@
-"""What this machine can do, asked without leaving a trace: no context, no allocation."""
+"""What this machine can do, found without a CUDA context or an allocation."""
 
 from __future__ import annotations
 

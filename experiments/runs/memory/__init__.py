@@ -1,1 +1,1 @@
-"""What runs leave for later runs: what tools' advice was worth, what methods brought."""
+"""What runs leave for later runs: the worth of tools' advice, and the gains of methods."""

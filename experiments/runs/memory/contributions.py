@@ -1,120 +1,132 @@
-"""Contributions as text: one line of JSON each, known again by the hash of its content."""
+"""What a run contributes to the memory, read from its journal."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from mcts.domain import canonical_json, first_problem, tagged_hash
-from mcts.errors import InputError
+from mcts.domain import Attribution, Guidance, KernelTask, Lesson, Profile, StateSignature
+from mcts.domain.objective import time_noise
+from mcts.journal.record import NodeRecord, Result
+from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
-
-FORMAT = 1
-LONGEST_LINE = 8192
-STANDARD = "-"
-
-
-def content_of(one: Contribution) -> str:
-    """Its content as canonical JSON."""
-    return canonical_json(one.model_dump(mode="json", exclude_defaults=True))
+from mcts.knowledge.moves import Act, acts_of
+from mcts.knowledge.run_memory import compare
+from mcts.knowledge.states import state_of
+from mcts.loop.briefing import Signatures, realised
+from mcts.ports import Event
 
 
-def kin_of(one: Contribution) -> str:
-    """Equal for contributions about the same task, state and act."""
-    state = one.state.model_dump(mode="json")
-    return tagged_hash("kin", [one.task, state, one.method, one.undone])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The run that contributions come from. `knowledge` is what it began with, from which its
+    predictions follow.
 
-
-def read_content(text: str, *, id: str, place: str) -> Contribution:
-    """What `content_of` wrote. InputError, which names the `place`, where it is anything else."""
-    try:
-        one = Contribution.model_validate_json(text)
-        if one.id == id:
-            return one
-        why = "its content was changed: it does not hash to its id"
-    except ValidationError as error:
-        why = first_problem(error)
-    except ValueError as error:
-        why = str(error)
-    raise InputError(f"{place} holds a damaged contribution ({id[:60]!r}): {why}")
-
-
-def lines_of(contributions: Iterable[Contribution]) -> Iterator[str]:
-    """A line for each, by id, so that equal memories give equal files."""
-    for one in sorted(contributions, key=lambda one: one.id):
-        body = one.model_dump(mode="json", exclude_defaults=True)
-        yield canonical_json({"format": FORMAT, "id": one.id, **body}) + "\n"
-
-
-def parse_line(line: str) -> Contribution:
-    """One line of an export. InputError says what is wrong with it."""
-    if len(line) > LONGEST_LINE:
-        raise InputError(f"it is longer than {LONGEST_LINE} characters")
-    try:
-        table = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"it is not JSON: {error}") from None
-    if not isinstance(table, dict):
-        raise InputError("it is no JSON object")
-    version, id = table.pop("format", None), table.pop("id", None)
-    if not isinstance(version, int) or not isinstance(id, str):
-        raise InputError("it has no `format` and `id`, so it is no line of an exported memory")
-    if version > FORMAT:
-        raise InputError(f"it was written by a newer Rooftree (format {version}): update Rooftree")
-    try:
-        one = Contribution.model_validate(table)
-        same = one.id == id
-    except ValidationError as error:
-        raise InputError(first_problem(error)) from None
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    if not same:
-        raise InputError("its content was changed: it does not hash to its id")
-    return one
-
-
-def read_lines(path: Path) -> list[Contribution]:
-    """All lines of an export, ``-`` for standard input. InputError names the first bad line."""
-    shown = "standard input" if str(path) == STANDARD else str(path)
-    try:
-        data = sys.stdin.buffer.read() if str(path) == STANDARD else path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    found = []
-    for number, raw in enumerate(data.split(b"\n"), start=1):
-        if not raw.strip():
-            continue
-        try:
-            found.append(parse_line(raw.decode("utf-8")))
-        except UnicodeDecodeError:
-            raise InputError(f"{shown}, line {number}: it is not UTF-8 text") from None
-        except InputError as error:
-            cut = " (the file ends in the middle of it)" if not data.endswith(b"\n") else ""
-            last = number == data.count(b"\n") + 1
-            raise InputError(f"{shown}, line {number}: {error}{cut if last else ''}") from None
-    return found
-
-
-def write_lines(path: Path, contributions: Iterable[Contribution], *, force: bool = False) -> None:
-    """Export, whole or not at all. InputError if `path` is taken, unless `force`, or cannot be
-    written.
+    `signatures` say by method whether machine code shows it.
     """
-    if str(path) == STANDARD:
-        sys.stdout.writelines(lines_of(contributions))
+
+    run: str
+    task: KernelTask
+    gpu: str
+    proposer: str
+    knowledge: Knowledge
+    signatures: Signatures
+
+
+def contributions_of(
+    result: Result, events: Iterable[Event], origin: Origin
+) -> Iterator[Contribution]:
+    """One contribution for each act by which a node differs from its parent.
+
+    Repairs and duplicates contribute nothing. A method that was attributed on its own contributes
+    its own gain, any other that of all acts together, which then share it.
+    """
+    baseline = result.baseline.evaluation
+    noise = time_noise(baseline) if baseline is not None else 0.0
+    profiles, by_id = _profiles(events), {node.id: node for node in result.nodes}
+    for node in result.nodes:
+        parent = by_id.get(node.parent) if node.parent is not None else None
+        if parent is not None and node.kind != "duplicate":
+            yield from _of_node(parent, node, origin, profiles=profiles, noise=noise)
+
+
+def _profiles(events: Iterable[Event]) -> dict[str, Profile]:
+    """Profiles by candidate."""
+    return {
+        event.payload["candidate_id"]: Profile.model_validate(event.payload["profile"])
+        for event in events
+        if event.kind == "profiled"
+    }
+
+
+def _of_node(
+    parent: NodeRecord,
+    node: NodeRecord,
+    origin: Origin,
+    *,
+    profiles: Mapping[str, Profile],
+    noise: float,
+) -> Iterator[Contribution]:
+    before, after = parent.evaluation, node.evaluation
+    if parent.candidate is None or node.candidate is None or before is None or after is None:
         return
-    if path.exists() and not force:
-        raise InputError(f"{path} exists: choose another file, or --force")
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines_of(contributions))
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    if not before.measured:
+        return
+    seen_before = profiles.get(parent.candidate.id)
+    state = state_of(parent.guidance, seen_before)
+    acts = acts_of(parent.candidate, node.candidate, origin.task)
+    profile = profiles.get(node.candidate.id)
+    seen = realised(origin.signatures, profile) if profile is not None else {}
+    outcome, gain = compare(before, after, noise=noise)
+    attributed = {found.method: found for found in node.attributions}
+    for act in acts:
+        lesson = Lesson(
+            state=state,
+            method=act.method,
+            outcome=outcome,
+            gain=gain,
+            realised=None if act.undone else seen.get(act.method),
+            undone=act.undone,
+            among=len(acts),
+        )
+        lesson = _own_lesson(lesson, attributed.get(act.method), noise=noise) or lesson
+        yield Contribution(
+            run=origin.run,
+            node=node.id,
+            task=origin.task.name,
+            gpu=origin.gpu,
+            proposer=origin.proposer,
+            state=state,
+            method=act.method,
+            undone=act.undone,
+            among=lesson.among,
+            outcome=lesson.outcome,
+            gain=lesson.gain,
+            predicted=predicted(act, state, parent.guidance, origin.knowledge),
+            realised=lesson.realised,
+        )
+
+
+def _own_lesson(lesson: Lesson, attributed: Attribution | None, *, noise: float) -> Lesson | None:
+    """The lesson of a method that was applied and then attributed on its own."""
+    if attributed is None or lesson.undone:
+        return None
+    if attributed.worth == "implementation_failed":
+        return lesson.model_copy(update={"realised": False})
+    return attributed.lesson(lesson.state, noise=noise)
+
+
+def predicted(
+    act: Act, state: StateSignature, guidance: Guidance | None, knowledge: Knowledge
+) -> float | None:
+    """The predicted gain: by what other runs had seen of this method, else by the strongest finding
+    that points to it. Returns None if neither predicts one.
+    """
+    known = knowledge.expect(state).get(act) if knowledge else None
+    if known is not None and known.evidence.count > 0:
+        return math.exp(known.belief.mean)
+    if act.undone or guidance is None:
+        return None
+    pointing = (found for found in guidance.findings if act.method in found.methods)
+    return next((found.expected_gain for found in pointing if found.expected_gain), None)

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from experiments.runs.memory.contributions import content_of, kin_of, read_content
-from experiments.runs.memory.file import damaged, has_contributions, open_memory, read_memory
+from experiments.runs.memory.database import damaged, has_contributions, open_memory, read_memory
+from experiments.runs.memory.export import content_of, group_of, read_content, read_lines
 from mcts.domain import tagged_hash
 from mcts.errors import InputError, WorldError
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
 
-MOST_OF_A_KIND = 256
+MAX_PER_GROUP = 256
 """Contributions kept of one task, state and act: more of the same would weigh little."""
-MOST = 100_000
+MAX_CONTRIBUTIONS = 100_000
 """Contributions kept in all, which take about 100 MB."""
-_THIN_KINDS = """
+_THIN_GROUPS = """
 DELETE FROM contribution WHERE id IN (
     SELECT id FROM (
         SELECT id, DENSE_RANK() OVER (PARTITION BY kin ORDER BY slot) AS place FROM contribution
@@ -36,8 +36,8 @@ DELETE FROM contribution WHERE id IN (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forgetting:
-    """What to forget: contributions to which all that is given applies.
+class ForgetFilter:
+    """Which contributions to forget: those that match every field that is given.
 
     before: seconds since the epoch; what was learned or imported earlier than that.
     """
@@ -51,9 +51,9 @@ class Forgetting:
 class KnowledgeStore:
     """Contributions by content, so that adding one again changes nothing.
 
-    What is kept if there is too much are those whose slots have the smallest hashes: the same
-    ones in whatever order they came, so that the stores of a team still come to the same
-    (bottom-k samples; Cohen and Kaplan, Summarizing Data Using Bottom-k Sketches, 2007).
+    If there are too many, those whose slots have the smallest hashes are kept. Which these are does
+    not depend on the order in which they came, so that the stores of a team stay equal (bottom-k
+    samples; Cohen and Kaplan, Summarizing Data Using Bottom-k Sketches, 2007).
     """
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
@@ -70,7 +70,7 @@ class KnowledgeStore:
         """Keep what is new, all or nothing; returns how many were. WorldError if it cannot."""
         now = time.time()
         rows = [
-            (one.id, tagged_hash("slot", list(one.slot)), kin_of(one), one.run, one.task,
+            (one.id, tagged_hash("slot", list(one.slot)), group_of(one), one.run, one.task,
              one.method, now, content_of(one))
             for one in contributions
         ]  # fmt: skip
@@ -80,8 +80,8 @@ class KnowledgeStore:
                 "INSERT OR IGNORE INTO contribution VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
             )
             added = connection.total_changes - before
-            connection.execute(_THIN_KINDS, {"most": MOST_OF_A_KIND})
-            connection.execute(_THIN_ALL, {"most": MOST})
+            connection.execute(_THIN_GROUPS, {"most": MAX_PER_GROUP})
+            connection.execute(_THIN_ALL, {"most": MAX_CONTRIBUTIONS})
         return added
 
     def contributions(self) -> list[Contribution]:
@@ -99,17 +99,17 @@ class KnowledgeStore:
         """What they come to, those of the task `besides` left out."""
         return Knowledge.of(self.contributions(), besides=besides)
 
-    def forget(self, what: Forgetting) -> int:
-        """Delete contributions; returns how many. What `export` gave to others stays theirs.
+    def forget(self, what: ForgetFilter) -> int:
+        """Delete contributions; returns how many. Exports that were made of them are not touched.
 
-        A run's firings of tools go with it, and everything goes where nothing is named.
+        A run's findings of tools go with it; without any field everything is deleted.
         """
         where, values = _condition(what)
         with self._writing() as connection:
             before = connection.total_changes
             connection.execute(f"DELETE FROM contribution WHERE {where}", values)
             forgotten = connection.total_changes - before
-            if what in (Forgetting(run=what.run), Forgetting()):
+            if what in (ForgetFilter(run=what.run), ForgetFilter()):
                 for table in ("firing", "follow_up"):
                     scope, run = ("run = ?", [what.run]) if what.run else ("TRUE", [])
                     connection.execute(f"DELETE FROM {table} WHERE {scope}", run)
@@ -131,7 +131,7 @@ class KnowledgeStore:
             raise WorldError(f"the memory {self.path} cannot be written: {error}") from None
 
 
-def _condition(what: Forgetting) -> tuple[str, list[str | float]]:
+def _condition(what: ForgetFilter) -> tuple[str, list[str | float]]:
     clauses, values = ["TRUE"], list[str | float]()
     if what.run is not None:
         clauses.append("run = ?")
@@ -161,8 +161,6 @@ def knowledge_from(given: str, *, besides: str | None = None) -> Knowledge:
         return Knowledge()
     path = Path(given)
     if path.suffix == ".jsonl":
-        from experiments.runs.memory.contributions import read_lines
-
         return Knowledge.of(read_lines(path), besides=besides)
     if not path.exists():
         raise InputError(f"there is no memory {path}")

@@ -1,7 +1,7 @@
-"""What the tools' advice was worth, over all runs of a user: one SQLite file.
+"""What the tools' advice was worth, over all runs of a user.
 
-Rows are kept under the run they come from, so that a resumed run replaces what it taught before
-and nothing counts twice.
+Rows are kept under the run they come from: a resumed run replaces its earlier rows, so that nothing
+counts twice.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from experiments.runs.memory.calibration import Firing, FollowUp
-from experiments.runs.memory.file import damaged, default_path, open_memory, read_memory
+from experiments.runs.memory.advice import Firing, FollowUp
+from experiments.runs.memory.database import damaged, default_path, open_memory, read_memory
 from mcts.errors import WorldError
 
 __all__ = ["ToolMemory", "ToolStatistics", "default_path"]
@@ -95,7 +95,7 @@ class ToolMemory:
         fired: Iterable[Firing],
         followed: Iterable[FollowUp],
     ) -> None:
-        """Put what a run taught in place of what it taught before. WorldError if it cannot."""
+        """Replace the rows of a run. WorldError if the file cannot be written."""
         try:
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from experiments.runs.options.asking import Asking
 from experiments.runs.options.libraries import LibraryReference
-from experiments.runs.options.meant import no_run
+from experiments.runs.options.run_hints import not_a_run_folder
 from mcts.domain import Dialect, Noun, Policy, first_problem
 from mcts.domain.objective import Objective
 from mcts.errors import InputError
@@ -110,7 +110,7 @@ def read_config(path: Path) -> RunConfig:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise no_run(path.parent, path.name) from None
+        raise not_a_run_folder(path.parent, path.name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from experiments.runs.folders.snapshot import read_snapshot
-from experiments.runs.memory.remembering import learn, proposer_label, remember
+from experiments.runs.memory.applying import learn, proposer_label, remember
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.libraries import open_library

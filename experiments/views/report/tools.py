@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 from typing import Any
 
-from experiments.runs.memory.calibration import firings, follow_ups
+from experiments.runs.memory.advice import firings, follow_ups
 from experiments.views.report.text import line
 from mcts.journal.record import Result
 

@@ -19,8 +19,7 @@ from experiments.benchmarks.comparing.runs import read_runs
 from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, read_events
-from experiments.runs.memory.calibration import FollowUp, follow_ups
-from experiments.runs.memory.crediting import credited
+from experiments.runs.memory.advice import FollowUp, attributed_follow_ups, follow_ups
 from experiments.runs.options.asking import Asking
 from experiments.runs.options.config import CONFIG_FILE, RunConfig
 from experiments.runs.options.request import RunRequest
@@ -445,7 +444,7 @@ def taught(result: Run, *attributions: Attribution, methods: tuple[str, ...]) ->
             attributions=attributions,
         ),
     )
-    return list(credited(replace(result, nodes=nodes)))
+    return list(attributed_follow_ups(replace(result, nodes=nodes)))
 
 
 def weighed(method: str, gain: float, realised: bool | None = None) -> Attribution:
@@ -477,7 +476,7 @@ def test_advice_that_the_machine_code_never_shows_was_not_followed(result: Run) 
 
 
 def test_without_attribution_nothing_changes(result: Run) -> None:
-    assert list(credited(result)) == list(follow_ups(result))
+    assert list(attributed_follow_ups(result)) == list(follow_ups(result))
 
 
 def test_the_baseline_is_chosen_by_nobody(result: Run) -> None:

@@ -159,7 +159,7 @@ def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch: pytest.MonkeyPat
 
 def test_every_measured_rate_is_shown() -> None:
     full = Rates(**{**asdict(RATES), "bf16_tflop_per_s": 800.0})
-    rows = device.beside(full, datasheet("NVIDIA H200"))
+    rows = device.with_datasheet(full, datasheet("NVIDIA H200"))
     assert sorted(row.measured or 0 for row in rows) == sorted(asdict(full).values())
     assert sum(row.ratio is not None for row in rows) == 4
 

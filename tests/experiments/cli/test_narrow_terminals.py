@@ -18,7 +18,7 @@ from experiments.benchmarks.studies.tables import contest_tables, standing_table
 from experiments.benchmarks.studies.yardstick import TaskFacts
 from experiments.cli import app
 from experiments.cli.commands import attribute
-from experiments.runs.memory.calibration import Firing, FollowUp
+from experiments.runs.memory.advice import Firing, FollowUp
 from experiments.runs.memory.knowledge import KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory
 from experiments.text.fitting import Column, fitted, print_fitted, show

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from experiments.cli import app
 from experiments.live.tail import JournalTail
 from experiments.runs.folders.journal import SqliteJournal, read_events
-from experiments.runs.options.meant import no_run
+from experiments.runs.options.run_hints import not_a_run_folder
 from mcts.files import write_whole
 from tests.experiments.conftest import ListJournal
 
@@ -69,7 +69,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_who_names_something_else_is_told_which_run_may_be_meant(
     runs: Path, named: str, meant: str | None
 ) -> None:
-    said = str(no_run(Path(named), "run.sqlite"))
+    said = str(not_a_run_folder(Path(named), "run.sqlite"))
     assert said.startswith(f"{named} is not a run folder: it ")
     assert said.endswith(f"; did you mean {meant}?") == (meant is not None)
     assert ("did you mean" in said) == (meant is not None)

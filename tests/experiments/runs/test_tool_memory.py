@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from experiments.cli import app
-from experiments.runs.memory.calibration import Firing, FollowUp, firings, follow_ups
+from experiments.runs.memory.advice import Firing, FollowUp, firings, follow_ups
 from experiments.runs.memory.tools import ToolMemory
 from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
-from mcts.errors import InputError, WorldError
+from mcts.errors import WorldError
 from mcts.journal.record import NodeRecord, Result
 
 
@@ -125,21 +124,6 @@ def test_two_runs_may_teach_at_the_same_time(tmp_path: Path) -> None:
         teach(one, "one", [1.0])
         teach(other, "two", [2.0])
         assert one.statistics()[0].followed == 2
-
-
-@pytest.mark.parametrize("content", [b"not a database at all" * 100, None])
-def test_a_file_that_is_no_memory_is_left_alone(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "m.sqlite"
-    if content is None:
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE mine (x)")
-        connection.close()
-    else:
-        path.write_bytes(content)
-    before = path.read_bytes()
-    with pytest.raises(InputError, match="no memory of Rooftree's"):
-        ToolMemory(path)
-    assert path.read_bytes() == before
 
 
 def test_memory_tools_prints_what_a_replay_taught(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""A kernel's file and its values: as the defaults of its plan, and recognised from there.
+"""Variants as files: the values of the tunables are written as the defaults of the plan.
 
-A variant is a source with values for its tunables. In a file of its own these values stand as the
-plan's defaults, so that whoever compiles the file has the variant; and a file that differs from a
-task's kernel in nothing else is that kernel with these values, which is what recordings know.
+A variant is a source with values for its tunables. As a file its values are the plan's defaults, so
+that the file compiles to the variant. A file that differs from a task's kernel in these defaults
+alone is recognised as that kernel with these values, which is what recordings know.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mcts.errors import InputError
 
 
 def file_text(candidate: Candidate) -> str:
-    """The source of a `.cu`, its values as the plan's defaults; as it is where that cannot be."""
+    """The source of a `.cu` with its values as the plan's defaults; unchanged if that cannot be."""
     return with_defaults(candidate.source, values_of(candidate))
 
 
@@ -23,14 +23,14 @@ def values_of(candidate: Candidate) -> dict[str, Scalar]:
 
 
 def stands_alone(candidate: Candidate) -> bool:
-    """Whether `file_text` is the variant without a value beside it."""
+    """Whether `file_text` alone is the variant, with no value beside it."""
     return not candidate.tunables or _defaults(file_text(candidate)) == values_of(candidate)
 
 
-def own_source(task: KernelTask, source: str) -> str:
-    """The task's own source where `source` differs from it in its plan's defaults alone.
+def canonical_source(task: KernelTask, source: str) -> str:
+    """The task's own source if `source` differs from it in its plan's defaults alone.
 
-    Any other source is returned as it is.
+    Returns any other source unchanged.
     """
     own, values = task.baseline.source, _defaults(source)
     if not own or values is None:

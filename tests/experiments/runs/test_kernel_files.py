@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from experiments.cli import app
 from experiments.runs.tasks.files import bundled, find_task, load_task
-from experiments.runs.tasks.own_kernel import file_text, own_source, stands_alone, values_of
+from experiments.runs.tasks.kernel_files import canonical_source, file_text, stands_alone, values_of
 from experiments.views import closing, summary
 from mcts.domain import Candidate, parse_host_plan, parse_launch_plan
 from tests.experiments.conftest import KERNEL, make_task
@@ -46,7 +46,7 @@ def test_a_variants_file_has_its_values_and_is_recognised(name: str) -> None:
     for delivery in bundled_variants(name, 3):
         candidate, text = delivery.candidate, file_text(delivery.candidate)
         assert parse_launch_plan(text).space.default() == candidate.tunables
-        assert own_source(delivery.task, text) == delivery.task.baseline.source
+        assert canonical_source(delivery.task, text) == delivery.task.baseline.source
         assert stands_alone(candidate)
 
 
@@ -61,14 +61,14 @@ def test_a_variants_file_has_its_values_and_is_recognised(name: str) -> None:
 )
 def test_a_file_that_differs_in_anything_else_is_another_kernel(old: str, new: str) -> None:
     text = file_text(variant(BLOCK=256))
-    assert old in text and own_source(make_task(), text) == KERNEL
+    assert old in text and canonical_source(make_task(), text) == KERNEL
     other = text.replace(old, new)
-    assert own_source(make_task(), other) == other
+    assert canonical_source(make_task(), other) == other
 
 
 def test_a_file_is_recognised_whatever_the_ends_of_its_lines() -> None:
     text = file_text(variant(VEC=4)).replace("\n", " \r\n")
-    assert own_source(make_task(), text) == KERNEL
+    assert canonical_source(make_task(), text) == KERNEL
 
 
 def test_a_plan_whose_defaults_cannot_be_put_in_needs_its_values_beside_it() -> None:
@@ -84,7 +84,7 @@ def test_a_host_candidates_file_has_its_values_too() -> None:
     text = file_text(candidate)
     assert parse_host_plan(text).space.default() == candidate.tunables
     task = make_task().model_copy(update={"dialect": "host", "baseline": host_baseline()})
-    assert own_source(task, text) == HOST and stands_alone(candidate)
+    assert canonical_source(task, text) == HOST and stands_alone(candidate)
 
 
 def host_baseline() -> Candidate:
@@ -94,7 +94,7 @@ def host_baseline() -> Candidate:
 @pytest.mark.parametrize("source", ["", "import torch\n", "__global__ void k() {}"])
 def test_a_source_without_a_plan_stays_as_it_is(source: str) -> None:
     candidate = Candidate(source=source)
-    assert file_text(candidate) == source == own_source(make_task(), source)
+    assert file_text(candidate) == source == canonical_source(make_task(), source)
     assert stands_alone(candidate) and values_of(candidate) == {}
 
 

@@ -1,13 +1,15 @@
-"""The memory's file: one SQLite database for the user, opened with care.
+"""The memory's file: one SQLite database per user.
 
 Several processes may use it at once: readers never wait, writers wait their turn (WAL and a busy
-timeout). What is not ours, damaged, or from a newer Rooftree is never written to.
+timeout). A file that is not a memory, damaged, or from a newer Rooftree is never written to.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +17,7 @@ from mcts.errors import InputError
 
 SCHEMA_VERSION = 2
 BUSY_S = 30.0
-WITHOUT = "go on without it with --memory off"
+OFF_HINT = "go on without it with --memory off"
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE firing (
@@ -47,8 +49,8 @@ _TABLES = ({"firing", "follow_up"}, {"contribution"})
 
 
 class MemoryUnavailable(InputError):
-    """The file system refuses the memory (read-only, no permission, no space): nothing is wrong
-    with what it holds."""
+    """The file system refuses the memory (read-only, no permission, no space); its content is
+    sound."""
 
 
 def default_path() -> Path:
@@ -58,12 +60,12 @@ def default_path() -> Path:
 
 
 def open_memory(path: Path) -> sqlite3.Connection:
-    """The memory, to read and to teach; it is created where absent, and brought up to date.
+    """Open the memory for reading and writing; it is created if absent, and brought up to date.
 
     Raises MemoryUnavailable if the file system refuses, InputError if the file is damaged,
     not ours, or a newer Rooftree's: it is then left as it is.
     """
-    with _Told(path):
+    with _errors_in_words(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
@@ -78,13 +80,13 @@ def open_memory(path: Path) -> sqlite3.Connection:
 
 
 def read_memory(path: Path) -> sqlite3.Connection:
-    """The memory, only to read, as whichever version it is; also from a medium that is read-only.
+    """Open the memory for reading, whatever its version; also from a read-only medium.
 
     Raises as `open_memory` does, and InputError if there is none.
     """
     if not path.is_file():
         raise InputError(f"there is no memory {path}")
-    with _Told(path):
+    with _errors_in_words(path):
         try:
             connection = _connect_readonly(path, "mode=ro")
             version = _version(connection, path)
@@ -116,12 +118,12 @@ def _has_unmerged_log(path: Path) -> bool:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """The file's version, 0 for an empty file, once it is sure that it is sound and ours."""
+    """The file's version, 0 for an empty file, once it is checked to be sound and a memory."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise InputError(
             f"the memory {path} was made by a newer Rooftree (version {version}, this one reads "
-            f"{SCHEMA_VERSION}): update Rooftree, or {WITHOUT}"
+            f"{SCHEMA_VERSION}): update Rooftree, or {OFF_HINT}"
         )
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
@@ -146,29 +148,24 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("COMMIT")
 
 
-class _Told:
-    """Turns what SQLite and the file system say into one line that a person can act on."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            why = error.strerror or str(error)
-            raise MemoryUnavailable(f"cannot use the memory {self._path}: {why}") from None
-        if isinstance(error, sqlite3.OperationalError):
-            raise MemoryUnavailable(f"cannot use the memory {self._path}: {error}") from None
-        if isinstance(error, sqlite3.DatabaseError):
-            raise damaged(self._path, error) from None
+@contextmanager
+def _errors_in_words(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite and the file system into one line that a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise MemoryUnavailable(f"cannot use the memory {path}: {why}") from None
+    except sqlite3.OperationalError as error:
+        raise MemoryUnavailable(f"cannot use the memory {path}: {error}") from None
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from None
 
 
 def damaged(path: Path, error: sqlite3.DatabaseError) -> InputError:
-    """What to say of a file that is no sound database."""
+    """The error for a file that is no sound database."""
     if "not a database" in str(error):
         return InputError(f"{path} is no memory of Rooftree's: choose another --memory")
     return InputError(
-        f"the memory {path} is damaged ({error}): put a copy back or move it away, or {WITHOUT}"
+        f"the memory {path} is damaged ({error}): put a copy back or move it away, or {OFF_HINT}"
     )

@@ -1,4 +1,4 @@
-"""What is said to somebody who named something that is no run, and which run may be meant."""
+"""The error for a path that is no run folder, with the run that may be meant."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ DATABASE = "run.sqlite"
 """The journal's file, which makes a folder one of a run."""
 
 
-def no_run(named: Path, lacks: str) -> InputError:
+def not_a_run_folder(named: Path, lacks: str) -> InputError:
     """``runs is not a run folder: it has no run.sqlite; did you mean runs/gemm-3?``"""
     there = "is a file" if named.exists() else "does not exist"
     what = f"has no {lacks}" if named.is_dir() else there
-    meant = _meant(named)
-    hint = f"; did you mean {shlex.quote(str(meant))}?" if meant is not None else ""
+    similar = _similar_run(named)
+    hint = f"; did you mean {shlex.quote(str(similar))}?" if similar is not None else ""
     return InputError(f"{named} is not a run folder: it {what}{hint}")
 
 
-def _meant(named: Path) -> Path | None:
+def _similar_run(named: Path) -> Path | None:
     """The run folder around a file of a run, the newest run in a folder, or one of ``runs/``."""
     if named.is_file():
         return named.parent if (named.parent / DATABASE).is_file() else None

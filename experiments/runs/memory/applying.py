@@ -1,4 +1,4 @@
-"""A run's memory of other runs: what it says before the run, and what it is taught after."""
+"""The memory before a run, which reads it, and after it, which adds to it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.runs.folders.snapshot import read_snapshot
-from experiments.runs.memory.calibration import firings
-from experiments.runs.memory.crediting import credited
-from experiments.runs.memory.file import MemoryUnavailable
-from experiments.runs.memory.gathering import Origin, contributions_of
+from experiments.runs.memory.advice import attributed_follow_ups, firings
+from experiments.runs.memory.contributions import Origin, contributions_of
+from experiments.runs.memory.database import MemoryUnavailable
 from experiments.runs.memory.knowledge import KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory
 from experiments.runs.options.config import RunConfig
@@ -20,10 +19,10 @@ from mcts.ports import Event
 
 
 def remember(config: RunConfig, *, gpu: str, asked: bool) -> tuple[RunConfig, Knowledge]:
-    """`config` with what its memory says of the tools on `gpu`, and what it knows of methods.
+    """`config` with the tools' weights for `gpu` from its memory, and what is known of methods.
 
-    InputError for a bad memory. Where nobody `asked` for it and there is none, one that cannot be
-    made is no trouble before there is something to keep.
+    InputError for a bad memory. Unless the user `asked` for it, a memory that does not exist yet is
+    created only when there is something to keep.
     """
     if config.memory is None:
         return config, Knowledge()
@@ -59,8 +58,8 @@ def learn(
     task: KernelTask,
     run_dir: Path,
 ) -> None:
-    """Teach the run's memory what each tool's advice, and each method, came to. WorldError if it
-    cannot."""
+    """Add to the memory what each tool's advice and each method came to. WorldError if it cannot be
+    written."""
     if config.memory is None:
         return
     with ToolMemory(Path(config.memory)) as memory:
@@ -69,7 +68,7 @@ def learn(
             gpu=gpu,
             proposer=proposer_label(config),
             fired=firings(result),
-            followed=credited(result),
+            followed=attributed_follow_ups(result),
         )
     from codegen import playbook
 
@@ -86,5 +85,5 @@ def learn(
 
 
 def proposer_label(config: RunConfig) -> str:
-    """Who proposes, with the model where there is one."""
+    """The proposer's name, with its model if it has one."""
     return f"{config.proposer} ({config.model})" if config.model else config.proposer
