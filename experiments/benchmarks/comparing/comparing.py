@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.benchmarks.comparing.nouns import Duel, Entry, RunComparison, Standing
 from experiments.benchmarks.comparing.runs import ComparedRun
-from experiments.benchmarks.studies.bootstrap import within_tasks
+from experiments.benchmarks.studies.statistics import within_tasks
 from mcts.errors import InputError
 from mcts.journal.record import RUNNING
 from mcts.search.seeding import seed_from

@@ -1,4 +1,4 @@
-"""From an arm of a study to the parts of a run."""
+"""An arm of a study as the parts of a run: the search's settings and the proposer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mcts.search import AnySettings
 from mcts.search.puct_settings import SearchSettings
 
 
-class Blinkered:
-    """A proposer that is told less than there is: what an ablation takes away, it never sees.
+class AblatedProposer:
+    """A proposer that does not see the parts of a request that an arm ablates.
 
-    What the search itself makes of the advice (the scale of its rewards) stays as it is.
+    The search itself still uses them: the scale of its rewards stays as it is.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class Blinkered:
         return self._proposer.inline
 
     def propose(self, request: ProposalRequest) -> Proposal:
-        return self._proposer.propose(self._seen(request))
+        return self._proposer.propose(self._ablated(request))
 
-    def _seen(self, request: ProposalRequest) -> ProposalRequest:
+    def _ablated(self, request: ProposalRequest) -> ProposalRequest:
         if not self._lessons:
             request = replace(request, lessons=())
         if not self._history:
@@ -71,7 +71,9 @@ def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
     proposer: Proposer = names.load(names.PROPOSERS, arm.proposer)(request)
     if arm.guidance == "tools" and arm.lessons and arm.history:
         return proposer
-    return Blinkered(proposer, guidance=arm.guidance, lessons=arm.lessons, history=arm.history)
+    return AblatedProposer(
+        proposer, guidance=arm.guidance, lessons=arm.lessons, history=arm.history
+    )
 
 
 def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from experiments.benchmarks.studies.arms import proposer_of, settings_of
 from experiments.benchmarks.studies.config import Arm, arm_id
-from experiments.benchmarks.studies.watching import WatchedEvaluator
-from experiments.benchmarks.studies.yardstick import TaskFacts, yardstick
+from experiments.benchmarks.studies.counting import CountingEvaluator
+from experiments.benchmarks.studies.recorded_task import TaskFacts, recorded_task
 from experiments.runs.memory.knowledge import knowledge_from
 from mcts.domain import Noun, tagged_hash
 from mcts.knowledge.base import Knowledge
@@ -24,7 +24,7 @@ from mcts.ports import Event
 from microtools.advisor import RooflineAdvisor
 
 TRIALS_PER_EVALUATION = 5
-"""A run that proposes the same again and again is given up after so many trials."""
+"""A run that only repeats proposals is stopped after so many trials per evaluation."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What is to be run; picklable, so that it can go to another process."""
+    """One run to do; picklable, for another process."""
 
     arm: str
     task: str
@@ -57,8 +57,8 @@ class Cell:
         )
 
 
-class Line(Noun):
-    """What is kept of a run: one line of JSON.
+class CellResult(Noun):
+    """What a study keeps of a run: one line of JSON.
 
     best: [unique evaluations, true speedup] whenever another variant became the run's best so far.
     to_target: the first unique evaluation at or below the target time, None if there was none.
@@ -88,43 +88,43 @@ class Line(Noun):
         return at
 
 
-def run_cell(cell: Cell) -> Line:
+def run_cell(cell: Cell) -> CellResult:
     """Run it, with nothing written to disk. Raises InputError and WorldError as runs do."""
     began = time.perf_counter()
-    stick = yardstick(cell.facts.given)
-    watched = WatchedEvaluator(stick.evaluator(cell.seed), stick.recording, cell.facts)
+    recorded = recorded_task(cell.facts.given)
+    counting = CountingEvaluator(recorded.evaluator(cell.seed), recorded.recording, cell.facts)
     optimizer = Optimizer(
-        task=stick.task,
-        proposer=proposer_of(cell.spec, stick.task, watched.hardware),
-        knowledge=_known(cell.spec.memory, stick.task.name),
-        evaluator=watched,
+        task=recorded.task,
+        proposer=proposer_of(cell.spec, recorded.task, counting.hardware),
+        knowledge=_known(cell.spec.memory, recorded.task.name),
+        evaluator=counting,
         advisor=RooflineAdvisor(),
-        journal=_Memory(),
+        journal=_MemoryJournal(),
         budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
         search_settings=settings_of(cell.spec, length=cell.facts.length),
         seed=cell.seed,
         parallel=cell.spec.parallel,
         finalists=0,
-        executor=_Here(),
+        executor=_SynchronousExecutor(),
     )
 
     def stop_when_spent(_: Progress) -> None:
-        if watched.spent:
+        if counting.spent:
             optimizer.stop()
 
     optimizer.reporter.on_progress = stop_when_spent
     result = optimizer.run()
-    return Line(
+    return CellResult(
         key=cell.key,
         arm=cell.arm,
         task=cell.task,
         seed=cell.seed,
-        best=tuple(watched.best),
-        to_target=watched.to_target,
-        unique=watched.unique,
-        failed=watched.failed,
+        best=tuple(counting.best),
+        to_target=counting.to_target,
+        unique=counting.unique,
+        failed=counting.failed,
         trials=result.evaluations,
-        stopped="budget spent" if watched.spent else result.stop_reason,
+        stopped="budget spent" if counting.spent else result.stop_reason,
         digest=result.tree_digest,
         seconds=round(time.perf_counter() - began, 3),
     )
@@ -132,12 +132,12 @@ def run_cell(cell: Cell) -> Line:
 
 @lru_cache(maxsize=64)
 def _known(memory: str, task: str) -> Knowledge:
-    """What an arm knows before it starts: nothing that this very task taught."""
+    """What an arm knows before it starts, without what was learned on this very task."""
     return knowledge_from(memory, besides=task)
 
 
-class _Memory:
-    """The journal of a run that nobody resumes: a study repeats it instead."""
+class _MemoryJournal:
+    """A journal in memory: a study repeats a run instead of resuming it."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -151,8 +151,8 @@ class _Memory:
         return iter(tuple(self._events))
 
 
-class _Here(Executor):
-    """Runs what it is given at once: a replay answers in microseconds, and order is what counts."""
+class _SynchronousExecutor(Executor):
+    """Runs everything at once in the calling thread: a replay answers in microseconds, in order."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future: Future[T] = Future()

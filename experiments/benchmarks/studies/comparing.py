@@ -9,12 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.benchmarks.studies.bootstrap import FEW_TASKS, Spread, hierarchical, within_tasks
-from experiments.benchmarks.studies.cell import Line
+from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.folder import Plan
-from experiments.benchmarks.studies.power import detectable
-from experiments.benchmarks.studies.signed_rank import holm, signed_rank
-from experiments.benchmarks.studies.yardstick import TaskFacts
+from experiments.benchmarks.studies.recorded_task import TaskFacts
+from experiments.benchmarks.studies.statistics import (
+    FEW_TASKS,
+    MeanInterval,
+    detectable,
+    hierarchical,
+    holm,
+    signed_rank,
+    within_tasks,
+)
 from mcts.domain import Noun
 from mcts.errors import InputError
 from mcts.search.seeding import seed_from
@@ -33,8 +39,8 @@ class Contest(Noun):
     ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better: its
     speedup over the arm's, or the arm's evaluations over its own. low, high: 95 % interval over
     tasks and seeds; low_here, high_here: over seeds alone, for these very tasks.
-    p: exact two-sided signed-rank over all pairs, of which those inside the noise are ties, which
-    the ratio is not rid of; p_holm: after Holm over the whole family.
+    p: exact two-sided signed-rank over all pairs, of which those inside the noise are ties (the
+    ratio includes these); p_holm: after Holm over the whole family.
     p_tasks: the same over the tasks' means, smallest_p_tasks the least it could have been.
     effect: matched-pairs rank-biserial. wins, ties, losses: the reference's, pair by pair.
     detectable: the ratio that this study would find 4 times in 5; None if it finds none.
@@ -92,14 +98,14 @@ class Comparison(Noun):
     warnings: tuple[str, ...]
 
 
-Runs = Mapping[tuple[str, str], Mapping[int, Line]]
+Runs = Mapping[tuple[str, str], Mapping[int, CellResult]]
 """Lines by arm and task, then by seed."""
 
 
-def runs_of(plan: Plan, lines: Iterable[Line]) -> Runs:
+def runs_of(plan: Plan, lines: Iterable[CellResult]) -> Runs:
     """The lines that belong to the study as it is now. InputError if there is none."""
     wanted = set(plan.keys)
-    found: dict[tuple[str, str], dict[int, Line]] = {}
+    found: dict[tuple[str, str], dict[int, CellResult]] = {}
     by_key = {line.key: line for line in lines if line.key in wanted}
     if not by_key:
         raise InputError("the study holds no result yet: run it first")
@@ -119,8 +125,8 @@ def measures_of(plan: Plan) -> tuple[str, ...]:
     return (*fixed, BUDGET, TARGET)
 
 
-def compare(plan: Plan, lines: Iterable[Line], *, reference: str | None = None) -> Comparison:
-    """Everything there is to say about a study. InputError if nothing can be paired."""
+def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = None) -> Comparison:
+    """Compare every arm with the reference. InputError if no runs can be paired."""
     study = plan.study
     if reference is not None:
         if reference not in study.arms:
@@ -148,12 +154,12 @@ def compare(plan: Plan, lines: Iterable[Line], *, reference: str | None = None) 
     )
 
 
-def value_of(line: Line, facts: TaskFacts, measure: str) -> float:
+def value_of(line: CellResult, facts: TaskFacts, measure: str) -> float:
     """The logarithm of what is measured; more is better.
 
     A run that never reached the target counts as if it had right after its last evaluation. That
-    favours it: the truth is later, so that a difference to a run that did arrive has the right sign
-    and at least the size that is counted. Two that both failed to are a tie.
+    favours it: a difference to a run that did reach it has the right sign and is at least as large
+    as what is counted. Two runs that both failed to are a tie.
     """
     if measure == TARGET:
         return -math.log(line.to_target if line.to_target is not None else facts.length + 1)
@@ -176,7 +182,7 @@ def differences(plan: Plan, runs: Runs, arm: str, measure: str) -> dict[str, Flo
 
 
 def without_ties(plan: Plan, values: Floats, measure: str) -> Floats:
-    """The differences with those inside the noise set to zero: what the tests see."""
+    """The differences for the tests: those inside the noise are zero."""
     noise = 0.0 if measure == TARGET else math.log1p(plan.study.noise)
     clear: Floats = np.where(np.abs(values) <= noise, 0.0, values)
     return clear
@@ -210,7 +216,7 @@ def _contest(plan: Plan, runs: Runs, arm: str, measure: str) -> Contest:
     )
 
 
-def _bounds(wide: Spread, here: Spread) -> dict[str, float]:
+def _bounds(wide: MeanInterval, here: MeanInterval) -> dict[str, float]:
     return {
         "low": math.exp(wide.low),
         "high": math.exp(wide.high),

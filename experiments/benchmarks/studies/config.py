@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from experiments.benchmarks.studies.problems import problems_text
+from experiments.benchmarks.studies.config_errors import describe_errors
 from experiments.runs.memory.knowledge import COLD
 from experiments.runs.options.config import file_sha256
 from experiments.runs.tasks.files import bundled
+from experiments.text.similar import did_you_mean
 from mcts.domain import Noun, tagged_hash
 from mcts.errors import InputError
 
@@ -21,12 +22,15 @@ GuidanceMode = Literal["tools", "roofline", "counters", "none"]
 """What a proposer is told of a parent's performance. tools: all that the advisor says. roofline:
 that without the tools' findings. counters: the bare profile. none: nothing."""
 
+_FOLDER = Path(__file__).parent
+_SUFFIX = ".toml"
+
 
 class Arm(Noun):
     """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
     told what methods came to earlier in the same run, `history` whether it is told what came of
-    each candidate. `memory` is what it knows of other runs:
-    nothing (`cold`), or what a memory or an export holds of other tasks than the one at hand.
+    each candidate. `memory` is what it knows of other runs: nothing (`cold`), or what a memory or
+    an export holds of other tasks than the one at hand.
     """
 
     search: str = "puct"
@@ -45,7 +49,7 @@ _ARM_KEYS = tuple(name for name in Arm.model_fields if name != "memory_sha256")
 
 
 class Study(Noun):
-    """What is compared, and by which yardstick.
+    """What is compared, and how it is measured.
 
     tasks: names, task folders or T4 files; `bundled` stands for all bundled tasks with a recording.
     seeds: how many, from 0; each is run with every arm and names a pair.
@@ -105,6 +109,26 @@ class Study(Noun):
         return tuple(name for name in self.arms if name != self.reference)
 
 
+def bundled_studies() -> dict[str, Path]:
+    """Their configurations, by name."""
+    return {path.stem: path for path in sorted(_FOLDER.glob(f"*{_SUFFIX}"))}
+
+
+def find_study(given: str) -> Path:
+    """The file `given`, else the bundled study of that name, with or without its `.toml`.
+
+    Raises InputError, with the names there are, where it is neither.
+    """
+    path, known = Path(given), bundled_studies()
+    name = given.removesuffix(_SUFFIX)
+    if path.is_file() or (path.exists() and name not in known):
+        return path
+    if name in known:
+        return known[name]
+    hint = did_you_mean(name, known, behind=" ")
+    raise InputError(f"{given} does not exist; {hint}bundled studies: {', '.join(known)}")
+
+
 def read_study(path: Path) -> Study:
     """Read a study's configuration. InputError names the field that is wrong.
 
@@ -122,7 +146,7 @@ def read_study(path: Path) -> Study:
     try:
         study = Study.model_validate(table)
     except ValidationError as error:
-        wrong = problems_text(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
+        wrong = describe_errors(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
         raise InputError(f"{path}: {wrong}") from None
     arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
     return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})

@@ -1,4 +1,4 @@
-"""Anytime curves: how far each arm is after how many unique evaluations."""
+"""Anytime curves: the speedup of each arm after so many unique evaluations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.benchmarks.studies.cell import Line
+from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.comparing import Runs, runs_of
 from experiments.benchmarks.studies.folder import Plan
-from experiments.benchmarks.studies.yardstick import TaskFacts
+from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Noun
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Chart(Noun):
     budget: int | None = None
 
 
-def charts(plan: Plan, lines: Iterable[Line]) -> tuple[Chart, ...]:
+def charts(plan: Plan, lines: Iterable[CellResult]) -> tuple[Chart, ...]:
     """One over all tasks, where there are several, and one per task."""
     runs = runs_of(plan, lines)
     single = tuple(_of_task(plan, runs, facts) for facts in plan.tasks)
@@ -89,7 +89,7 @@ def _optimum(facts: TaskFacts) -> float:
     return facts.baseline_us / facts.optimum_us
 
 
-def _steps(line: Line, facts: TaskFacts) -> list[float]:
+def _steps(line: CellResult, facts: TaskFacts) -> list[float]:
     return [line.speedup_at(count) for count in range(1, facts.length + 1)]
 
 

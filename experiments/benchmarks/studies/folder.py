@@ -17,9 +17,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from experiments.benchmarks.studies.cell import Line
+from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.config import Study
-from experiments.benchmarks.studies.yardstick import TaskFacts
+from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Noun, first_problem
 from mcts.errors import InputError, WorldError
 
@@ -47,7 +47,7 @@ class StudyFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Make the folder and keep other processes from writing to it.
+        """Create the folder and keep other processes from writing to it.
 
         InputError if one does, or where the folder holds something else.
         """
@@ -108,8 +108,8 @@ class StudyFolder:
         except ValidationError as error:
             raise InputError(f"{path}: {first_problem(error)}") from None
 
-    def lines(self) -> Iterator[Line]:
-        """The runs there are. InputError for a line that is no result; a torn last one is left."""
+    def lines(self) -> Iterator[CellResult]:
+        """The finished runs. InputError for a line that is no result; a torn last one is left."""
         path = self.path / RESULTS_FILE
         try:
             content = path.read_bytes()
@@ -119,7 +119,7 @@ class StudyFolder:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                yield Line.model_validate_json(text)
+                yield CellResult.model_validate_json(text)
             except ValidationError as error:
                 raise InputError(
                     f"{path}, line {number}: {first_problem(error)}; take the line out, its run "
@@ -128,7 +128,7 @@ class StudyFolder:
 
     @contextmanager
     def appending(self) -> Iterator[ResultFile]:
-        """The results, open at their end; what a kill cut off is taken away first."""
+        """The results, open for appending; a torn last line is removed first."""
         path = self.path / RESULTS_FILE
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -142,12 +142,12 @@ class StudyFolder:
 
 
 class ResultFile:
-    """Appends lines; each is with the kernel once `append` returns, and so survives a kill."""
+    """Appends lines, which survive a kill of the process once `append` returns."""
 
     def __init__(self, handle: int, path: Path) -> None:
         self._handle, self._path = handle, path
 
-    def append(self, lines: Iterable[Line]) -> None:
+    def append(self, lines: Iterable[CellResult]) -> None:
         """WorldError if the disk refuses."""
         text = "".join(line.model_dump_json() + "\n" for line in lines)
         data = memoryview(text.encode())

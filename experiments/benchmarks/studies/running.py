@@ -1,4 +1,4 @@
-"""All runs of a study, over the cores; what is there already is not run again."""
+"""The runs of a study over several processes; finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from experiments.benchmarks.studies.arms import check_arms
-from experiments.benchmarks.studies.cell import Cell, Line, run_cell
+from experiments.benchmarks.studies.cell import Cell, CellResult, run_cell
 from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.folder import Plan, StudyFolder
-from experiments.benchmarks.studies.yardstick import TaskFacts, yardstick
+from experiments.benchmarks.studies.recorded_task import TaskFacts, recorded_task
 from mcts.errors import InputError, WorldError
 
 Show = Callable[[int, int], None]
@@ -24,12 +24,12 @@ Show = Callable[[int, int], None]
 
 def plan_of(study: Study, *, version: str) -> Plan:
     """The facts of the study's tasks. InputError for a task or an arm that cannot be run."""
-    sticks = [yardstick(given) for given in study.tasks]
-    names = [stick.task.name for stick in sticks]
+    recorded = [recorded_task(given) for given in study.tasks]
+    names = [recorded.task.name for recorded in recorded]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"two tasks are called {doubled[0]!r}")
-    check_arms(study, sticks[0].task, sticks[0].recording.hardware)
-    facts = tuple(stick.facts(study) for stick in sticks)
+    check_arms(study, recorded[0].task, recorded[0].recording.hardware)
+    facts = tuple(recorded.facts(study) for recorded in recorded)
     plan = Plan(rooftree=version, study=study, tasks=facts)
     keys = tuple(cell.key for cell in cells_of(plan))
     return plan.model_copy(update={"keys": keys})
@@ -66,26 +66,26 @@ def run_study(plan: Plan, folder: StudyFolder, *, jobs: int, show: Show) -> int:
     return len(missing)
 
 
-def _lines(cells: Sequence[Cell], *, jobs: int) -> Iterator[Line]:
+def _lines(cells: Sequence[Cell], *, jobs: int) -> Iterator[CellResult]:
     """The runs' results as they come."""
     if jobs == 1:
         yield from map(run_cell, cells)
         return
     with _pool(min(jobs, len(cells))) as pool:
-        queue, flying = iter(cells), set[Future[Line]]()
+        queue, pending = iter(cells), set[Future[CellResult]]()
         while True:
             for cell in queue:
-                flying.add(pool.submit(run_cell, cell))
-                if len(flying) >= 2 * jobs:
+                pending.add(pool.submit(run_cell, cell))
+                if len(pending) >= 2 * jobs:
                     break
-            if not flying:
+            if not pending:
                 return
-            landed, flying = wait(flying, return_when=FIRST_COMPLETED)
-            for future in landed:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
                 yield _result(future)
 
 
-def _result(future: Future[Line]) -> Line:
+def _result(future: Future[CellResult]) -> CellResult:
     try:
         return future.result()
     except BrokenProcessPool:
@@ -99,7 +99,7 @@ def _result(future: Future[Line]) -> Line:
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with this one."""
     context = multiprocessing.get_context("forkserver")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_settle_in)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialise_worker)
     try:
         yield pool
     except BaseException:
@@ -111,8 +111,8 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown()
 
 
-def _settle_in() -> None:
-    """Ctrl-C is the parent's to hear; a worker whose parent is killed ends too."""
+def _initialise_worker() -> None:
+    """Leave Ctrl-C to the parent, and end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
 

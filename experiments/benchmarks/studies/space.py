@@ -1,4 +1,4 @@
-"""A recorded space as a yardstick: its optimum, its median, and what random search needs."""
+"""A recorded space as a measure: its optimum, its median, and what random search needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mcts.errors import InputError
 
 SHARE = 0.95
-"""How far from the median to the optimum counts as having arrived."""
+"""The share of the way from the median to the optimum at which the target lies."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from experiments.benchmarks.studies.bundled import find_study
-from experiments.benchmarks.studies.config import read_study
+from experiments.benchmarks.studies.config import find_study, read_study
 from experiments.benchmarks.studies.folder import StudyFolder
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
 from experiments.runs.wiring.composing import rooftree_version

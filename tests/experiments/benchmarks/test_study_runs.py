@@ -21,11 +21,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from experiments.benchmarks.studies.arms import Blinkered
-from experiments.benchmarks.studies.bundled import bundled_studies, find_study
-from experiments.benchmarks.studies.cell import Line
+from experiments.benchmarks.studies.arms import AblatedProposer
+from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.comparing import TARGET, compare, differences, runs_of
-from experiments.benchmarks.studies.config import Study, read_study
+from experiments.benchmarks.studies.config import Study, bundled_studies, find_study, read_study
 from experiments.benchmarks.studies.folder import RESULTS_FILE, STUDY_FILE, Plan, StudyFolder
 from experiments.benchmarks.studies.running import cells_of, plan_of
 from experiments.cli import app
@@ -107,14 +106,14 @@ def study(config: Path, *words: object) -> Path:
     return folder
 
 
-def lines_of(folder: Path) -> dict[str, Line]:
+def lines_of(folder: Path) -> dict[str, CellResult]:
     return {line.key: line for line in StudyFolder(folder).lines()}
 
 
-def same(one: dict[str, Line], other: dict[str, Line]) -> bool:
+def same(one: dict[str, CellResult], other: dict[str, CellResult]) -> bool:
     """Equal but for how long each run took."""
 
-    def timeless(lines: dict[str, Line]) -> dict[str, Line]:
+    def timeless(lines: dict[str, CellResult]) -> dict[str, CellResult]:
         return {key: line.model_copy(update={"seconds": 0.0}) for key, line in lines.items()}
 
     return timeless(one) == timeless(other)
@@ -223,11 +222,11 @@ def test_an_arm_against_itself_is_all_ties(config: Path) -> None:
 # Pairing.
 
 
-def made(plan: Plan, value: Callable[[str, int], dict[str, Any]]) -> list[Line]:
+def made(plan: Plan, value: Callable[[str, int], dict[str, Any]]) -> list[CellResult]:
     """A line per cell, with what `value` says for its arm and seed."""
     fixed = {"unique": 12, "failed": 0, "trials": 12, "stopped": "", "digest": "", "seconds": 0.0}
     return [
-        Line(key=cell.key, arm=cell.arm, task=cell.task, seed=cell.seed, **fixed, **found)
+        CellResult(key=cell.key, arm=cell.arm, task=cell.task, seed=cell.seed, **fixed, **found)
         for cell in cells_of(plan)
         if (found := value(cell.arm, cell.seed))
     ]
@@ -406,7 +405,7 @@ def test_an_ablation_takes_away_what_it_says(
         history=(Attempt(candidate=task.baseline),),
     )
     listener = Listener()
-    Blinkered(listener, guidance=guidance, lessons=lessons, history=history).propose(request)
+    AblatedProposer(listener, guidance=guidance, lessons=lessons, history=history).propose(request)
     heard = listener.heard
     assert heard is not None
     assert told == {

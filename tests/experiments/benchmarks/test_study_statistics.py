@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 
-from experiments.benchmarks.studies.bootstrap import hierarchical, within_tasks
-from experiments.benchmarks.studies.power import detectable
-from experiments.benchmarks.studies.signed_rank import holm, signed_rank
 from experiments.benchmarks.studies.space import RecordedSpace, expected_best
+from experiments.benchmarks.studies.statistics import (
+    detectable,
+    hierarchical,
+    holm,
+    signed_rank,
+    within_tasks,
+)
 
 Floats = NDArray[np.float64]
 SIMULATIONS = 300
@@ -221,7 +225,7 @@ def test_too_few_pairs_see_nothing() -> None:
     assert detectable([np.array([0.1, 0.2, 0.3])], alpha=0.05, seed=1) is None
 
 
-# The yardstick.
+# The recorded_task.
 
 
 @pytest.mark.parametrize("failed", [0, 3])

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from experiments.app.attributing import Weighed
 from experiments.benchmarks.clinic.exhibits import exhibits
 from experiments.benchmarks.studies.comparing import Comparison, Contest, Standing
+from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.benchmarks.studies.tables import contest_tables, standing_table
-from experiments.benchmarks.studies.yardstick import TaskFacts
 from experiments.cli import app
 from experiments.cli.commands import attribute
 from experiments.runs.memory.advice import Firing, FollowUp

@@ -14,7 +14,7 @@ from experiments.text.wrong_values import any_of, what_is_wanted
 _MOST = 3
 
 
-def problems_text(
+def describe_errors(
     error: ValidationError,
     table: Mapping[str, Any],
     *,

@@ -1,18 +1,18 @@
-"""An evaluator that is watched: what was measured, in which order, and what it is truly worth."""
+"""An evaluator that counts what a run measures, and follows its true best."""
 
 from __future__ import annotations
 
-from experiments.benchmarks.studies.yardstick import TaskFacts
+from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from profilers.recordings.recording import Recording
 from profilers.recordings.replay import ReplayEvaluator
 
 
-class WatchedEvaluator:
+class CountingEvaluator:
     """Counts unique evaluations, failures included and the baseline not, and follows the best.
 
     The run decides by the times it sees, which have noise; `best` holds the speedup by recorded
-    median times, so that no arm is credited with luck in measuring.
+    median times, so that no arm gains from lucky measurements.
     """
 
     name = "replay"

@@ -1,4 +1,4 @@
-"""A study's task: where it is recorded, and what it is measured by."""
+"""A study's task with its recording, and the facts that comparisons need."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class TaskFacts(Noun):
 
 
 @dataclass(frozen=True)
-class Yardstick:
-    """A task with its recording, which knows the true time of every configuration."""
+class RecordedTask:
+    """A task with its recording, which has the true time of every configuration."""
 
     source: TaskSource
     recording: Recording
@@ -89,15 +89,15 @@ class Yardstick:
         )
 
     def evaluator(self, seed: int) -> ReplayEvaluator:
-        """Draws its noise by `seed`, the same for every arm: that is what pairs them."""
+        """A replay whose noise depends on `seed` alone, so that the arms' runs form pairs."""
         return ReplayEvaluator(self.task, self.recording, seed=seed)
 
 
 @lru_cache(maxsize=64)
-def yardstick(given: str) -> Yardstick:
+def recorded_task(given: str) -> RecordedTask:
     """Load a task with its latest recording. InputError if it has none."""
     source = find_task(given)
     if not source.recordings:
         raise InputError(f"task {given} has no recording: a study replays; record one first")
     path = source.recordings[-1]
-    return Yardstick(source, load_recording(path), file_sha256(path))
+    return RecordedTask(source, load_recording(path), file_sha256(path))
