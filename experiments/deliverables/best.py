@@ -24,6 +24,7 @@ from mcts.domain import (
 )
 from mcts.errors import InputError
 from mcts.journal.record import NodeRecord, Result
+from mcts.journal.summary import RunSummary
 from mcts.ports import Event
 
 
@@ -46,6 +47,11 @@ class Delivery:
     def best(self) -> NodeRecord:
         return self.result.best
 
+    @cached_property
+    def summary(self) -> RunSummary:
+        """The run's figures."""
+        return RunSummary.of(self.facts, self.result)
+
     @property
     def candidate(self) -> Candidate:
         assert self.best.candidate is not None, "the best is a candidate"
@@ -53,7 +59,7 @@ class Delivery:
 
     @property
     def timing(self) -> Timing:
-        return summary.timing_of(self.best)
+        return self.summary.best.timing
 
     @property
     def is_python(self) -> bool:

@@ -17,8 +17,6 @@ from pydantic import Field
 
 from experiments.deliverables.best import Delivery
 from experiments.runs.options.config import RunConfig
-from experiments.text.spending import spending_json
-from experiments.text.stages import stages_json
 from mcts.domain import (
     Attribution,
     Candidate,
@@ -31,24 +29,13 @@ from mcts.domain import (
 )
 from mcts.domain.objective import Objective
 from mcts.journal.record import NodeKind, NodeRecord
-from mcts.journal.spending import Spending
+from mcts.journal.summary import Spent, Totals
 
 
-class SpentDocument(Noun):
+class SpentDocument(Spent):
     """What was spent. `gpu_s`: seconds of judging, null for a replay; `unpriced` and `uncounted`
     say of how many of the `replies` cost and tokens are not in the sums.
     """
-
-    cost_usd: float | None
-    tokens: int | None
-    gpu_s: float | None
-    replies: int
-    unpriced: int
-    uncounted: int
-
-    @classmethod
-    def of(cls, spending: Spending, *, replayed: bool) -> SpentDocument:
-        return cls(**spending_json(spending, replayed=replayed))
 
 
 class CandidateDocument(Noun):
@@ -118,19 +105,12 @@ class NodeDocument(Noun):
     spent: SpentDocument
 
 
-class TotalsDocument(Noun):
+class TotalsDocument(Totals):
     """The run's sums. `evaluations` are trials told, `unique` distinct candidates evaluated,
     `failed` trials without a result, `seconds` of wall clock over all sessions. `stages_s` are
     seconds by what was done in them, of all trials together, which may be several at a time.
     """
 
-    evaluations: int
-    unique: int
-    failed: int
-    seconds: float
-    stages_s: dict[str, float]
-    stop_reason: str
-    tree_digest: str
     spent: SpentDocument
 
 
@@ -161,7 +141,6 @@ def run_document(delivery: Delivery) -> RunDocument:
     """The document of a run, also of one that is going on."""
     result, facts = delivery.result, delivery.facts
     path = {node.id for node in result.path_to(result.best)}
-    spent = SpentDocument.of(result.spending, replayed=facts.replayed)
     return RunDocument(
         task=delivery.task,
         hardware=facts.hardware,
@@ -170,16 +149,7 @@ def run_document(delivery: Delivery) -> RunDocument:
         seed=facts.seed,
         objective=result.objective,
         config=_without_places(delivery.config),
-        totals=TotalsDocument(
-            evaluations=result.evaluations,
-            unique=result.unique,
-            failed=result.failed,
-            seconds=result.seconds,
-            stages_s=stages_json(result.stages),
-            stop_reason=result.stop_reason,
-            tree_digest=result.tree_digest,
-            spent=spent,
-        ),
+        totals=TotalsDocument.model_validate(delivery.summary.totals.model_dump()),
         best=result.best.id,
         sources=_sources(delivery),
         nodes=tuple(_node(delivery, node, node.id in path) for node in result.nodes),

@@ -20,7 +20,7 @@ from experiments.text.changes import changes
 from experiments.text.energy import energy_text
 from experiments.text.lookups import library_of, lookups_of, lookups_text
 from experiments.text.spending import spending_text
-from experiments.views.summary import refusals, verdict_of
+from experiments.views.figures import counted
 from mcts.domain import Evaluation
 from mcts.journal.record import RUNNING, NodeRecord
 from mcts.loop.finalists import confirmation_words
@@ -70,7 +70,7 @@ def _headline(delivery: Delivery) -> str:
     if best.confirmed is not None and best.evaluation is not None:
         words = confirmation_words(best.evaluation, best.confirmed)
         lines.append(f"Measured a second time: {plain(words)}.")
-    lines.append(_right(verdict_of(best)))
+    lines.append(_right(delivery.summary.best.verdict))
     return "\n".join(lines).rstrip()
 
 
@@ -175,7 +175,7 @@ def _shapes(delivery: Delivery) -> str:
 
 
 def _energy(delivery: Delivery) -> str:
-    energy = verdict_of(delivery.best).energy
+    energy = delivery.summary.best.verdict.energy
     return f"{plain(energy_text(energy))}." if energy else ""
 
 
@@ -197,8 +197,8 @@ def _cost(delivery: Delivery) -> str:
     ]
     if spent := spending_text(result.spending, replayed=facts.replayed):
         lines.append(f"Spent: {plain(spent)}.")
-    if refused := refusals(result):
-        listed = ", ".join(f"{count} {kind}" for kind, count in refused.items())
+    if refused := delivery.summary.refused:
+        listed = counted(refused)
         lines.append(f"Refused because they did not do the task's work: {plain(listed)}.")
     return " ".join(lines)
 
@@ -223,7 +223,7 @@ def _looked_up(delivery: Delivery) -> str:
 
 def _gaps(delivery: Delivery) -> Iterator[str]:
     """What the journal cannot say, one line each."""
-    best, verdict = delivery.best, verdict_of(delivery.best)
+    best, verdict = delivery.best, delivery.summary.best.verdict
     if delivery.result.stop_reason == RUNNING:
         yield "The run is still going, or crashed: this is the best so far."
     if delivery.facts.replayed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 from mcts.journal.spending import Spending
 from mcts.loop.budget import Budget
@@ -71,22 +70,6 @@ def caps_text(caps: Budget) -> str:
     if caps.gpu_minutes is not None:
         parts.append(f"{caps.gpu_minutes * 60:,.0f} s of GPU")
     return ", ".join(parts)
-
-
-def spending_json(spending: Spending, *, replayed: bool) -> dict[str, Any]:
-    """For `--json`: what is not known is null. `unpriced` and `uncounted` say of how many of the
-    `replies` cost and tokens are not in the sums.
-    """
-    priced = spending.replies == 0 or spending.unpriced < spending.replies or spending.cost > 0
-    counted = spending.replies == 0 or spending.tokens > 0
-    return {
-        "cost_usd": spending.cost_usd if priced else None,
-        "tokens": spending.tokens if counted else None,
-        "gpu_s": None if replayed or spending.gpu_s == 0 else round(spending.gpu_s, 3),
-        "replies": spending.replies,
-        "unpriced": spending.unpriced,
-        "uncounted": spending.uncounted,
-    }
 
 
 def _of(some: int, all_: int) -> str:

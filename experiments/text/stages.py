@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from experiments.text.durations import clock
 from experiments.text.nodes import fit
@@ -56,8 +55,3 @@ def time_text(stages: Mapping[str, float]) -> str:
     """The shares and what they are shares of; empty where there is nothing to tell."""
     said = shares_text(stages)
     return f"{said} (of the {clock(sum(stages.values()))} of all trials)" if said else ""
-
-
-def stages_json(stages: Mapping[str, float]) -> dict[str, Any]:
-    """Seconds by stage for `--json`."""
-    return {stage: round(seconds, 3) for stage, seconds in sorted(stages.items())}

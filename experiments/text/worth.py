@@ -1,10 +1,9 @@
-"""What the methods are worth, in words: for terminals, the report and `--json`."""
+"""What the methods are worth, in words: for terminals and the report."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from mcts.domain import Attribution
 from mcts.journal.record import NodeRecord
@@ -51,16 +50,10 @@ def attributed(nodes: Iterable[NodeRecord]) -> list[tuple[int, Attribution]]:
     return [(node.id, found) for node in nodes for found in node.attributions]
 
 
-def counts_text(nodes: Iterable[NodeRecord]) -> str:
-    """``3 effective, 1 implementation failed``; empty where nothing was taken out."""
-    counts = Counter(worth_text(found) for _, found in attributed(nodes))
+def counts_text(found: Iterable[Attribution]) -> str:
+    """``3 effective, 1 implementation failed``; empty if nothing was taken out."""
+    counts = Counter(map(worth_text, found))
     return ", ".join(f"{counts[word]} {word}" for word in _WORTHS if counts[word])
-
-
-def attribution_json(node: int, found: Attribution) -> dict[str, Any]:
-    """For `--json`: gains are shares, 0.25 for a quarter; what is not known is null."""
-    by = "tunable" if found.tunables else "proposer" if found.without is not None else None
-    return {"node": node, **found.model_dump(mode="json"), "by": by}
 
 
 def one_line(node: int, found: Attribution) -> str:

@@ -10,7 +10,7 @@ from experiments.text.changes import changes
 from mcts.domain import Candidate, Evaluation, Scalar
 from mcts.errors import InputError, JournalError
 from mcts.journal.reading import EventReader
-from mcts.journal.record import NodeRecord, Result
+from mcts.journal.record import NodeRecord
 from mcts.loop.progress import status_words
 from mcts.ports import Event
 
@@ -94,16 +94,3 @@ def _outcome(evaluation: Evaluation | None) -> str:
     if not evaluation.measured or evaluation.timing is None:
         return status_words(evaluation)
     return f"{evaluation.timing.median_us:.2f} us, {evaluation.timing.speedup:.2f}x"
-
-
-def branching_words(result: Result) -> str:
-    """``9 values beside 4 proposals, 1 taken up again``; empty for a run without branches."""
-    proposals = sum(bool(node.branches) for node in result.nodes)
-    restarts = sum(node.restarted for node in result.nodes)
-    if proposals == 0 and restarts == 0:
-        return ""
-    values = sum(len(node.branches) for node in result.nodes)
-    return (
-        f"{values} more value{'' if values == 1 else 's'} of {proposals} "
-        f"proposal{'' if proposals == 1 else 's'} measured, {restarts} taken up again"
-    )

@@ -20,10 +20,11 @@ from typing import Any
 
 from experiments.views.report.page import report_html
 from mcts.journal.record import NodeRecord, Result
+from mcts.journal.summary import Provenance
 from tests.support.browser import chromium, opened
 from tests.support.large_run import large_result
 
-FACTS = {"Task": "synthetic", "Evaluator": "gpu", "Hardware": "none", "Proposer": "none"}
+RUN = Provenance(task="synthetic", evaluator="gpu", hardware="none", proposer="none", seed=0)
 ROUNDS = 5
 LINES = 150
 
@@ -35,7 +36,7 @@ def main(nodes: int, *, long: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         begin = time.perf_counter()
-        path.write_text(report_html(facts=FACTS, result=result, svg=None), "utf-8")
+        path.write_text(report_html(run=RUN, result=result, svg=None), "utf-8")
         written = time.perf_counter() - begin
         size = path.stat().st_size / 1e6
         print(f"{nodes:,} nodes: written in {written:.1f} s, {size:.1f} MB")

@@ -12,16 +12,17 @@ from experiments.benchmarks.studies.folder import STUDY_FILE
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
 from experiments.runs.options.config import RunConfig
-from experiments.text.spending import spending_json
 from experiments.views import summary
 from mcts.domain import Evaluation, Noun
 from mcts.errors import InputError
 from mcts.journal.record import Result
+from mcts.journal.summary import RunSummary, flat
 from mcts.ports import Event
 
 
 class ComparedRun(Noun):
-    """One run. Speedups are those of its best, confirmed where it was, `best_so_far` the search's.
+    """One run: fields of RunSummary by their names, and some of its own. Speedups are those of its
+    best, confirmed where it was, `best_so_far` the search's.
 
     label: what the user calls it, empty where nothing was given. traits: who searched, and how.
     task_id and hardware must agree, and `over` what the speedup is over, for two runs to be
@@ -96,34 +97,23 @@ def _read(path: Path, label: str) -> ComparedRun:
     verdict = result.best.verdict
     if verdict is None or verdict.timing is None:
         raise InputError(f"{path}: its baseline was not measured; there is nothing to compare")
-    timing = verdict.timing
-    spent = spending_json(result.spending, replayed=facts.replayed)
-    if spent["unpriced"]:
-        spent["cost_usd"] = None  # a part of it would be taken for the whole
-    if spent["uncounted"]:
-        spent["tokens"] = None
-    return ComparedRun(
-        path=str(path),
-        label=label,
-        task=facts.task,
-        task_id=_task_id(events, facts.task),
-        hardware=facts.hardware,
-        over=timing.baseline,
-        seed=facts.seed,
-        traits=_traits(facts, RunFolder(path).config),
-        speedup=timing.speedup,
-        speedup_low=timing.speedup_low,
-        speedup_high=timing.speedup_high,
-        confirmed=result.best.confirmed is not None,
-        time_us=timing.median_us,
-        evaluations=result.evaluations,
-        unique=result.unique,
-        failed=result.failed,
-        seconds=result.seconds,
-        stopped=result.stop_reason,
-        best_so_far=_best_so_far(events, result),
-        **{name: spent[name] for name in ("cost_usd", "tokens", "gpu_s", "replies")},
-    )
+    known = flat(RunSummary.of(facts, result))
+    if known["unpriced"]:
+        known["cost_usd"] = None  # a part of it would be taken for the whole
+    if known["uncounted"]:
+        known["tokens"] = None
+    own = {
+        "path": str(path),
+        "label": label,
+        "task_id": _task_id(events, facts.task),
+        "seed": facts.seed,
+        "traits": _traits(facts, RunFolder(path).config),
+        "time_us": known["best_us"],
+        "stopped": known["stop_reason"],
+        "best_so_far": _best_so_far(events, result),
+    }
+    shared = {name: known[name] for name in ComparedRun.model_fields if name not in own}
+    return ComparedRun(**own, **shared)
 
 
 def _task_id(events: Sequence[Event], name: str) -> str:

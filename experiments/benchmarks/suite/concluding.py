@@ -20,6 +20,7 @@ from experiments.views import summary
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import NodeRecord, Result, read_result
+from mcts.journal.summary import Totals, flat
 from mcts.loop.progress import status_words
 from mcts.ports import Confirmer, Evaluator
 
@@ -175,13 +176,8 @@ def spent_in(run_dir: Path) -> Spent:
 
 
 def spent(result: Result) -> Spent:
-    """What a search took, by its journal."""
-    spending = result.spending
-    return Spent(
-        evaluations=result.evaluations,
-        cost_usd=spending.cost_usd if spending.replies > spending.unpriced else None,
-        unpriced=spending.unpriced,
-        tokens=spending.tokens if spending.replies else None,
-        seconds=result.seconds,
-        gpu_s=round(spending.gpu_s, 3),
-    )
+    """What a search took, by its journal; money and tokens only if a model was asked."""
+    totals = flat(Totals.of(result, replayed=False))
+    asked_nobody = {"cost_usd", "tokens"} if totals["replies"] == 0 else set()
+    known = {name: totals[name] for name in Spent.model_fields.keys() - asked_nobody}
+    return Spent(**{name: value for name, value in known.items() if value is not None})

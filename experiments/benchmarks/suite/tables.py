@@ -5,54 +5,62 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from experiments.benchmarks.suite.folder import Plan
 from experiments.benchmarks.suite.metrics import THRESHOLDS, Scores, Summary, summarize
-from experiments.benchmarks.suite.outcome import Gain, Outcome
+from experiments.benchmarks.suite.outcome import Outcome
 from experiments.live import clock
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 PAPER = "Ouyang et al., KernelBench, 2025, arXiv:2502.10517"
-COLUMNS = (
-    "level", "number", "problem", "status", "speedup_eager", "eager_low", "eager_high",
-    "speedup_compile", "compile_low", "compile_high", "compile_not_measured", "time_us",
-    "eager_us", "compile_us", "evaluations", "cost_usd", "tokens", "seconds", "hardware",
-    "kernel", "message",
-)  # fmt: skip
 _FIGURES = ("over eager", "95 % interval", "over compile")
 _TOOK = ("trials", "cost", "tokens", "time")
 _SHOWN_STATUS = {"unfair": "not counted", "failed": "no kernel"}
 _STYLES = {"correct": "green", "failed": "red", "error": "bold red", "unfair": "yellow"}
 
 
+def _of_eager(name: str) -> Callable[[Outcome], Any]:
+    return lambda outcome: getattr(outcome.eager, name, None)
+
+
+def _of_compiled(name: str) -> Callable[[Outcome], Any]:
+    return lambda outcome: getattr(outcome.compiled, name, None)
+
+
+COLUMNS: Mapping[str, Callable[[Outcome], Any]] = {
+    **{name: attrgetter(name) for name in ("level", "number")},
+    "problem": attrgetter("name"),
+    "status": attrgetter("status"),
+    "speedup_eager": _of_eager("speedup"),
+    "eager_low": _of_eager("low"),
+    "eager_high": _of_eager("high"),
+    "speedup_compile": _of_compiled("speedup"),
+    "compile_low": _of_compiled("low"),
+    "compile_high": _of_compiled("high"),
+    "compile_not_measured": attrgetter("not_compiled"),
+    "time_us": _of_eager("time_us"),
+    "eager_us": _of_eager("baseline_us"),
+    "compile_us": _of_compiled("baseline_us"),
+    **{name: attrgetter(f"spent.{name}") for name in ("evaluations", "cost_usd", "tokens")},
+    "seconds": attrgetter("spent.seconds"),
+    **{name: attrgetter(name) for name in ("hardware", "kernel", "message")},
+}
+"""The columns of `results.csv`."""
+
+
 def csv_text(outcomes: Sequence[Outcome]) -> str:
     """One row for each problem that is done; speedups are baseline time over kernel time."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(_row, outcomes))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([of(outcome) for of in COLUMNS.values()] for outcome in outcomes)
     return text.getvalue()
-
-
-def _row(outcome: Outcome) -> dict[str, Any]:
-    eager, compiled, spent = outcome.eager, outcome.compiled, outcome.spent
-    values = (
-        outcome.level, outcome.number, outcome.name, outcome.status,
-        *(_figures(eager)), *(_figures(compiled)), outcome.not_compiled,
-        eager.time_us if eager else None, eager.baseline_us if eager else None,
-        compiled.baseline_us if compiled else None, spent.evaluations, spent.cost_usd,
-        spent.tokens, spent.seconds, outcome.hardware, outcome.kernel, outcome.message,
-    )  # fmt: skip
-    return dict(zip(COLUMNS, values, strict=True))
-
-
-def _figures(gain: Gain | None) -> tuple[float | None, ...]:
-    return (gain.speedup, gain.low, gain.high) if gain else (None, None, None)
 
 
 def document(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:

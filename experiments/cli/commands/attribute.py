@@ -19,10 +19,11 @@ from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring import composing
 from experiments.text import worth as worth_text
 from experiments.text.fitting import Column, Kind, fitted, show
-from experiments.text.spending import money_text, spending_json, spending_text
+from experiments.text.spending import money_text, spending_text
 from experiments.text.tables import width
 from experiments.views import summary
 from mcts.errors import InputError, JournalError, WorldError
+from mcts.journal.summary import Attributed, Spent
 
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
 _AS: dict[str, tuple[Kind, int]] = {
@@ -138,15 +139,17 @@ def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[
         "evaluator": facts.evaluator,
         "proposer": facts.proposer,
         "run_dir": str(run_dir),
-        "attributions": [worth_text.attribution_json(*found) for found in weighed.found],
+        "attributions": [
+            Attributed(node=node, found=found).model_dump() for node, found in weighed.found
+        ],
         "not_weighed": weighed.missing,
         "stopped": weighed.stopped,
-        "spent": spending_json(weighed.spent, replayed=facts.replayed),
+        "spent": Spent.of(weighed.spent, replayed=facts.replayed).model_dump(),
         "priced": {
             "replies": -weighed.priced.unpriced,
             "cost_usd": weighed.priced.cost_usd,
         },
-        "run": spending_json(weighed.result.spending, replayed=facts.replayed),
+        "run": Spent.of(weighed.result.spending, replayed=facts.replayed).model_dump(),
     }
 
 

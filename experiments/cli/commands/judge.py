@@ -17,7 +17,6 @@ from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.runs.wiring import composing
 from experiments.text.energy import energy_text
 from experiments.text.tables import print_table, width
-from experiments.text.timing import shapes_json
 from mcts.domain import (
     PYTORCH_DIALECTS,
     Candidate,
@@ -32,6 +31,7 @@ from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded
+from mcts.journal.summary import Shape
 from mcts.ports import EnergyMeter, Evaluator
 
 Named = tuple[str, Candidate]
@@ -192,7 +192,7 @@ def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
         "over": timing.baseline if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
-        "shapes": shapes_json(timing),
+        "shapes": [Shape.of(one).model_dump() for one in timing.shapes] if timing else [],
         "regressions": list(timing.regressions) if timing else [],
         "outside_us": timing.host_us if timing else None,
         "detectable": timing.detectable if timing else None,

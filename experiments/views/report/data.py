@@ -11,9 +11,8 @@ from typing import Any
 from experiments.runs.folders.journal import DATABASE, read_events
 from experiments.runs.tasks.problems import PROBLEM_FILE
 from experiments.text.changes import changes
-from experiments.text.energy import energy_text
-from experiments.text.timing import resolution_words, shape_lines
 from experiments.views.branching import Branches
+from experiments.views.figures import REPORT_BEST, REPORT_RUN, rows
 from experiments.views.report import account, methods, outcomes, roofs, talks, times, tools
 from experiments.views.report.columns import columns
 from experiments.views.report.course import Point, course_of, course_without_journal
@@ -22,10 +21,10 @@ from experiments.views.report.packing import Packer
 from experiments.views.report.text import cleaned, line
 from experiments.views.tree.given_up import given_up
 from mcts.journal.record import RUNNING, NodeRecord, Result
+from mcts.journal.summary import Provenance, RunSummary
 from mcts.ports import Event
 
 FORMAT = 1
-REPLAY = "replay"
 _PYTHON = re.compile(r"^(import|from|def|class) \w", re.MULTILINE)
 
 
@@ -39,7 +38,7 @@ class PageData:
 
 def page_data(
     *,
-    facts: Mapping[str, str],
+    run: Provenance,
     result: Result,
     branches: Branches,
     run_dir: Path | None = None,
@@ -56,22 +55,22 @@ def page_data(
         for node in result.nodes
     }
     packer.close()
-    best = result.best
+    best, summary = result.best, RunSummary.of(run, result)
     path = [node.id for node in result.path_to(best)]
     table = {
         "format": FORMAT,
-        "facts": [[name, line(text, 600)] for name, text in facts.items()],
+        "facts": [[name.capitalize(), line(text, 600)] for name, text in rows(summary, REPORT_RUN)],
         "finished": result.stop_reason != RUNNING,
         "language": language_of(result, run_dir),
         "objective": result.objective,
         "best": best.id,
-        "best_words": best_words(result, best),
+        "best_words": [line(text, 600) for _, text in rows(summary, REPORT_BEST)],
         "changed": changed_between(result.baseline, best),
         "path": path,
         "nodes": columns(result, details, given_up(events)),
         "course": _course(
             course_of(events) or course_without_journal(result.nodes),
-            replayed=facts.get("Evaluator") == REPLAY,
+            replayed=run.replayed,
         ),
         "roofs": cleaned(roofs.roofs_of(result.nodes)),
         "claimed": methods.claimed_rows(result, path),
@@ -109,26 +108,6 @@ def language_of(result: Result, run_dir: Path | None) -> str:
     baseline = result.baseline.candidate
     python = baseline is not None and _PYTHON.search(baseline.source) is not None
     return "python" if python else "cuda"
-
-
-def best_words(result: Result, best: NodeRecord) -> list[str]:
-    """How well the best is known: its second measurement, each of several shapes, resolution,
-    energy, and notes."""
-    verdict, words = best.verdict, []
-    if best.confirmed is not None:
-        searched = best.speedup or 0.0
-        words.append(f"confirmed by a second measurement; {searched:.2f}× while searching")
-    elif result.confirmed:
-        words.append("no finalist is faster than the baseline when measured again")
-    if verdict is None:
-        return words
-    if verdict.timing is not None:
-        words += [line(shape, 300) for shape in shape_lines(verdict.timing)]
-        if verdict.timing.detectable is not None:
-            words.append(resolution_words(verdict.timing.detectable))
-    if verdict.energy is not None:
-        words.append(energy_text(verdict.energy))
-    return words + [line(note, 600) for note in verdict.notes]
 
 
 def changed_between(before: NodeRecord, after: NodeRecord) -> list[str]:

@@ -19,6 +19,7 @@ from experiments.views.report import assets, static
 from experiments.views.report.data import page_data
 from experiments.views.report.text import line
 from mcts.journal.record import NodeRecord, Result
+from mcts.journal.summary import Provenance
 
 _NO_BRANCHES: Branches = {}
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -26,20 +27,20 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 def report_html(
     *,
-    facts: Mapping[str, str],
+    run: Provenance,
     result: Result,
     svg: bytes | None,
     branches: Branches = _NO_BRANCHES,
     run_dir: Path | None = None,
 ) -> str:
-    """The page. `facts` are shown as they are; `svg` is the tree's picture, where there is one;
+    """The page of a run whose baseline was measured. `svg` is the tree's picture, if there is one;
     `branches` are those that lost, by node; `run_dir` the folder that holds the run's journal.
     """
-    data = page_data(facts=facts, result=result, branches=branches, run_dir=run_dir)
+    data = page_data(run=run, result=result, branches=branches, run_dir=run_dir)
     best = next(node for node in result.nodes if node.id == data.table["best"])
     body = "\n".join(
         [
-            static.header(facts, result),
+            static.header(run, result),
             static.overview(data.table, best),
             '<div id="app"></div>',
             _picture(svg),
@@ -47,12 +48,12 @@ def report_html(
             f"{static.first_nodes(data.table)}</div>",
         ]
     )
-    return _document(_title(facts, best), body, data.table, data.blocks)
+    return _document(_title(run, best), body, data.table, data.blocks)
 
 
-def _title(facts: Mapping[str, str], best: NodeRecord) -> str:
+def _title(run: Provenance, best: NodeRecord) -> str:
     speedup = best.verdict.speedup if best.verdict is not None else None
-    return line(facts["Task"]) + (f": {speedup:.2f}×" if speedup is not None else "")
+    return line(run.task) + (f": {speedup:.2f}×" if speedup is not None else "")
 
 
 def _document(title: str, body: str, table: Mapping[str, Any], blocks: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from experiments.views.report.text import SOURCE_LIMIT, line, shown
 from experiments.views.report.times import time_bar
 from mcts.journal.record import RUNNING, NodeRecord, Result
+from mcts.journal.summary import Provenance
 
 ROWS = 100
 """Nodes in the table of a page without JavaScript."""
@@ -18,7 +19,7 @@ _UNFINISHED = (
 )
 
 
-def header(facts: Mapping[str, str], result: Result) -> str:
+def header(run: Provenance, result: Result) -> str:
     """The page's title and one line on who measured what where."""
     notice = (
         f'<p class="notice" role="status">{escape(_UNFINISHED)}</p>'
@@ -26,9 +27,9 @@ def header(facts: Mapping[str, str], result: Result) -> str:
         else ""
     )
     return (
-        f'<header class="top"><h1>{_told(facts["Task"])}</h1>'
-        f'<p class="lead">Measured by {_told(facts["Evaluator"])} on {_told(facts["Hardware"])}, '
-        f"proposed by {_told(facts['Proposer'])}.</p>{notice}</header>"
+        f'<header class="top"><h1>{_told(run.task)}</h1>'
+        f'<p class="lead">Measured by {_told(run.evaluator)} on {_told(run.hardware)}, '
+        f"proposed by {_told(run.proposer)}.</p>{notice}</header>"
     )
 
 

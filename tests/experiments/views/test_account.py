@@ -13,11 +13,12 @@ import pytest
 from rich.console import Console
 
 from experiments.live import Panel, PlainLines
-from experiments.text.spending import caps_text, money_text, spending_json, spending_text
-from experiments.text.worth import counts_text, gain_text, one_line
+from experiments.text.spending import caps_text, money_text, spending_text
+from experiments.text.worth import attributed, counts_text, gain_text, one_line
 from experiments.views import summary
-from experiments.views.branching import Tried, branch_rows, branching_words, read_branches
+from experiments.views.branching import Tried, branch_rows, read_branches
 from experiments.views.closing import closing_words
+from experiments.views.figures import branching_words
 from experiments.views.report.account import account_rows, usage_rows
 from experiments.views.summary import RunFacts, as_json, write_outputs
 from experiments.views.tree.drawing import tree_source
@@ -26,6 +27,7 @@ from mcts.attribution.attributor import Attributor
 from mcts.domain import Attribution, Candidate
 from mcts.journal.record import Result, read_result
 from mcts.journal.spending import NOTHING, Spending
+from mcts.journal.summary import RunSummary, Spent
 from mcts.loop.budget import Budget
 from mcts.ports import Proposal, ProposalRequest
 from tests.experiments.views.test_pictures import progress
@@ -74,15 +76,15 @@ def test_gpu_time_is_told_of_live_runs_alone() -> None:
     spent = Spending(gpu_s=1234.56)
     assert spending_text(spent, replayed=False) == "1,234.6 s of GPU"
     assert spending_text(NOTHING, replayed=False) == "unknown GPU time"
-    assert spending_json(spent, replayed=False)["gpu_s"] == 1234.56
-    assert spending_json(spent, replayed=True)["gpu_s"] is None
+    assert Spent.of(spent, replayed=False).gpu_s == 1234.56
+    assert Spent.of(spent, replayed=True).gpu_s is None
 
 
 def test_json_says_null_for_what_is_not_known() -> None:
-    free = spending_json(NOTHING, replayed=True)
-    assert (free["cost_usd"], free["replies"]) == (0.0, 0)
-    unknown = spending_json(Spending(replies=2, unpriced=2, uncounted=2), replayed=True)
-    assert unknown["cost_usd"] is None and unknown["tokens"] is None
+    free = Spent.of(NOTHING, replayed=True)
+    assert (free.cost_usd, free.replies) == (0.0, 0)
+    unknown = Spent.of(Spending(replies=2, unpriced=2, uncounted=2), replayed=True)
+    assert unknown.cost_usd is None and unknown.tokens is None
 
 
 def test_caps_are_named_in_what_they_are_measured_in() -> None:
@@ -220,7 +222,7 @@ def test_branches_are_told_with_their_values_and_times(
     assert re.match(r"\d+\.\d\d us, \d+\.\d\dx", rows[0][1])
     assert page.detail(node.id)["branches"][0][1] == rows[0][1]
     assert re.search(r"\d+ more values of \d+ proposals measured, \d+ taken", page.seen)
-    assert branching_words(replace(result, nodes=result.nodes[:1])) == ""
+    assert branching_words(RunSummary.of(facts, replace(result, nodes=result.nodes[:1]))) == ""
 
 
 def test_branches_of_a_python_file_differ_in_its_marked_constants(
@@ -242,7 +244,7 @@ def test_the_closing_words_tell_what_was_spent_and_what_methods_are_worth(
     facts, result = account
     words = "\n".join(closing_words(facts, result, write_outputs(tmp_path, *account), tmp_path))
     assert f"spent         {money_text(result.spending.cost)}, " in words
-    assert f"methods       {counts_text(result.nodes)}" in words
+    assert f"methods       {counts_text(found for _, found in attributed(result.nodes))}" in words
     assert "implementation failed" in words and "branches      " in words
     found = as_json(facts, result, tmp_path)
     assert found["cost_usd"] == pytest.approx(CENTS * found["replies"])

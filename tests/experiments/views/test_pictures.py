@@ -24,13 +24,16 @@ from mcts.domain import (
 )
 from mcts.errors import InputError
 from mcts.journal.record import NodeRecord
+from mcts.journal.summary import Provenance
 from mcts.loop.optimizer import Progress, Result
 
 
 def page(result: Result) -> str:
     """The report as it is seen without JavaScript."""
-    facts = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
-    return without_scripts(report_html(facts=facts, result=result, svg=None))
+    run = Provenance(
+        task="toy", evaluator="model", proposer="one step", hardware="Paper GPU", seed=0
+    )
+    return without_scripts(report_html(run=run, result=result, svg=None))
 
 
 def without_scripts(text: str) -> str:

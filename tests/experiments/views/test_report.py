@@ -13,17 +13,18 @@ from experiments.views.report import assets
 from experiments.views.report.page import report_html
 from experiments.views.summary import facts_of, result_of, write_outputs
 from mcts.journal.record import Result
+from mcts.journal.summary import Provenance
 from mcts.ports import Event
 from tests.experiments.conftest import ListJournal
 from tests.support.hostile_run import HOSTILE, hostile_result
 from tests.support.large_run import large_result
 from tests.support.report_page import ReportPage
 
-FACTS = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
+RUN = Provenance(task="toy", evaluator="model", proposer="one step", hardware="Paper GPU", seed=0)
 
 
 def page_of(result: Result, *, svg: bytes | None = None, run_dir: Path | None = None) -> ReportPage:
-    return ReportPage(report_html(facts=FACTS, result=result, svg=svg, run_dir=run_dir))
+    return ReportPage(report_html(run=RUN, result=result, svg=svg, run_dir=run_dir))
 
 
 class Collector(HTMLParser):
@@ -142,6 +143,6 @@ def test_a_single_measured_baseline_makes_a_page() -> None:
 
 
 def test_every_name_of_the_run_is_shown_as_it_is() -> None:
-    facts = {**FACTS, "Task": HOSTILE, "Hardware": HOSTILE, "Objective": HOSTILE}
-    page = ReportPage(report_html(facts=facts, result=large_result(3), svg=None))
+    run = replace(RUN, task=HOSTILE, hardware=HOSTILE, proposer=HOSTILE)
+    page = ReportPage(report_html(run=run, result=large_result(3), svg=None))
     assert "<img src=x" not in page.text and "&lt;img src=x" in page.seen

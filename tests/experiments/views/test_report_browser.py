@@ -16,7 +16,7 @@ from experiments.views.report import talks
 from experiments.views.report.page import report_html
 from experiments.views.report.talks import Said, Talk
 from mcts.journal.record import Result
-from tests.experiments.views.test_report import FACTS
+from tests.experiments.views.test_report import RUN
 from tests.mcts.journal.paid import PaidToy, optimizer
 from tests.support.browser import CHROMIUM, Seen, chromium, opened
 from tests.support.hostile_run import HOSTILE, hostile_result
@@ -35,8 +35,8 @@ def browser() -> Iterator[Any]:
         yield found
 
 
-def written(path: Path, result: Result, **facts: str) -> Path:
-    path.write_text(report_html(facts={**FACTS, **facts}, result=result, svg=None), "utf-8")
+def written(path: Path, result: Result) -> Path:
+    path.write_text(report_html(run=RUN, result=result, svg=None), "utf-8")
     return path
 
 
@@ -277,7 +277,7 @@ def test_hostile_text_is_shown_and_does_nothing(
     said = Talk((Said("user", HOSTILE), Said(HOSTILE, HOSTILE), Said("assistant", HOSTILE)))
     monkeypatch.setattr(talks, "read_talks", lambda *_: dict.fromkeys(range(99), (said, said)))
     text = report_html(
-        facts={**FACTS, "Task": HOSTILE}, result=hostile_result(), svg=None, run_dir=tmp_path
+        run=replace(RUN, task=HOSTILE), result=hostile_result(), svg=None, run_dir=tmp_path
     )
     path = tmp_path / "report.html"
     path.write_text(text, "utf-8")

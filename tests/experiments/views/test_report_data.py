@@ -26,11 +26,12 @@ from mcts.domain import AxisGap, Guidance, KernelProfile, Metric, Profile, Roofl
 from mcts.domain import metrics as m
 from mcts.domain.evaluation import ShapeTiming
 from mcts.journal.record import Result
+from mcts.journal.summary import Provenance
 from mcts.ports import Event
 from tests.experiments.conftest import ListJournal
 from tests.support.large_run import large_result
 
-FACTS = {"Task": "toy", "Evaluator": "gpu", "Hardware": "h", "Proposer": "p"}
+RUN = Provenance(task="toy", evaluator="gpu", hardware="h", proposer="p", seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +75,9 @@ def test_a_journal_gives_a_point_per_node(finished: tuple[ListJournal, Result]) 
 def test_without_a_journal_money_is_known_and_time_is_not(large: Result) -> None:
     points = course_without_journal(large.nodes)
     assert points[-1].cost_usd == pytest.approx(3.0) and points[-1].elapsed_s is None
-    data = page_data(facts=FACTS, result=large, branches={})
+    data = page_data(run=RUN, result=large, branches={})
     assert data.table["course"]["elapsed_s"] is None
-    replayed = page_data(facts={**FACTS, "Evaluator": "replay"}, result=large, branches={})
+    replayed = page_data(run=replace(RUN, evaluator="replay"), result=large, branches={})
     assert replayed.table["course"]["judged_s"] is None
 
 

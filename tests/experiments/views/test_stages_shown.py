@@ -25,6 +25,7 @@ from experiments.text.stages import shares, shares_text, time_text
 from experiments.views.report.page import report_html
 from mcts.domain import Candidate, Evaluation
 from mcts.journal.record import Result, read_result
+from mcts.journal.summary import Provenance
 from mcts.loop.budget import Budget
 from mcts.loop.optimizer import Optimizer
 from mcts.ports import Event, StageObserver
@@ -38,6 +39,7 @@ from tests.experiments.conftest import (
 
 Run = tuple[ListJournal, Result]
 NOW = 1000.0
+RUN = Provenance(task="toy", evaluator="model", proposer="one step", hardware="Paper GPU", seed=0)
 STAGES = ("waiting", "compiling", "verifying", "timing", "metering", "profiling")
 
 
@@ -334,8 +336,7 @@ def test_a_watcher_says_where_the_time_went_at_the_end(telling: Path) -> None:
 
 def test_the_report_shows_where_the_time_went(telling: Path) -> None:
     result = read_result(read_events(telling))
-    facts = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
-    page = report_html(facts=facts, result=result, svg=None, run_dir=telling)
+    page = report_html(run=RUN, result=result, svg=None, run_dir=telling)
     assert "Where the time went" in page
     assert '<rect class="stage-timing" x="0.00%" width="75.00%"' in page
     assert '<rect class="stage-compiling" x="75.00%" width="25.00%"' in page
@@ -351,11 +352,9 @@ def test_a_stage_with_a_hostile_name_is_text_in_the_report(telling: Path) -> Non
         else e
         for e in read_events(telling)
     ]
-    facts = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
-    page = report_html(facts=facts, result=read_result(events), svg=None)
+    page = report_html(run=RUN, result=read_result(events), svg=None)
     assert "<script>alert" not in page and 'class="stage-other"' in page
 
 
 def test_a_report_of_a_run_without_stages_does_not_speak_of_them(finished: Run) -> None:
-    facts = {"Task": "toy", "Evaluator": "model", "Hardware": "Paper GPU", "Proposer": "one step"}
-    assert "Where the time went" not in report_html(facts=facts, result=finished[1], svg=None)
+    assert "Where the time went" not in report_html(run=RUN, result=finished[1], svg=None)
