@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import queue
 import struct
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 
 from mcts.domain import tagged_hash
 from mcts.errors import RooftreeError, WorldError
+from mcts.files import write_whole
 from profilers.children.processes import Child, ChildGone
 from profilers.compiling.compile_worker import CUBIN_CAP_BYTES
 from profilers.compiling.includes import forbidden_include
@@ -257,15 +257,7 @@ class Compiler:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             for name, data in ((f"{key}.log", described.encode()), (f"{key}.cubin", content)):
-                handle, partial = tempfile.mkstemp(dir=self._folder)
-                try:
-                    with os.fdopen(handle, "wb") as file:
-                        file.write(data)
-                    Path(partial).replace(self._folder / name)
-                except OSError:
-                    with contextlib.suppress(OSError):
-                        Path(partial).unlink()
-                    raise
+                write_whole(self._folder / name, data, private=True)
         except OSError as error:
             raise WorldError(f"cannot write the cubin cache {self._folder}: {error}") from error
 

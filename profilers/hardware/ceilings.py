@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcts.files import write_whole
 from profilers.hardware.locks import user_cache_dir
 
 if TYPE_CHECKING:
@@ -75,13 +76,10 @@ def store_rates(
 ) -> Rates:
     """Keep `rates` for next time; a cache that cannot be written is no error."""
     path = _file(uuid, cache_dir)
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump({**rates, "version": _VERSION, "driver": driver}, file)
-        Path(file.name).replace(path)
-    except OSError:
-        pass
+        text = json.dumps({**rates, "version": _VERSION, "driver": driver})
+        write_whole(path, text, private=True)
     return Rates(**rates)
 
 

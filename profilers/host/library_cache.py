@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
+from mcts.files import write_whole
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What reading a malformed record raises: an untrusted process wrote its fields."""
@@ -73,22 +72,13 @@ class LibraryCache:
         stored = _cached_library(library, noted)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._write(library, content)
-            self._write(library.with_suffix(".json"), json.dumps(noted).encode())
+            write_whole(library, content, private=True)
+            write_whole(library.with_suffix(".json"), json.dumps(noted), private=True)
         except OSError as error:
             raise WorldError(
                 f"cannot keep a compiled library in {self._folder}: {error}"
             ) from error
         return stored
-
-    def _write(self, path: Path, content: bytes) -> None:
-        handle, partial = tempfile.mkstemp(dir=self._folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(partial).replace(path)
-        finally:  # after Ctrl-C as well
-            Path(partial).unlink(missing_ok=True)
 
 
 def _file_stamp(path: Path) -> list[int]:

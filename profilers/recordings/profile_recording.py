@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +20,7 @@ from pydantic import ValidationError
 
 from mcts.domain import Candidate, Hardware, Metric, Profile, Scalar, Work, first_problem
 from mcts.errors import InputError
+from mcts.files import write_whole
 from profilers.profiles.inspecting import Inspected
 from profilers.roofline import classify
 
@@ -114,15 +113,7 @@ class ProfileRecording:
         content = text.encode()
         if path.suffix == ".gz":
             content = gzip.compress(content, mtime=0)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, content)
 
 
 def _read(path: Path) -> Any:

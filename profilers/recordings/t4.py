@@ -21,6 +21,7 @@ from mcts.domain import Hardware, first_problem
 from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError, WorldError
+from mcts.files import write_whole
 from profilers.recordings.recording import RecordedConfiguration, Recording, natural_values
 from profilers.recordings.t4_result import (
     TIME_UNITS_US,
@@ -71,12 +72,9 @@ def write_recording(path: Path, recording: Recording) -> None:
     data = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     if path.name.endswith(".gz"):
         data = gzip.compress(data, compresslevel=9, mtime=0)
-    partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_bytes(data)
-        partial.replace(path)
+        write_whole(path, data)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise WorldError(f"cannot write {path}: {error.strerror or error}") from None
 
 

@@ -24,6 +24,7 @@ from experiments.benchmarks.corpus.results import as_json, merged
 from experiments.benchmarks.corpus.study import Factory, Study, run
 from experiments.runs.machines.machine import gpu_problem
 from mcts.errors import InputError, RooftreeError
+from mcts.files import write_whole
 
 INTERRUPTED = 130
 
@@ -173,13 +174,8 @@ def _write_json(path: Path | None, table: dict[str, Any]) -> None:
 def _write(path: Path | None, text: str) -> None:
     if path is None:
         return
-    # A run that is killed while it writes must not take what was written before with it.
-    whole = path.is_file() or not path.exists()
-    target = path.with_name(f"{path.name}.part") if whole else path
     try:
-        target.write_text(text.rstrip() + "\n", encoding="utf-8")
-        if whole:
-            target.replace(path)
+        write_whole(path, text.rstrip() + "\n")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 

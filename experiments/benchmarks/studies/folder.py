@@ -22,6 +22,7 @@ from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Noun, first_problem
 from mcts.errors import InputError, WorldError
+from mcts.files import write_whole
 
 FORMAT = 1
 STUDY_FILE = "study.json"
@@ -72,7 +73,10 @@ class StudyFolder:
 
     def _only_lock(self) -> bool:
         """A study that was killed before it wrote anything."""
-        return all(entry.name.startswith((_LOCK, STUDY_FILE)) for entry in self.path.iterdir())
+        return all(
+            entry.name.startswith((_LOCK, STUDY_FILE, f".{STUDY_FILE}."))
+            for entry in self.path.iterdir()
+        )
 
     def write_plan(self, plan: Plan) -> None:
         self._write(STUDY_FILE, plan.model_dump_json(indent=1) + "\n")
@@ -83,9 +87,7 @@ class StudyFolder:
         return self.path / name
 
     def _write(self, name: str, text: str) -> None:
-        partial = self.path / f"{name}.partial"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self.path / name)
+        write_whole(self.path / name, text)
 
     def plan(self) -> Plan:
         """What the study is. InputError if the folder holds none that can be read."""

@@ -28,6 +28,7 @@ from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.outcome import Outcome
 from mcts.domain import Noun, first_problem
 from mcts.errors import InputError
+from mcts.files import write_whole
 
 SUITE_FILE = "suite.json"
 SUITE_FORMAT = 1
@@ -165,12 +166,7 @@ class SuiteFolder:
     def _write(self, name: str, text: str) -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
+        write_whole(path, text, durable=True)
 
 
 def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

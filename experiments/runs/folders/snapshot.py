@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from experiments.runs.options.config import file_sha256
 from mcts.domain import StateSignature, canonical_json
 from mcts.errors import InputError
+from mcts.files import write_whole
 from mcts.knowledge.base import Key, Knowledge
 from mcts.knowledge.evidence import Evidence
 from mcts.knowledge.moves import Act
@@ -25,9 +26,7 @@ def write_snapshot(run_dir: Path, knowledge: Knowledge) -> str:
     if not knowledge:
         return ""
     path = run_dir / KNOWLEDGE_FILE
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(to_json(knowledge), encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, to_json(knowledge))
     return file_sha256(path)
 
 

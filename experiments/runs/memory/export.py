@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mcts.domain import canonical_json, first_problem, tagged_hash
 from mcts.errors import InputError
+from mcts.files import write_whole
 from mcts.knowledge.contribution import Contribution
 
 FORMAT = 1
@@ -110,11 +111,7 @@ def write_lines(path: Path, contributions: Iterable[Contribution], *, force: boo
         return
     if path.exists() and not force:
         raise InputError(f"{path} exists: choose another file, or --force")
-    partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines_of(contributions))
-        partial.replace(path)
+        write_whole(path, "".join(lines_of(contributions)))
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror}") from None
