@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from experiments.text.similar import did_you_mean
+from experiments.text.words import did_you_mean
 
 USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError"

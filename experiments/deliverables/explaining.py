@@ -17,8 +17,8 @@ from experiments.deliverables.limits import limited_by, limits_text, profile_of
 from experiments.deliverables.markdown import code, codes, folded, line, plain, table
 from experiments.deliverables.methods import methods_text
 from experiments.text.changes import changes
-from experiments.text.energy import energy_text
 from experiments.text.lookups import library_of, lookups_of, lookups_text
+from experiments.text.quantities import energy_text
 from experiments.text.spending import spending_text
 from experiments.views.figures import counted
 from mcts.domain import Evaluation

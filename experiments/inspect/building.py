@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.text.plain import clean, cut
+from experiments.text.words import clean, cut
 from mcts.domain import Scalar, kernel_macros
 from mcts.errors import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from experiments.text.plain import counted
+from experiments.text.words import counted
 from mcts.domain import (
     Hardware,
     InstructionKind,

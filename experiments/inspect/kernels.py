@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import TASK_FILE, find_task, read_text
 from experiments.runs.tasks.kernel_files import canonical_source
-from experiments.text.plain import clean
+from experiments.text.words import clean
 from mcts.domain import (
     PLAN_COMMENT,
     KernelProfile,

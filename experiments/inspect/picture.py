@@ -12,7 +12,7 @@ from html import escape
 from experiments.inspect.facts import units
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import Chart, Roof, chart_of, why_no_chart
-from experiments.text.plain import clean, cut
+from experiments.text.words import clean, cut
 from mcts.errors import InputError
 
 _WIDTH, _HEIGHT = 720, 460

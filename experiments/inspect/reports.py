@@ -6,7 +6,7 @@ from experiments.inspect.results import Part, by_kernel, whole
 from experiments.inspect.targets import Target
 from experiments.inspect.timed import distinct_kernels, timed_kernels
 from experiments.runs.tasks.files import find_task
-from experiments.text.plain import clean, cut
+from experiments.text.words import clean, cut
 from mcts.domain import Profile, Work
 from mcts.errors import InputError
 

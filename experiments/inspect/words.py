@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from experiments.inspect import facts, plot
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import chart_of
-from experiments.text.plain import clean, counted, cut
 from experiments.text.tables import width
+from experiments.text.words import clean, counted, cut
 from mcts.domain import Axis, Finding, Roofline
 
 if TYPE_CHECKING:

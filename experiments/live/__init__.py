@@ -3,8 +3,7 @@
 from experiments.live.display import Display, progress_display
 from experiments.live.panel import Panel
 from experiments.live.plain import PLAIN_INTERVAL_S, PlainLines
-from experiments.live.words import sparkline
-from experiments.text.durations import clock
+from experiments.text.quantities import clock, sparkline
 
 __all__ = [
     "PLAIN_INTERVAL_S",

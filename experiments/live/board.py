@@ -15,8 +15,9 @@ from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
 from mcts.journal.reading import RUNNING, EventReader
 from mcts.journal.record import NodeKind
+from mcts.loop.budget import Budget
 from mcts.loop.finalists import confirmation_words
-from mcts.loop.progress import describe, status_words
+from mcts.loop.progress import Progress, describe, status_words
 from mcts.loop.world import Answer
 from mcts.ports import Event
 
@@ -52,7 +53,7 @@ class Board:
         self.evaluator = ""
         self.last = "not begun yet"
         self.confirming = False
-        self.events, self.heard_at = 0, 0.0
+        self.events, self.last_event_at = 0, 0.0
 
     def take(self, event: Event, at: float) -> None:
         """Read one event, written at `at` (seconds since the epoch).
@@ -65,7 +66,7 @@ class Board:
             self._note(event)
         except (KeyError, TypeError, ValueError) as error:
             raise JournalError(f"the run's journal is damaged: {error}") from error
-        self.events, self.heard_at = self.events + 1, at
+        self.events, self.last_event_at = self.events + 1, at
         if event.kind in ("started", "resumed") or "elapsed_s" in event.payload:
             self._moments = (self._reader.seconds, at)
 
@@ -193,3 +194,29 @@ class Board:
         """Wall clock spent on the run until `now`, earlier sessions included."""
         known, at = self._moments
         return known + max(0.0, now - at) if self.running and at else known
+
+    def progress(self, *, now: float, caps: Budget | None, known: bool) -> Progress:
+        """The same figures that a running search tells of itself.
+
+        `caps` are None if the run's configuration cannot be read; then the budget is 0. `known`
+        says that all this had happened before anybody looked.
+        """
+        baseline = self.verdict(0)
+        best = self.verdict(self.best) if self.best is not None else None
+        return Progress(
+            evaluations=self.told,
+            budget=caps.evaluations if caps else 0,
+            unique=self.unique,
+            failed=sum(self.failures.values()),
+            in_flight=self.in_flight,
+            nodes=len(self.spots),
+            baseline_us=baseline.timing.median_us if baseline and baseline.timing else None,
+            best_us=best.timing.median_us if best and best.timing else None,
+            best_speedup=best.speedup if best else None,
+            elapsed_s=self.elapsed_s(now),
+            last=self.last,
+            replaying=known,
+            phase="confirming" if self.confirming else "searching",
+            spending=self._reader.spending,
+            caps=caps,
+        )

@@ -59,7 +59,7 @@ def progress_display(
         follow()
         return panel.render(width=width, height=height)
 
-    with drawn(target, render, heard=panel.hear, per_second=_PER_SECOND):
+    with drawn(target, render, on_line=panel.show_line, per_second=_PER_SECOND):
         yield panel.take
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.text.durations import clock
+from experiments.text.quantities import clock
 from experiments.text.stages import stage_words
 from mcts.ports import Event
 

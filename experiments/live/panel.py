@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.live import motion
+from experiments.live import tree_rows
 from experiments.live.board import Board
 from experiments.live.flights import counted, flight_words
-from experiments.live.words import sparkline
-from experiments.text.durations import clock
 from experiments.text.nodes import fit
+from experiments.text.quantities import clock, sparkline
 from experiments.text.spending import caps_text, spending_text
 from experiments.text.stages import shares_text
 from mcts.loop.progress import Progress
@@ -76,7 +75,7 @@ class Panel:
         self.board = board
         self._said = self._over = ""
 
-    def hear(self, line: str) -> None:
+    def show_line(self, line: str) -> None:
         """Show what was said on standard error."""
         self._said = line
 
@@ -186,7 +185,7 @@ class Panel:
             return []
         lines: list[_Line] = []
         most, line = min(most, 2 * _TREE_ROWS), max(1, width // 20)
-        for row in motion.rows(self.board, most, line=line, over=bool(self._over)):
+        for row in tree_rows.rows(self.board, most, line=line, over=bool(self._over)):
             shown = Text(no_wrap=True, overflow="ellipsis")
             shown.append(row.branches, "dim")
             shown.append(row.head, _STYLES[row.style])

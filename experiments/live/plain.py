@@ -39,17 +39,17 @@ class PlainLines:
         self._best = 0.0
         self._now: Progress | None = None
         self._last_line_at = -math.inf
-        self._heard_at = clock()
+        self._last_event_at = clock()
 
     def __call__(self, progress: Progress) -> None:
         with self._lock:
-            self._now, self._heard_at = progress, self._clock()
+            self._now, self._last_event_at = progress, self._clock()
             if progress.replaying:
                 self._best = max(self._best, progress.best_speedup or 0.0)
                 return
             best, confirming = progress.best_speedup or 0.0, progress.phase == "confirming"
             improved = best > self._best and not confirming
-            due = self._heard_at - self._last_line_at >= PLAIN_INTERVAL_S
+            due = self._last_event_at - self._last_line_at >= PLAIN_INTERVAL_S
             if not (improved or confirming or due):
                 return
             self._best = max(best, self._best)
@@ -58,7 +58,7 @@ class PlainLines:
     @property
     def silent(self) -> bool:
         """Whether it is time to say what is under way."""
-        last = max(self._heard_at, self._last_line_at)
+        last = max(self._last_event_at, self._last_line_at)
         return self._clock() - last >= SILENCE_S
 
     def under_way(self, flights: Sequence[Flight]) -> None:

@@ -32,21 +32,21 @@ def drawn(
     stream: TextIO,
     render: Callable[[int, int], RenderableType],
     *,
-    heard: Callable[[str], None] = lambda _line: None,
+    on_line: Callable[[str], None] = lambda _line: None,
     per_second: float = 4.0,
 ) -> Iterator[None]:
     """Draw what `render` makes of width and height, so many times a second, until left.
 
-    `heard` is called with each whole line that is written to standard error.
+    `on_line` is called with each whole line that is written to standard error.
     """
     from rich.console import Console
     from rich.live import Live
 
     console = Console(file=stream)
-    ear = _Ear(heard)
+    captured = _CapturedErrors(on_line)
     try:
         with (
-            redirect_stderr(ear),
+            redirect_stderr(captured),
             Live(
                 console=console,
                 get_renderable=lambda: render(console.width, console.height),
@@ -59,15 +59,15 @@ def drawn(
             live.refresh()
             yield
     finally:
-        for line in ear.lines:
+        for line in captured.lines:
             print(line, file=stream)
 
 
-class _Ear(io.TextIOBase):
+class _CapturedErrors(io.TextIOBase):
     """Standard error while the second screen is up: its last lines, and each as it comes."""
 
-    def __init__(self, heard: Callable[[str], None]) -> None:
-        self._heard, self._begun = heard, ""
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line, self._begun = on_line, ""
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
     @property
@@ -82,7 +82,7 @@ class _Ear(io.TextIOBase):
         for line in whole:
             self._lines.append(line)
             if line.strip():
-                self._heard(line)
+                self._on_line(line)
         return len(text)
 
     @property

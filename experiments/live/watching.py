@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from experiments.live import Panel, PlainLines
 from experiments.live.board import Board
-from experiments.live.figures import progress_of
 from experiments.live.screen import can_draw, drawn
 from experiments.live.tail import JournalTail
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config
@@ -40,7 +39,7 @@ class Watcher:
         self._run_dir, self._clock = run_dir, clock
         self._tail = JournalTail(run_dir)
         self._config = self._read_config()
-        self._heard_at = clock()
+        self._last_event_at = clock()
 
     def _read_config(self) -> RunConfig | None:
         try:
@@ -73,13 +72,13 @@ class Watcher:
             if event.kind in ("started", "resumed"):
                 self._config = self._read_config()  # resume may have widened its limits
         if kinds:
-            self._heard_at = self._clock()
+            self._last_event_at = self._clock()
         return kinds
 
     def progress(self, *, known: bool = False, now: float | None = None) -> Progress:
         """Where the run stands. `known`: all of it had happened before anybody looked."""
         moment = self._clock() if now is None else now
-        return progress_of(self.board, now=moment, caps=self._caps(), known=known)
+        return self.board.progress(now=moment, caps=self._caps(), known=known)
 
     def _caps(self) -> Budget | None:
         if (config := self._config) is None:
@@ -97,7 +96,7 @@ class Watcher:
 
         A writer is asked for only when the run says that it stopped, and after some silence.
         """
-        silent = self._clock() - self._heard_at >= _SILENT_S
+        silent = self._clock() - self._last_event_at >= _SILENT_S
         if self.board.running and not silent:
             return False
         written = self._tail.is_written()
@@ -161,7 +160,7 @@ def _as_panel(watcher: Watcher, first: Progress, stream: TextIO, wait: Wait) -> 
             return panel.render(width=width, height=height)
 
     if not watcher.ended():
-        with drawn(stream, render, heard=panel.hear):
+        with drawn(stream, render, on_line=panel.show_line):
             while not watcher.ended():
                 wait(POLL_S)
                 with lock:
@@ -170,5 +169,5 @@ def _as_panel(watcher: Watcher, first: Progress, stream: TextIO, wait: Wait) -> 
                     panel.rename(watcher.board.title)
     board, console = watcher.board, Console(file=stream)
     how = "then it crashed or was killed" if board.running else board.reader.stop_reason
-    panel.end(how, watcher.progress(now=board.heard_at))
+    panel.end(how, watcher.progress(now=board.last_event_at))
     console.print(panel.render(width=console.width))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.text.changes import changes
-from experiments.text.plain import clean
+from experiments.text.words import clean
 from mcts.domain import Candidate, Evaluation
 
 WORD = 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.text.durations import clock
 from experiments.text.nodes import fit
+from experiments.text.quantities import clock
 from mcts.journal.stages import CONFIRMING, JUDGING, PROPOSING
 
 _WORDS: Mapping[str, str] = {

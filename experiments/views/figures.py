@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.text.energy import energy_text
+from experiments.text.quantities import energy_text, resolution_words, shape_lines
 from experiments.text.spending import spending_text
 from experiments.text.stages import time_text
-from experiments.text.timing import resolution_words, shape_lines
 from experiments.text.worth import counts_text
 from mcts.domain import Timing
 from mcts.journal.summary import RunSummary

@@ -6,7 +6,7 @@ import csv
 import io
 
 from experiments.benchmarks.studies.comparing import BUDGET, TARGET, Comparison, Contest, Standing
-from experiments.text.fitting import Column, Fitted, fitted
+from experiments.text.tables import Column, Fitted, fitted
 
 _CONTESTS = (
     Column("against", "name"),

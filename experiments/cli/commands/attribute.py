@@ -18,9 +18,8 @@ from experiments.runs.folders.journal import SqliteJournal, database_of
 from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring import composing
 from experiments.text import worth as worth_text
-from experiments.text.fitting import Column, Kind, fitted, show
 from experiments.text.spending import money_text, spending_text
-from experiments.text.tables import width
+from experiments.text.tables import Column, Kind, fitted, show, width
 from experiments.views import summary
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.summary import Attributed, Spent

@@ -13,8 +13,7 @@ from typing import Any
 from experiments.benchmarks.clinic import study
 from experiments.benchmarks.clinic.exhibits import HALVES, exhibits, patients
 from experiments.benchmarks.clinic.scores import CLASSES, Examined, Scores, ToolScore, score
-from experiments.text.fitting import Column, least_width, print_fitted
-from experiments.text.tables import print_table, width
+from experiments.text.tables import Column, least_width, print_fitted, print_table, width
 from mcts.errors import InputError
 
 _SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}

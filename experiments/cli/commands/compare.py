@@ -19,8 +19,7 @@ from experiments.benchmarks.studies.folder import StudyFolder
 from experiments.benchmarks.studies.page import explanation, page
 from experiments.benchmarks.studies.tables import as_csv, contest_tables, standing_table
 from experiments.runs.folders.journal import DATABASE
-from experiments.text.fitting import show
-from experiments.text.tables import print_table, width
+from experiments.text.tables import print_table, show, width
 from mcts.errors import InputError
 from mcts.files import write_whole
 

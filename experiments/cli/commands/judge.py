@@ -15,7 +15,7 @@ from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import find_task, read_text
 from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.runs.wiring import composing
-from experiments.text.energy import energy_text
+from experiments.text.quantities import energy_text
 from experiments.text.tables import print_table, width
 from mcts.domain import (
     PYTORCH_DIALECTS,

@@ -13,7 +13,7 @@ from experiments.runs.memory.database import default_path
 from experiments.runs.memory.experience import ExperienceRow, experience_rows
 from experiments.runs.memory.knowledge import ForgetFilter, KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory, ToolStatistics
-from experiments.text.fitting import Column, print_fitted
+from experiments.text.tables import Column, print_fitted
 from mcts.errors import InputError
 from mcts.knowledge.contribution import Contribution
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.text.similar import did_you_mean
+from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from experiments.runs.tasks.checks import check_baseline, check_reference, check_sizes, naming
 from experiments.runs.tasks.problems import is_problem, kernel_space, problem_task
-from experiments.text.similar import did_you_mean
+from experiments.text.words import did_you_mean
 from mcts.domain import (
     Buffer,
     Candidate,

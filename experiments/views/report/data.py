@@ -13,11 +13,11 @@ from experiments.runs.tasks.problems import PROBLEM_FILE
 from experiments.text.changes import changes
 from experiments.views.branching import Branches
 from experiments.views.figures import REPORT_BEST, REPORT_RUN, rows
-from experiments.views.report import account, methods, outcomes, roofs, talks, times, tools
+from experiments.views.report import account, conversations, methods, outcomes, roofs, times, tools
 from experiments.views.report.columns import columns
-from experiments.views.report.course import Point, course_of, course_without_journal
 from experiments.views.report.details import detail
 from experiments.views.report.packing import Packer
+from experiments.views.report.progress import Point, progress_of, progress_without_journal
 from experiments.views.report.text import cleaned, line
 from experiments.views.tree.given_up import given_up
 from mcts.journal.record import RUNNING, NodeRecord, Result
@@ -46,11 +46,13 @@ def page_data(
     """What the page shows of `result`. From `run_dir`, where it is a run folder, come the times at
     which trials ended and what was said with the model."""
     events = _events(run_dir)
-    said = talks.read_talks(run_dir, events) if run_dir is not None else {}
+    said = conversations.read_conversations(run_dir, events) if run_dir is not None else {}
     packer = Packer()
     details = {
         node.id: packer.add(
-            detail(node, packer, tried=branches.get(node.id, ()), talks=said.get(node.id, ()))
+            detail(
+                node, packer, tried=branches.get(node.id, ()), conversations=said.get(node.id, ())
+            )
         )
         for node in result.nodes
     }
@@ -68,8 +70,8 @@ def page_data(
         "changed": changed_between(result.baseline, best),
         "path": path,
         "nodes": columns(result, details, given_up(events)),
-        "course": _course(
-            course_of(events) or course_without_journal(result.nodes),
+        "course": _progress(
+            progress_of(events) or progress_without_journal(result.nodes),
             replayed=run.replayed,
         ),
         "roofs": cleaned(roofs.roofs_of(result.nodes)),
@@ -90,7 +92,7 @@ def _events(run_dir: Path | None) -> tuple[Event, ...]:
     return read_events(run_dir)
 
 
-def _course(points: Sequence[Point], *, replayed: bool) -> dict[str, Any]:
+def _progress(points: Sequence[Point], *, replayed: bool) -> dict[str, Any]:
     """As columns. A replay takes no time on a device, and what is not known is null."""
     known = all(point.elapsed_s is not None for point in points)
     return {

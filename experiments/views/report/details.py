@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.text import worth as worth_text
-from experiments.text.energy import energy_text
+from experiments.text.quantities import energy_text
 from experiments.text.spending import cost_text
 from experiments.views.branching import Tried, branch_rows
 from experiments.views.report.account import usage_rows
+from experiments.views.report.conversations import Conversation
 from experiments.views.report.outcomes import status_text
 from experiments.views.report.packing import Packer
 from experiments.views.report.roofs import place_of, roofline_of
-from experiments.views.report.talks import Talk
 from experiments.views.report.text import (
     LOG_LIMIT,
     MESSAGE_LIMIT,
@@ -31,11 +31,16 @@ _SASS = frozenset({"loops", "lines", "opcodes", "mix", "code_hash"})
 
 
 def detail(
-    node: NodeRecord, packer: Packer, *, tried: tuple[Tried, ...] = (), talks: Sequence[Talk] = ()
+    node: NodeRecord,
+    packer: Packer,
+    *,
+    tried: tuple[Tried, ...] = (),
+    conversations: Sequence[Conversation] = (),
 ) -> dict[str, Any]:
-    """The page of `node`. `tried` are its branches that lost, `talks` what the model was asked.
+    """The page of `node`. `tried` are its branches that lost, `conversations` what the model
+    was asked.
 
-    Sources and talks are packed by themselves and named here by their numbers.
+    Sources and conversations are packed by themselves and named here by their numbers.
     """
     profile = node.evaluation.profile if node.evaluation else None
     found: dict[str, Any] = {
@@ -49,7 +54,7 @@ def detail(
         "kernels": _kernels(profile),
         "missing": cleaned(profile.missing) if profile else None,
         "usage": usage_rows(node),
-        "talks": [packer.add(_talk(talk)) for talk in talks],
+        "talks": [packer.add(_messages(one)) for one in conversations],
         "branches": [[line(text) for text in row] for row in branch_rows(node, tried)]
         if tried
         else [],
@@ -163,5 +168,5 @@ def _kernels(profile: Profile | None) -> list[dict[str, Any]]:
     return found
 
 
-def _talk(talk: Talk) -> list[list[str]]:
-    return [[line(said.role, 40), shown(said.text, MESSAGE_LIMIT)] for said in talk.said]
+def _messages(one: Conversation) -> list[list[str]]:
+    return [[line(each.role, 40), shown(each.text, MESSAGE_LIMIT)] for each in one.messages]

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.text.durations import clock
+from experiments.text.quantities import clock
 from experiments.text.stages import percent, shares, stage_words
 from experiments.views.report.text import line
 from mcts.journal.record import Result

@@ -20,7 +20,7 @@ from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import read_config
 from experiments.runs.options.libraries import open_library, read_library
 from experiments.text.lookups import lookups_of, lookups_text
-from experiments.views.report.talks import read_talks
+from experiments.views.report.conversations import read_conversations
 from mcts.errors import InputError
 from mcts.journal.record import read_result
 from tests.support import paper_gpu
@@ -168,15 +168,19 @@ def _it_is_told_to_people(run: Path, result: Any) -> None:
     text = rooftree("explain", run).output
     assert "## What was looked up for it" in text
     assert "In CUTLASS 9.1.3, by the model while it wrote: 21 look-ups, 5 refused" in text
-    talks = read_talks(run, read_events(run))
+    asked_of = read_conversations(run, read_events(run))
     wrote = [node for node in result.nodes if node.usage.get("lookups")]
     for node in wrote:
-        *cut, talk = talks[node.id]
+        *cut, whole = asked_of[node.id]
         thousand = any("more at once" in one["asked"] for one in node.usage["lookups"])
-        assert len(cut) == thousand, "all that was said is one talk, but for what was shortened"
-        roles = [said.role for said in talk.said]
+        assert len(cut) == thousand, (
+            "all that was said is one conversation, but for what was shortened"
+        )
+        roles = [each.role for each in whole.messages]
         assert roles[:2] == ["system", "user"] and roles.count("assistant") >= 2
-        assert any("search" in said.text or "definition" in said.text for said in talk.said[2:3])
+        assert any(
+            "search" in each.text or "definition" in each.text for each in whole.messages[2:3]
+        )
 
 
 class TestOptions:

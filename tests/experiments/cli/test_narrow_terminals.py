@@ -21,8 +21,7 @@ from experiments.cli.commands import attribute
 from experiments.runs.memory.advice import Firing, FollowUp
 from experiments.runs.memory.knowledge import KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory
-from experiments.text.fitting import Column, fitted, print_fitted, show
-from experiments.text.tables import print_table
+from experiments.text.tables import Column, fitted, print_fitted, print_table, show
 from mcts.domain import Attribution, StateSignature
 from mcts.journal.spending import Spending
 from mcts.knowledge.contribution import Contribution

@@ -20,7 +20,7 @@ from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig, read_config, to_toml, write_config
 from experiments.runs.tasks.files import bundled, find_task, load_task
 from experiments.runs.tasks.scaffold import new_task
-from experiments.text.similar import did_you_mean
+from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.loop.progress import Progress
 

@@ -18,7 +18,7 @@ from experiments.inspect.picture import svg
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import Chart, Point, chart_of, why_no_chart
 from experiments.inspect.words import show
-from experiments.text.plain import clean, cut
+from experiments.text.words import clean, cut
 from mcts.domain import (
     AxisGap,
     Ceilings,

@@ -16,9 +16,8 @@ from rich.console import Console
 
 from experiments.live import Display, Panel, PlainLines, progress_display
 from experiments.live.board import Board
-from experiments.live.figures import progress_of
-from experiments.live.motion import rows
 from experiments.live.screen import can_draw, drawn
+from experiments.live.tree_rows import rows
 from mcts.errors import JournalError
 from mcts.journal.record import Result, read_result
 from mcts.loop.budget import Budget
@@ -129,7 +128,7 @@ def test_a_damaged_journal_is_named_as_such() -> None:
         Board().take(event("told", trial=1), NOW)
 
 
-# The tree in motion.
+# The rows of the tree.
 
 
 @pytest.mark.parametrize("most", [3, 5, 12, 24])
@@ -159,7 +158,7 @@ def test_before_the_baseline_there_is_no_tree(finished: Run) -> None:
 def panel_of(board: Board, **more: Any) -> Panel:
     panel = Panel(title="toy on Paper GPU", minutes=None, board=board, clock=lambda: 0.0,
                   now=lambda: NOW, **more)  # fmt: skip
-    panel.take(progress_of(board, now=NOW, caps=Budget(evaluations=50), known=False))
+    panel.take(board.progress(now=NOW, caps=Budget(evaluations=50), known=False))
     return panel
 
 
@@ -193,7 +192,7 @@ def test_a_roomy_panel_tells_failures_budget_tree_and_what_is_under_way(finished
     board = board_of(until(finished[0].events(), "asked", 30))
     panel = panel_of(board)
     budget = Budget(evaluations=50, cost_usd=2.0)
-    panel.take(progress_of(board, now=NOW, caps=budget, known=False))
+    panel.take(board.progress(now=NOW, caps=budget, known=False))
     text = "\n".join(shown(panel, 100, 40))
     for part in ("29 of 50", "compile failed", "at most  2 USD", "1 in flight", "★", "baseline",
                  "#30 about to", "latest"):  # fmt: skip
@@ -205,7 +204,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(finished: Run) -> None:
     board.last, board.title = HOSTILE, HOSTILE
     panel = panel_of(board)
     panel.rename(HOSTILE)
-    panel.hear(HOSTILE)
+    panel.show_line(HOSTILE)
     for width, height in ((100, 40), (40, 10)):
         lines = shown(panel, width, height)
         assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", "".join(lines))
@@ -215,7 +214,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(finished: Run) -> None:
 def test_an_ended_run_has_nothing_under_way_and_its_clock_stands(finished: Run) -> None:
     board = board_of(until(finished[0].events(), "asked", 9))
     panel = panel_of(board)
-    panel.end("then it crashed", progress_of(board, now=NOW, caps=None, known=False))
+    panel.end("then it crashed", board.progress(now=NOW, caps=None, known=False))
     text = "\n".join(shown(panel, 100, 40))
     assert "gone, then it crashed" in text
     assert "about to" not in text and "8 told" in text
@@ -225,7 +224,7 @@ def test_plain_lines_are_lines_whatever_was_said(finished: Run) -> None:
     out = io.StringIO()
     board = board_of(until(finished[0].events(), "told", 6))
     board.last = HOSTILE
-    now = progress_of(board, now=NOW, caps=Budget(evaluations=50), known=False)
+    now = board.progress(now=NOW, caps=Budget(evaluations=50), known=False)
     PlainLines(out, clock=lambda: 0.0)(
         replace(now, spending=replace(now.spending, cost=Decimal("1.5"), replies=1))
     )
@@ -247,7 +246,7 @@ def test_what_is_said_meanwhile_is_shown_and_told_again_afterwards(
     monkeypatch.setenv("TERM", "xterm")
     out, heard = Tty(), list[str]()
     before = sys.stderr
-    with drawn(out, lambda width, height: "the panel", heard=heard.append):
+    with drawn(out, lambda width, height: "the panel", on_line=heard.append):
         print("no worker is alive", file=sys.stderr)
         sys.stderr.write("half a line")
         assert "no worker" not in out.getvalue()
@@ -269,7 +268,7 @@ def test_a_panel_is_for_terminals_that_can_move_their_cursor(
 @pytest.mark.parametrize(("display", "lines"), [("quiet", 0), ("plain", 1), ("auto", 1)])
 def test_the_display_that_was_asked_for(display: Display, lines: int) -> None:
     out = io.StringIO()
-    now = progress_of(Board(), now=NOW, caps=Budget(evaluations=5), known=False)
+    now = Board().progress(now=NOW, caps=Budget(evaluations=5), known=False)
     with progress_display(title="toy", minutes=None, display=display, stream=out) as show:
         show(now)
     assert out.getvalue().count("\n") == lines

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from experiments.views.report import talks
+from experiments.views.report import conversations
+from experiments.views.report.conversations import Conversation, Message
 from experiments.views.report.page import report_html
-from experiments.views.report.talks import Said, Talk
 from mcts.journal.record import Result
 from tests.experiments.views.test_report import RUN
 from tests.mcts.journal.paid import PaidToy, optimizer
@@ -274,8 +274,12 @@ def test_twenty_thousand_nodes_are_browsed(browser: Any, large: Path) -> None:
 def test_hostile_text_is_shown_and_does_nothing(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = Talk((Said("user", HOSTILE), Said(HOSTILE, HOSTILE), Said("assistant", HOSTILE)))
-    monkeypatch.setattr(talks, "read_talks", lambda *_: dict.fromkeys(range(99), (said, said)))
+    said = Conversation(
+        (Message("user", HOSTILE), Message(HOSTILE, HOSTILE), Message("assistant", HOSTILE))
+    )
+    monkeypatch.setattr(
+        conversations, "read_conversations", lambda *_: dict.fromkeys(range(99), (said, said))
+    )
     text = report_html(
         run=replace(RUN, task=HOSTILE), result=hostile_result(), svg=None, run_dir=tmp_path
     )

@@ -13,14 +13,14 @@ from codegen.chat.request import Route
 from experiments.runs.options.asking import Asking
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, write_config
 from experiments.views.report.columns import changed_words, columns
-from experiments.views.report.course import course_of, course_without_journal
+from experiments.views.report.conversations import read_conversations
 from experiments.views.report.data import language_of, page_data
 from experiments.views.report.details import detail
 from experiments.views.report.methods import claimed_rows
 from experiments.views.report.outcomes import failure_rows, reason_of, status_of
 from experiments.views.report.packing import Packer
+from experiments.views.report.progress import progress_of, progress_without_journal
 from experiments.views.report.roofs import place_of
-from experiments.views.report.talks import read_talks
 from experiments.views.report.tools import tool_rows
 from mcts.domain import AxisGap, Guidance, KernelProfile, Metric, Profile, Roofline
 from mcts.domain import metrics as m
@@ -58,7 +58,7 @@ def test_the_course_is_in_the_order_of_telling_with_what_was_spent_by_then() -> 
         priced,
         told(1, 4.0),
     ]
-    points = course_of(events)
+    points = progress_of(events)
     assert [point.node for point in points] == [0, 2, 1]
     assert [point.cost_usd for point in points] == [0.0, 0.6, 0.85]
     assert [point.elapsed_s for point in points] == [0.1, 3.0, 4.0]
@@ -67,13 +67,13 @@ def test_the_course_is_in_the_order_of_telling_with_what_was_spent_by_then() -> 
 
 def test_a_journal_gives_a_point_per_node(finished: tuple[ListJournal, Result]) -> None:
     journal, result = finished
-    points = course_of(journal.kept)
+    points = progress_of(journal.kept)
     assert sorted(point.node for point in points) == [node.id for node in result.nodes]
     assert [p.elapsed_s for p in points] == sorted(p.elapsed_s or 0.0 for p in points)
 
 
 def test_without_a_journal_money_is_known_and_time_is_not(large: Result) -> None:
-    points = course_without_journal(large.nodes)
+    points = progress_without_journal(large.nodes)
     assert points[-1].cost_usd == pytest.approx(3.0) and points[-1].elapsed_s is None
     data = page_data(run=RUN, result=large, branches={})
     assert data.table["course"]["elapsed_s"] is None
@@ -208,9 +208,9 @@ def test_questions_are_found_by_their_seeds_in_the_runs_own_cache(tmp_path: Path
     keep(tmp_path / "llm_cache.sqlite", seed=11, text="first", run_id="mine")
     keep(tmp_path / "llm_cache.sqlite", seed=11, text="repaired", run_id="mine")
     keep(tmp_path / "llm_cache.sqlite", seed=99, text="for nobody", run_id="mine")
-    talks = read_talks(tmp_path, [asked(11, 1), asked(12, 2)])
-    assert set(talks) == {1}
-    texts = [[said.text for said in talk.said] for talk in talks[1]]
+    asked_of = read_conversations(tmp_path, [asked(11, 1), asked(12, 2)])
+    assert set(asked_of) == {1}
+    texts = [[each.text for each in one.messages] for one in asked_of[1]]
     assert texts == [["question first", "first"], ["question repaired", "repaired"]]
 
 
@@ -220,12 +220,12 @@ def test_of_a_shared_cache_only_what_this_run_paid_for_is_its_own(tmp_path: Path
     run_folder(run, cache=str(shared))
     keep(shared, seed=11, text="of another task", run_id="other")
     keep(shared, seed=12, text="ours", run_id="mine")
-    assert set(read_talks(run, [asked(11, 1), asked(12, 2)])) == {2}
+    assert set(read_conversations(run, [asked(11, 1), asked(12, 2)])) == {2}
 
 
 def test_what_was_not_kept_is_simply_not_there(tmp_path: Path) -> None:
-    assert read_talks(tmp_path, [asked(11, 1)]) == {}
+    assert read_conversations(tmp_path, [asked(11, 1)]) == {}
     run_folder(tmp_path, cache="gone.sqlite")
-    assert read_talks(tmp_path, [asked(11, 1)]) == {}
+    assert read_conversations(tmp_path, [asked(11, 1)]) == {}
     (tmp_path / "gone.sqlite").write_bytes(b"this is no database")
-    assert read_talks(tmp_path, [asked(11, 1)]) == {}
+    assert read_conversations(tmp_path, [asked(11, 1)]) == {}

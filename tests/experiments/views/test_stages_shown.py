@@ -14,13 +14,12 @@ from rich.console import Console
 
 from experiments.live import Panel, PlainLines
 from experiments.live.board import Board
-from experiments.live.figures import progress_of
 from experiments.live.flights import Flights, counted, flight_words
-from experiments.live.motion import rows
 from experiments.live.plain import SILENCE_S, spoken
+from experiments.live.tree_rows import rows
 from experiments.live.watching import watch
 from experiments.runs.folders.journal import SqliteJournal, read_events
-from experiments.text.durations import clock
+from experiments.text.quantities import clock
 from experiments.text.stages import shares, shares_text, time_text
 from experiments.views.report.page import report_html
 from mcts.domain import Candidate, Evaluation
@@ -179,7 +178,7 @@ def crowd(finished: Run, count: int) -> Board:
 
 def shown(board: Board, width: int, height: int) -> list[str]:
     panel = Panel(title="toy", minutes=None, board=board, clock=lambda: 0.0, now=lambda: NOW)
-    panel.take(progress_of(board, now=NOW, caps=Budget(evaluations=500), known=False))
+    panel.take(board.progress(now=NOW, caps=Budget(evaluations=500), known=False))
     out = io.StringIO()
     Console(file=out, width=width, height=height).print(panel.render(width=width, height=height))
     return out.getvalue().splitlines()
@@ -221,7 +220,7 @@ def test_after_a_silence_a_plain_line_says_what_is_under_way(finished: Run) -> N
     out, hands = io.StringIO(), [0.0]
     lines = PlainLines(out, clock=lambda: hands[0], now=lambda: NOW)
     board = crowd(finished, 3)
-    lines(progress_of(board, now=NOW, caps=Budget(evaluations=50), known=False))
+    lines(board.progress(now=NOW, caps=Budget(evaluations=50), known=False))
     said = out.getvalue()
     hands[0] = SILENCE_S - 1
     lines.under_way(board.flights)
@@ -242,7 +241,7 @@ def test_a_silent_search_is_looked_at_by_itself(finished: Run) -> None:
     out, board, told = io.StringIO(), crowd(finished, 2), threading.Event()
     hands = iter([0.0, 0.0])
     lines = PlainLines(out, clock=lambda: next(hands, SILENCE_S + 1), now=lambda: NOW)
-    lines(progress_of(board, now=NOW, caps=None, known=True))
+    lines(board.progress(now=NOW, caps=None, known=True))
 
     def follow() -> None:
         told.set()

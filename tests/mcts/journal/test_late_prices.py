@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from experiments.views.report.account import account_rows
-from experiments.views.report.course import course_of
+from experiments.views.report.progress import course_of
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import Result
 from mcts.journal.runlog import RunLog

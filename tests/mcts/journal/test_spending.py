@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.views.report.course import course_of
+from experiments.views.report.progress import course_of
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.journal.spending import NOTHING, Spending, money, spent_on_reply

@@ -5,7 +5,7 @@ import { nodeLink } from "./links.js";
 import { summary } from "./nodesummary.js";
 import { sourceTab, diffTab } from "./nodesource.js";
 import { advice } from "./advice.js";
-import { talk } from "./talk.js";
+import { conversation } from "./conversation.js";
 import { counters } from "./counters.js";
 
 const LONGEST_PATH = 10;
@@ -96,7 +96,7 @@ function tabsFor(context) {
   if (row > 0 && (detail.source !== undefined || detail.tunables))
     tabs.set("Diff", () => diffTab(context));
   if (detail.roofline || detail.findings || detail.notes) tabs.set("Advice", () => advice(context));
-  if (detail.talks || detail.usage) tabs.set("Model", () => talk(context));
+  if (detail.talks || detail.usage) tabs.set("Model", () => conversation(context));
   if (detail.kernels || detail.missing) tabs.set("Counters", () => counters(context));
   return tabs;
 }

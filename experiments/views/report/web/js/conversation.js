@@ -4,17 +4,17 @@ import { facts_ } from "./nodesummary.js";
 
 const TITLES = { system: "Instructions", user: "Prompt", assistant: "Reply", tool: "Look-up" };
 
-export async function talk({ detail, value }) {
-  const talks = await Promise.all((detail.talks ?? []).map((number) => value(number)));
+export async function conversation({ detail, value }) {
+  const asked = await Promise.all((detail.talks ?? []).map((number) => value(number)));
   return [
     facts_(detail.usage ?? []),
-    talks.length
+    asked.length
       ? null
       : soft(
           "The texts were not kept: the run folder holds neither a cache of answers nor a recording that has them.",
         ),
-    talks.map((said, at) => [
-      talks.length > 1 ? el("h4", {}, `Question ${at + 1} of ${talks.length}`) : null,
+    asked.map((said, at) => [
+      asked.length > 1 ? el("h4", {}, `Question ${at + 1} of ${asked.length}`) : null,
       said.map(([role, text], place) => message(role, text, place === said.length - 1)),
     ]),
   ];

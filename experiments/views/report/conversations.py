@@ -24,7 +24,7 @@ _ALL = "SELECT request, reply, run_id FROM answer ORDER BY at, rowid"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Message:
     """One message: by `role` (system, user, assistant), and its text."""
 
     role: str
@@ -32,17 +32,17 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Conversation:
     """One question with its answer, as the model saw them."""
 
-    said: tuple[Said, ...]
+    messages: tuple[Message, ...]
 
 
-Talks = Mapping[int, tuple[Talk, ...]]
+Conversations = Mapping[int, tuple[Conversation, ...]]
 """By node, its questions in the order they were asked."""
 
 
-def read_talks(run_dir: Path, events: Iterable[Event]) -> Talks:
+def read_conversations(run_dir: Path, events: Iterable[Event]) -> Conversations:
     """Every exchange that can be found and told apart; empty where nothing was kept.
 
     A file that is gone or cannot be read is passed over: the report shows what there is.
@@ -55,13 +55,13 @@ def read_talks(run_dir: Path, events: Iterable[Event]) -> Talks:
     config = _config(run_dir)
     if not trials or config is None or config.asking is None:
         return {}
-    found: dict[int, dict[Talk, None]] = {}
+    found: dict[int, dict[Conversation, None]] = {}
     for request, reply in _answers(run_dir, config, config.asking):
-        seed, talk = _seed(request), _talk(request, reply)
+        seed, conversation = _seed(request), _conversation(request, reply)
         trial = trials.get(seed) if seed is not None else None
-        if trial is not None and talk is not None:
-            found.setdefault(trial, {})[talk] = None
-    return {trial: _longest(talks) for trial, talks in found.items()}
+        if trial is not None and conversation is not None:
+            found.setdefault(trial, {})[conversation] = None
+    return {trial: _longest(conversations) for trial, conversations in found.items()}
 
 
 def _config(run_dir: Path) -> RunConfig | None:
@@ -119,27 +119,27 @@ def _seed(request: Any) -> int | None:
     return seed if isinstance(seed, int) else None
 
 
-def _talk(request: Any, reply: Any) -> Talk | None:
+def _conversation(request: Any, reply: Any) -> Conversation | None:
     messages = request.get("messages") if isinstance(request, dict) else None
     if not isinstance(messages, list) or not isinstance(reply, dict):
         return None
-    said = [_said(each) for each in messages if isinstance(each, dict)]
+    asked = [_message(each) for each in messages if isinstance(each, dict)]
     answer = {"role": "assistant", "content": reply.get("text", "")}
-    return Talk((*said, _said({**answer, "tool_calls": reply.get("tool_calls")})))
+    return Conversation((*asked, _message({**answer, "tool_calls": reply.get("tool_calls")})))
 
 
-def _said(message: dict[str, Any]) -> Said:
+def _message(message: dict[str, Any]) -> Message:
     """A message with the look-ups that it calls for behind its text."""
     lines = [str(message.get("content", ""))]
     for call in message.get("tool_calls") or ():
         if isinstance(call, dict):
             named = call.get("function", call)
             lines.append(f"{named.get('name', '')} {named.get('arguments', '')}")
-    return Said(str(message.get("role", "")), "\n".join(filter(None, lines)))
+    return Message(str(message.get("role", "")), "\n".join(filter(None, lines)))
 
 
-def _longest(talks: Iterable[Talk]) -> tuple[Talk, ...]:
-    """The talks without those that a later one goes on from, as it does after look-ups."""
-    every = tuple(talks)
-    begun = {each.said[:end] for each in every for end in range(1, len(each.said))}
-    return tuple(each for each in every if each.said not in begun)
+def _longest(conversations: Iterable[Conversation]) -> tuple[Conversation, ...]:
+    """The conversations without those that a later one goes on from, as it does after look-ups."""
+    every = tuple(conversations)
+    begun = {each.messages[:end] for each in every for end in range(1, len(each.messages))}
+    return tuple(each for each in every if each.messages not in begun)

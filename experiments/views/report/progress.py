@@ -1,4 +1,4 @@
-"""The course of a run: in which order its trials ended, and what had been spent by then."""
+"""The progress curve of a run: in which order its trials ended, and what was spent by then."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Point:
     judged_s: float
 
 
-def course_of(events: Iterable[Event]) -> list[Point]:
+def progress_of(events: Iterable[Event]) -> list[Point]:
     """One point per node in the order they were told; trials that came to no node count too."""
     points: list[Point] = []
     cost, judged_s, receipts = Decimal(0), 0.0, Receipts()
@@ -40,8 +40,8 @@ def course_of(events: Iterable[Event]) -> list[Point]:
     return points
 
 
-def course_without_journal(nodes: Iterable[NodeRecord]) -> list[Point]:
-    """The course as far as the nodes alone tell it: in their order, with no clock."""
+def progress_without_journal(nodes: Iterable[NodeRecord]) -> list[Point]:
+    """The curve as far as the nodes alone tell it: in their order, with no clock."""
     points: list[Point] = []
     cost, judged_s = Decimal(0), 0.0
     for node in nodes:

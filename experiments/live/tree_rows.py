@@ -1,4 +1,4 @@
-"""The tree in motion: a few rows with the best, what came last and what is under way.
+"""The growing tree in a few rows, with the best, what came last and what is under way.
 
 Nodes that are left out do not break the picture: a row stands below its nearest ancestor that is
 shown, with a dotted branch where others lie between.
