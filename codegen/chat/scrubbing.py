@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from mcts.text import one_line
+
 _MESSAGE_LIMIT = 300
 _IN_A_MESSAGE, _IN_A_TEXT = 6, 12
 """Characters from which the value of a secret is taken out. Shorter ones are words in code."""
@@ -21,8 +23,7 @@ def scrub(text: str, environment: Mapping[str, str] | None = None) -> str:
     """One line of `text` without any secret of the environment or anything shaped like a key."""
     text = _without(text, environment, _IN_A_MESSAGE)
     text = _TRACEBACK.sub("", text)
-    line = " ".join(_KEY_SHAPE.sub("[key]", _URL_LOGIN.sub("", text)).split())
-    return line if len(line) <= _MESSAGE_LIMIT else line[: _MESSAGE_LIMIT - 3] + "..."
+    return one_line(_KEY_SHAPE.sub("[key]", _URL_LOGIN.sub("", text)), _MESSAGE_LIMIT)
 
 
 def hide(text: str, environment: Mapping[str, str] | None = None) -> str:

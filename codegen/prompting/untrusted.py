@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from mcts.text import one_line, replace_unseen
 
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b.?")
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_KEPT = frozenset("\n\t")
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:[A-Za-z]:)?/(?:[\w.+@~-]+/)+(?=[\w.+@~-])")
 
 
@@ -29,8 +28,7 @@ def clean(text: str) -> str:
         return text
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     plain = _TERMINAL.sub("", plain)
-    unseen = {c for c in set(plain) if c not in _KEPT and unicodedata.category(c) in _UNSEEN}
-    return plain.translate({ord(c): None for c in unseen}) if unseen else plain
+    return replace_unseen(plain, lambda _char: "", keep="\n\t")
 
 
 def _is_plain(text: str) -> bool:
@@ -45,8 +43,7 @@ def clean_log(text: str) -> str:
 
 def inline(text: object, *, longest: int = 200) -> str:
     """One short line that can stand outside of a fence: no backticks, no line ends."""
-    line = " ".join(clean(str(text)).replace("`", "'").split())
-    return line if len(line) <= longest else line[: longest - 3] + "..."
+    return one_line(clean(str(text)).replace("`", "'"), longest)
 
 
 def shortened(text: str, *, longest: int) -> str:

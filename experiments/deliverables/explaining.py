@@ -20,7 +20,8 @@ from experiments.text.changes import changes
 from experiments.text.lookups import library_of, lookups_of, lookups_text
 from experiments.text.quantities import energy_text
 from experiments.text.spending import spending_text
-from experiments.views.figures import counted
+from experiments.text.words import counted
+from experiments.views.figures import listed
 from mcts.domain import Evaluation
 from mcts.journal.record import RUNNING, NodeRecord
 from mcts.loop.finalists import confirmation_words
@@ -88,12 +89,8 @@ def _right(verdict: Evaluation) -> str:
         if found.worst_ratio is not None
         else ""
     )
-    many = _many(found.rounds, "set")
+    many = counted(found.rounds, "set")
     return f"Its results were compared with the reference on {many} of inputs{used}."
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _changed(delivery: Delivery) -> str:
@@ -188,18 +185,16 @@ def _cost(delivery: Delivery) -> str:
     )
     failed = f"{result.failed} without a result"
     if failures:
-        listed = ", ".join(f"{count} {kind}" for kind, count in failures.most_common())
-        failed += f" ({plain(listed)})"
+        failed += f" ({plain(listed(dict(failures.most_common())))})"
     lines = [
-        f"{_many(result.evaluations, 'trial')}, {_many(result.unique, 'distinct candidate')} "
+        f"{counted(result.evaluations, 'trial')}, {counted(result.unique, 'distinct candidate')} "
         f"evaluated, {failed}, "
         f"in {result.seconds:,.1f} s; stopped: {plain(result.stop_reason)}."
     ]
     if spent := spending_text(result.spending, replayed=facts.replayed):
         lines.append(f"Spent: {plain(spent)}.")
     if refused := delivery.summary.refused:
-        listed = counted(refused)
-        lines.append(f"Refused because they did not do the task's work: {plain(listed)}.")
+        lines.append(f"Refused because they did not do the task's work: {plain(listed(refused))}.")
     return " ".join(lines)
 
 

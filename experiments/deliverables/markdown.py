@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from mcts.text import one_line, replace_unseen
 
 _SPECIAL = re.compile(r"[\\`*<>\[\]|~#]|(?<![^\W_])_|_(?![^\W_])")
 _LONGEST = 400
@@ -13,13 +14,8 @@ _ROWS_AT_ONCE = 8
 
 def line(text: str) -> str:
     """One line without control characters and marks that turn the direction of writing."""
-    shown = "".join(
-        " " if char.isspace() else char
-        for char in text
-        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co")
-    )
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    shown = replace_unseen(text, lambda char: " " if char.isspace() else "")
+    return one_line(shown, _LONGEST, mark="…")
 
 
 def plain(text: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.text.words import clean, cut
+from experiments.text.words import clean
 from mcts.domain import Scalar, kernel_macros
 from mcts.errors import InputError
+from mcts.text import cut
 
 _ERROR = re.compile(r"\b(?:error|fatal)\b")
 _MOST_TOLD = 300

@@ -12,8 +12,9 @@ from html import escape
 from experiments.inspect.facts import units
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import Chart, Roof, chart_of, why_no_chart
-from experiments.text.words import clean, cut
+from experiments.text.words import clean
 from mcts.errors import InputError
+from mcts.text import cut
 
 _WIDTH, _HEIGHT = 720, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 24, 74, 58

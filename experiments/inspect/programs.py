@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from experiments.inspect.machine_code import code_of, coded_kernels, read_binary
 from experiments.inspect.recordings import ARGUMENTS
 from experiments.inspect.timed import distinct_kernels, timed_kernels
-from experiments.text.words import clean, cut
+from experiments.text.words import clean
 from mcts.domain import Hardware, KernelProfile, Profile, Scalar
 from mcts.errors import InputError, WorldError
+from mcts.text import cut
 
 if TYPE_CHECKING:
     from profilers.ncu import NcuReport

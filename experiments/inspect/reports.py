@@ -6,9 +6,10 @@ from experiments.inspect.results import Part, by_kernel, whole
 from experiments.inspect.targets import Target
 from experiments.inspect.timed import distinct_kernels, timed_kernels
 from experiments.runs.tasks.files import find_task
-from experiments.text.words import clean, cut
+from experiments.text.words import clean
 from mcts.domain import Profile, Work
 from mcts.errors import InputError
+from mcts.text import cut
 
 MOST_KERNELS = 8
 """Distinct kernels of a report that are looked at, those that take longest in all."""

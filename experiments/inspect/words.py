@@ -10,8 +10,9 @@ from experiments.inspect import facts, plot
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import chart_of
 from experiments.text.tables import width
-from experiments.text.words import clean, counted, cut
+from experiments.text.words import clean, counted
 from mcts.domain import Axis, Finding, Roofline
+from mcts.text import cut
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -54,8 +54,3 @@ def failure_words(verdict: Evaluation | None) -> str:
         return "failed"
     named = [verdict.status, *([verdict.refusal.cheat] if verdict.refusal else [])]
     return fit(": ".join(named).replace("_", " "), WORD)
-
-
-def counted(count: int, what: str) -> str:
-    """``1 node``, ``2 nodes``; the plural is regular."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,30 +1,26 @@
-"""Text of others made fit to print: kernel names, source lines and tools' words are untrusted."""
+"""Words fit to print: names and lines that others wrote, counts, and what a mistyped name meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
+from mcts.text import replace_unseen
+
 _TAB = 4
 _HIDDEN = "\N{REPLACEMENT CHARACTER}"
+_ODD = frozenset({"Cn", "Zs"})
 
 
 def clean(text: str) -> str:
     """One line without anything that moves a cursor, hides or reorders text."""
     spaced = " ".join(text.expandtabs(_TAB).split("\n"))
-    return "".join(
-        char if char.isprintable() else " " if char.isspace() else _HIDDEN for char in spaced
-    )
-
-
-def cut(text: str, most: int) -> str:
-    """`text` in at most `most` characters, the end marked where it was cut."""
-    return text if len(text) <= most else text[: max(0, most - 3)] + "..."
+    return replace_unseen(spaced, lambda char: " " if char.isspace() else _HIDDEN, also=_ODD)
 
 
 def counted(count: int, what: str) -> str:
-    """``1 kernel``, ``2 kernels``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    """``1 kernel``, ``2 kernels``; the plural is regular."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def did_you_mean(

@@ -30,7 +30,7 @@ def rows(run: RunSummary, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     return [(figure.label, text) for figure in figures for text in figure.texts(run) if text]
 
 
-def counted(counts: Mapping[str, int]) -> str:
+def listed(counts: Mapping[str, int]) -> str:
     """``2 side_stream, 1 stale_memory``"""
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
@@ -106,7 +106,7 @@ SHAPES = Figure("shape", lambda run: shape_lines(run.best.timing))
 RESOLUTION = Figure("resolution", _resolution)
 ENERGY = Figure("energy", _energy)
 ISOLATION = Figure("isolation", lambda run: [run.best.isolation or ""])
-REFUSED = Figure("refused", lambda run: [counted(run.refused)])
+REFUSED = Figure("refused", lambda run: [listed(run.refused)])
 NOTES = Figure("note", lambda run: run.best.notes)
 BRANCHES = Figure("branches", lambda run: [branching_words(run)])
 SPENT = Figure("spent", lambda run: [spending_text(run.spending, replayed=run.replayed)])

@@ -27,6 +27,7 @@ from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError, WorldError
 from mcts.ports import Evaluator
 from mcts.search.seeding import seed_from
+from mcts.text import cut
 from profilers.recordings.recording import RecordedConfiguration, RecordedShape, Recording
 from profilers.recordings.t4_result import rounded
 
@@ -199,7 +200,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _shorten(message: str, log: str) -> str:
     text = message if not log or log in message else f"{message}\n{log}"
-    return text if len(text) <= MESSAGE_LENGTH else text[: MESSAGE_LENGTH - 3] + "..."
+    return cut(text, MESSAGE_LENGTH)
 
 
 def _profile(

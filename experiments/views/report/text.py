@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mcts.text import one_line
+
 SOURCE_LIMIT = 200_000
 LOG_LIMIT = 20_000
 MESSAGE_LIMIT = 60_000
@@ -48,8 +50,7 @@ def shown(text: str, limit: int) -> str:
 
 def line(text: str, limit: int = 160) -> str:
     """`text` on one line of at most `limit` characters."""
-    words = " ".join(visible(text[: 4 * limit]).split())
-    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+    return one_line(visible(text[: 4 * limit]), limit, mark="…")
 
 
 def cleaned(value: Any, limit: int = LOG_LIMIT) -> Any:

@@ -6,7 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from experiments.text.nodes import WORD, counted, failure_words, fit, move_words, packed
+from experiments.text.nodes import WORD, failure_words, fit, move_words, packed
+from experiments.text.words import counted
 from experiments.views.tree.folding import Stub
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from experiments.inspect.picture import svg
 from experiments.inspect.results import Inspection, Part
 from experiments.inspect.roofs import Chart, Point, chart_of, why_no_chart
 from experiments.inspect.words import show
-from experiments.text.words import clean, cut
+from experiments.text.words import clean
 from mcts.domain import (
     AxisGap,
     Ceilings,
@@ -37,6 +37,7 @@ from mcts.domain import (
 )
 from mcts.domain import metrics as m
 from mcts.errors import InputError
+from mcts.text import cut
 
 NASTY = "\x1b[31m[red]\u202eevil\x9b2J</text><script>\x00"
 CEILINGS = Ceilings(

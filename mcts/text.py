@@ -1,0 +1,33 @@
+"""Texts of others made fit to show: kernels, compilers and models may write anything."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode's categories of what no reader sees: controls, marks of direction, halves of pairs."""
+
+
+def replace_unseen(
+    text: str, by: Callable[[str], str], *, keep: str = "", also: frozenset[str] = frozenset()
+) -> str:
+    """`text` with `by(char)` for every character that a reader would not see, but those to `keep`.
+
+    also: further categories, by Unicode's names, that are replaced.
+    """
+    if text.isascii() and text.isprintable():  # as most texts are
+        return text
+    unseen = _UNSEEN | also
+    found = {char for char in set(text) - set(keep) if unicodedata.category(char) in unseen}
+    return text.translate({ord(char): by(char) for char in found}) if found else text
+
+
+def cut(text: str, most: int, *, mark: str = "...") -> str:
+    """`text` in at most `most` characters, the end marked if it was cut."""
+    return text if len(text) <= most else text[: max(0, most - len(mark))] + mark
+
+
+def one_line(text: str, most: int, *, mark: str = "...") -> str:
+    """`text` with single blanks for all white space, cut to `most` characters."""
+    return cut(" ".join(text.split()), most, mark=mark)
