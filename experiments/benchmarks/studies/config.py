@@ -13,7 +13,7 @@ from experiments.benchmarks.studies.config_errors import describe_errors
 from experiments.runs.memory.knowledge import COLD
 from experiments.runs.options.config import file_sha256
 from experiments.runs.tasks.files import bundled
-from experiments.text.similar import did_you_mean
+from experiments.text.words import did_you_mean
 from mcts.domain import Noun, tagged_hash
 from mcts.errors import InputError
 
