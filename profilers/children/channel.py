@@ -143,8 +143,7 @@ class Channel(abc.ABC):
         return self._report.isolation()
 
     def request(self, message: Mapping[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """Send a request and return the reply, an error too; without one, kill the child:
-        ChildGone."""
+        """Send a request and return the reply, even a refusal. ChildGone, killed, without one."""
         if self._ends.requests < 0:
             raise self._gone("it was ended", hung=False)
         deadline = time.monotonic() + timeout_s

@@ -158,8 +158,7 @@ class ForkServer:
         return ForkedChild(ours, status=status, pid=int(reply["pid"]), end=self._ender(child))
 
     def _ender(self, child: Child) -> Callable[[int], None]:
-        """A function that has `child`, the fork server's process at this time, kill a fork of
-        it."""
+        """A function that has `child`, the present fork server, kill one of its forks."""
 
         def end(pid: int) -> None:
             with self._lock, contextlib.suppress(ChildGone):

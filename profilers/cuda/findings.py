@@ -54,8 +54,7 @@ class Findings:
         self._refuse_excess(excess)
 
     def check_timed_errors(self, timed: Timed) -> None:
-        """The same for timed outputs: a candidate must be as exact there as while it is
-        verified."""
+        """The same for timed outputs, which must be as exact as verified ones."""
         for workload, answer in timed:
             checked = [run for name, run in self._own_runs() if name == workload.name]
             runs = timed_runs(workload.name, answer["outputs"], checked)

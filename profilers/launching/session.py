@@ -180,8 +180,7 @@ class DeviceSession:
         elements: int,
         tolerance: tuple[float, float],
     ) -> None:
-        """Enqueue comparing `found` with `expected`; differences are added to result slot
-        `slot`."""
+        """Enqueue comparing `found` with `expected`; the result is added to `slot`."""
         relative, absolute = tolerance
         share = -(-elements // REGIONS)
         self.support.prepare(

@@ -51,8 +51,7 @@ def enter(jail: Jail, *, lifelines: tuple[int, ...] = (0,)) -> JailReport:
 
 
 def _fork_guarded(lifelines: tuple[int, ...], *, sweep: bool) -> int:
-    """Fork. The parent stays as guardian; the child returns the pipe on which its end is
-    reported."""
+    """Fork. The parent stays as guardian; the child returns the pipe to report its end on."""
     alive, alive_outside = os.pipe()
     ended_outside, ended = os.pipe()
     work = os.fork()

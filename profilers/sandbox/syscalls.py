@@ -76,8 +76,7 @@ def pivot_here() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability for good, the bounding set included, so that no exec restores
-    one."""
+    """Give up every capability for good, including those that an exec could restore."""
     unbound: OSError | None = None
     for capability in range(64):
         try:

@@ -63,8 +63,7 @@ class CandidateBuilder:
         self._built: dict[str, BuiltModule | Failed] = {}
 
     def build(self, candidate: Candidate) -> BuiltModule:
-        """Make the candidate's folder, and import the candidate if that compiles. Failed with the
-        log."""
+        """Make the candidate's folder, and import it if that compiles. Failed with the log."""
         if candidate.id not in self._built:
             try:
                 self._built[candidate.id] = self._build(candidate)

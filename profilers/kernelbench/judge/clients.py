@@ -77,8 +77,7 @@ class WorkerClient:
     def start(
         self, oracle: OracleClient, *, device: int | str, reserve_bytes: int, timeout_s: float
     ) -> None:
-        """Take the GPU, reserve memory on it and map what is shared, before a candidate is
-        loaded."""
+        """Take the GPU, reserve memory and map what is shared, before a candidate is loaded."""
         assert oracle.buffers is not None, "the oracle has made no buffers"
         self._channel.send_descriptors(oracle.buffers)
         inputs, outputs = oracle.buffer_bytes

@@ -34,8 +34,7 @@ FEW_METRICS: tuple[str, ...] = (
     m.BLOCK,
     m.MULTIPROCESSORS,
 )
-"""Collected if all counters take too long: each further pass saves and restores the memory that a
-kernel writes."""
+"""Collected if all counters take too long; a pass saves and restores what a kernel writes."""
 _START_S = 60.0
 _PER_LAUNCH_S = 4.0
 _PASSES = 60

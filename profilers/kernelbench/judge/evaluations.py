@@ -69,7 +69,7 @@ def timed_evaluation(
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)
-    reason = clock.disagreement(times.spans) or clock.too_noisy(times.spans)
+    reason = clock.disagreement(times.blocks) or clock.too_noisy(times.blocks)
     if session.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
     timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)
@@ -85,7 +85,7 @@ def timed_evaluation(
         )
     elif reason is not None and timing.host_us is not None:
         reason += f"; by the slower clock it is {timing.speedup:.2f}x"
-    if reason is None and clock.uneven(times.spans):
+    if reason is None and clock.uneven(times.blocks):
         session.tally.notes.append("its calls take unequal times: their mean is reported")
     late = Refusal(cheat="side_stream", evidence=_LATE) if session.tally.late else None
     return Evaluation(
@@ -104,10 +104,10 @@ def without_disturbed_block(times: BlockTimes, clock: OutsideClock) -> BlockTime
 
     The host was busy, or the candidate cheated once; either way the block does not count.
     """
-    if times.processes > 1 or len(times.spans) < _ENOUGH_BLOCKS:
+    if times.processes > 1 or len(times.blocks) < _ENOUGH_BLOCKS:
         return times
-    rest = times.without(clock.worst_block(times.spans))
-    if clock.disagreement(times.spans) is None or clock.disagreement(rest.spans) is not None:
+    rest = times.without(clock.worst_block(times.blocks))
+    if clock.disagreement(times.blocks) is None or clock.disagreement(rest.blocks) is not None:
         return times
     return rest
 
@@ -130,12 +130,12 @@ def timing_of(
     the judge's clock.
     """
     seed = seed_from("timing", candidate.id)
-    host_us = clock.call_us(times.spans)
+    host_us = clock.call_us(times.blocks)
     own = times.candidate
     if doubted:
-        us = max(host_us, clock.claimed_us(times.spans))
+        us = max(host_us, clock.claimed_us(times.blocks))
         own = tuple((us,) * len(block) for block in own)
-    elif clock.uneven(times.spans):
+    elif clock.uneven(times.blocks):
         own = tuple((fmean(block),) * len(block) for block in own)
     median = median_blocked(own, seed=seed)
     speedup = speedup_blocked(times.baseline, own, seed=seed)
@@ -151,7 +151,7 @@ def timing_of(
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         rounds=len(before),
-        host_us=host_us if clock.resolves(times.spans) else None,
+        host_us=host_us if clock.resolves(times.blocks) else None,
         detectable=detectable_effect(times.baseline, own),
         baseline=baseline,
         samples_us=tuple(us for block in own for us in block),

@@ -180,8 +180,7 @@ class KernelBenchEvaluator:
         return compiled_machine_code(self._place, candidate)
 
     def _check_baseline(self) -> None:
-        """Judge the problem's own model like any candidate, as everything is measured against
-        it."""
+        """Judge the problem's own model like a candidate, since all are measured against it."""
         self._say("judging the problem's own model against itself")
         self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.for_baseline())
         timing = self.baseline_evaluation.timing
@@ -195,8 +194,7 @@ class KernelBenchEvaluator:
     def _evaluate(
         self, candidate: Candidate, settings: KernelBenchSettings, *, pairs: int = 0
     ) -> Evaluation:
-        """A suspect timing is taken again; so is one after a failure that may be the machine's
-        fault."""
+        """Judge; once more if a timing is suspect or a failure may be the machine's fault."""
         evaluation, doubtful = self._attempt(candidate, settings, pairs)
         if doubtful or evaluation.status == "suspect":
             evaluation, _ = self._attempt(candidate, settings, pairs)

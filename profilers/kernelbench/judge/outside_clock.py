@@ -96,32 +96,32 @@ class OutsideClock:
 
     slack_us: float = 5.0
 
-    def call_us(self, spans: Sequence[PairedBlock]) -> float:
+    def call_us(self, blocks: Sequence[PairedBlock]) -> float:
         """Microseconds per call by the judge's clock, never below zero."""
-        run, total = self._estimate(spans, _run_us), self._total(spans)
-        seen = total if total.exceeds(self.claimed_us(spans)) else run
+        run, total = self._estimate(blocks, _run_us), self._total(blocks)
+        seen = total if total.exceeds(self.claimed_us(blocks)) else run
         return max(0.0, run.outside_us, seen.outside_us)
 
-    def claimed_us(self, spans: Sequence[PairedBlock]) -> float:
+    def claimed_us(self, blocks: Sequence[PairedBlock]) -> float:
         """Microseconds per call by the events: their mean, as one call may do the work of many."""
-        return fmean(us for span in spans for us in span.candidate.events_us)
+        return fmean(us for block in blocks for us in block.candidate.events_us)
 
-    def resolves(self, spans: Sequence[PairedBlock]) -> bool:
+    def resolves(self, blocks: Sequence[PairedBlock]) -> bool:
         """Whether calls are long enough for this clock."""
-        return self.call_us(spans) > self._estimate(spans, _run_us).slack_us
+        return self.call_us(blocks) > self._estimate(blocks, _run_us).slack_us
 
-    def uneven(self, spans: Sequence[PairedBlock]) -> bool:
+    def uneven(self, blocks: Sequence[PairedBlock]) -> bool:
         """Whether the mean of the calls is far above the median."""
-        typical = median(us for span in spans for us in span.candidate.events_us)
-        return self.claimed_us(spans) > _UNEVEN * typical + self.slack_us
+        typical = median(us for block in blocks for us in block.candidate.events_us)
+        return self.claimed_us(blocks) > _UNEVEN * typical + self.slack_us
 
-    def disagreement(self, spans: Sequence[PairedBlock]) -> str | None:
+    def disagreement(self, blocks: Sequence[PairedBlock]) -> str | None:
         """Why the claimed times cannot be believed, or None if both clocks agree."""
-        claimed = self.claimed_us(spans)
-        run = self._estimate(spans, _run_us)
-        if run.exceeds(claimed) or self._total(spans).exceeds(claimed):
+        claimed = self.claimed_us(blocks)
+        run = self._estimate(blocks, _run_us)
+        if run.exceeds(claimed) or self._total(blocks).exceeds(claimed):
             return (
-                f"the clocks disagree: a call took {self.call_us(spans):.4g} us by the judge's "
+                f"the clocks disagree: a call took {self.call_us(blocks):.4g} us by the judge's "
                 f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
             )
         if claimed > _SLACK * run.outside_us + run.slack_us:
@@ -131,14 +131,14 @@ class OutsideClock:
             )
         return None
 
-    def too_noisy(self, spans: Sequence[PairedBlock]) -> str | None:
+    def too_noisy(self, blocks: Sequence[PairedBlock]) -> str | None:
         """Why this clock is too noisy to detect a lie that matters; None if it is not.
 
         It is if the host is so busy that blocks vary by half of the claimed time of a call, and by
         twice the slack: with a slow baseline, much could then hide behind a small claim.
         """
-        claimed = self.claimed_us(spans)
-        noise_us = self._estimate(spans, _run_us).noise_us
+        claimed = self.claimed_us(blocks)
+        noise_us = self._estimate(blocks, _run_us).noise_us
         if noise_us <= max(_BLIND_SHARE * claimed, _BLIND_SLACKS * self.slack_us):
             return None
         return (
@@ -147,27 +147,29 @@ class OutsideClock:
             "busy with something else?"
         )
 
-    def worst_block(self, spans: Sequence[PairedBlock]) -> int:
+    def worst_block(self, blocks: Sequence[PairedBlock]) -> int:
         """Index of the block that is farthest from what its events claim."""
 
-        def off_us(span: PairedBlock) -> float:
-            apart = span.candidate.steps.total_us - span.baseline.steps.total_us
-            return abs(apart - sum(span.candidate.events_us) + sum(span.baseline.events_us))
+        def off_us(block: PairedBlock) -> float:
+            apart = block.candidate.steps.total_us - block.baseline.steps.total_us
+            return abs(apart - sum(block.candidate.events_us) + sum(block.baseline.events_us))
 
-        return max(range(len(spans)), key=lambda index: off_us(spans[index]))
+        return max(range(len(blocks)), key=lambda index: off_us(blocks[index]))
 
-    def _total(self, spans: Sequence[PairedBlock]) -> _Estimate:
+    def _total(self, blocks: Sequence[PairedBlock]) -> _Estimate:
         """The estimate from all steps, copies before and after the calls included."""
-        view = self._estimate(spans, _total_us)
-        calls = sum(span.calls for span in spans)
-        copies = sum(span.baseline.steps.copies_us for span in spans) / calls
+        view = self._estimate(blocks, _total_us)
+        calls = sum(block.calls for block in blocks)
+        copies = sum(block.baseline.steps.copies_us for block in blocks) / calls
         return _Estimate(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
 
-    def _estimate(self, spans: Sequence[PairedBlock], part: Part) -> _Estimate:
-        calls = sum(span.calls for span in spans)
-        costs = [part(span.baseline.steps) - sum(span.baseline.events_us) for span in spans]
-        took = sum(part(span.candidate.steps) for span in spans)
-        error = residual_std_us([span.calls for span in spans], costs) * math.sqrt(2 * len(spans))
+    def _estimate(self, blocks: Sequence[PairedBlock], part: Part) -> _Estimate:
+        calls = sum(block.calls for block in blocks)
+        costs = [part(block.baseline.steps) - sum(block.baseline.events_us) for block in blocks]
+        took = sum(part(block.candidate.steps) for block in blocks)
+        error = residual_std_us([block.calls for block in blocks], costs) * math.sqrt(
+            2 * len(blocks)
+        )
         noise_us = _STANDARD_ERRORS * error / calls
         return _Estimate((took - sum(costs)) / calls, self.slack_us + noise_us, noise_us)
 

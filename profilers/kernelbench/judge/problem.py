@@ -18,8 +18,7 @@ _WEIGHT_ROOM = 1.05
 _VARIATIONS = ("scaled", "signed", "batch")
 _PADS = 2**28
 _COPIES = 8
-"""How many processes and buffers hold each call's inputs and outputs: the shared buffer, oracle,
-worker and baseline, outputs twice."""
+"""How many copies there are of each call's inputs and outputs, in all processes and buffers."""
 
 
 @dataclass(slots=True)

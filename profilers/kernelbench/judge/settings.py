@@ -53,8 +53,7 @@ class KernelBenchSettings:
     lock_wait_s: float = 60.0
 
     def for_baseline(self) -> KernelBenchSettings:
-        """The same with few blocks, to judge the baseline; it is timed again beside every
-        candidate."""
+        """Fewer blocks, for the baseline itself, which is timed beside every candidate."""
         return replace(self, blocks=4, least_blocks=4, time_budget_s=0.0)
 
     def for_confirmation(self) -> KernelBenchSettings:

@@ -28,14 +28,14 @@ from profilers.measuring.statistics import speedup_blocked
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
-    """Paired samples in microseconds, block by block, and the spans behind them.
+    """Paired samples in microseconds, block by block, and the blocks behind them.
 
     `processes` is how many pairs of fresh processes they come from.
     """
 
     baseline: tuple[tuple[float, ...], ...]
     candidate: tuple[tuple[float, ...], ...]
-    spans: tuple[PairedBlock, ...]
+    blocks: tuple[PairedBlock, ...]
     processes: int = 1
 
     def without(self, block: int) -> BlockTimes:
@@ -44,16 +44,15 @@ class BlockTimes:
         def rest(blocks: Sequence[Any]) -> tuple[Any, ...]:
             return (*blocks[:block], *blocks[block + 1 :])
 
-        return BlockTimes(rest(self.baseline), rest(self.candidate), rest(self.spans))
+        return BlockTimes(rest(self.baseline), rest(self.candidate), rest(self.blocks))
 
     @classmethod
     def pooled(cls, each: Sequence[BlockTimes]) -> BlockTimes:
-        """Each pair of processes becomes one block, so that the interval covers their
-        differences."""
+        """Make one block of each pair of processes, so that the interval covers them all."""
         return cls(
             baseline=tuple(tuple(us for block in one.baseline for us in block) for one in each),
             candidate=tuple(tuple(us for block in one.candidate for us in block) for one in each),
-            spans=tuple(span for one in each for span in one.spans),
+            blocks=tuple(block for one in each for block in one.blocks),
             processes=len(each),
         )
 
@@ -80,7 +79,7 @@ class PairedTimer:
         renewals = self._renewals()
         baseline: list[tuple[float, ...]] = []
         candidate: list[tuple[float, ...]] = []
-        spans: list[PairedBlock] = []
+        blocks: list[PairedBlock] = []
         self._block(1)  # the first call of all sets things up
         exact = random.SystemRandom().sample(range(settings.least_blocks), 2)
         begin = time.monotonic()
@@ -94,21 +93,21 @@ class PairedTimer:
             before, paired = self._block(calls, exactly=number in exact)
             baseline.append(before)
             candidate.append(paired.candidate.events_us)
-            spans.append(paired)
-            enough = len(spans) >= settings.least_blocks and (
-                len(spans) >= settings.blocks
+            blocks.append(paired)
+            enough = len(blocks) >= settings.least_blocks and (
+                len(blocks) >= settings.blocks
                 or time.monotonic() - begin > settings.time_budget_s
                 or self._narrow(baseline, candidate)
             )
-            if enough and self._settled(clock, spans, seconds=time.monotonic() - begin):
+            if enough and self._settled(clock, blocks, seconds=time.monotonic() - begin):
                 break
-        return BlockTimes(tuple(baseline), tuple(candidate), tuple(spans))
+        return BlockTimes(tuple(baseline), tuple(candidate), tuple(blocks))
 
-    def _settled(self, clock: OutsideClock, spans: list[PairedBlock], *, seconds: float) -> bool:
+    def _settled(self, clock: OutsideClock, blocks: list[PairedBlock], *, seconds: float) -> bool:
         """Whether the judge's clock has seen enough after so many seconds."""
-        if clock.too_noisy(spans) is not None:
+        if clock.too_noisy(blocks) is not None:
             return False
-        return clock.disagreement(spans) is None or seconds > self._session.settings.doubt_budget_s
+        return clock.disagreement(blocks) is None or seconds > self._session.settings.doubt_budget_s
 
     def _renewals(self) -> dict[int, VerificationRound]:
         """The blocks before which the weights change, drawn at random."""

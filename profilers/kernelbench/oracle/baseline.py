@@ -73,7 +73,7 @@ class Baseline:
 
     def outputs(self) -> list[Any]:
         """The outputs of the last run, as they were right behind each call."""
-        return [_with_copies(shot) for shot in self._runs.shots]
+        return [_with_copies(record) for record in self._runs.records]
 
     def drop(self) -> None:
         """Drop prepared inputs and outputs."""
@@ -146,11 +146,11 @@ class Baseline:
         return function
 
 
-def _with_copies(shot: RecordedCall) -> Any:
+def _with_copies(record: RecordedCall) -> Any:
     """A call's output with the copies in place of its tensors, if they were copied."""
-    pairs = zip(shot.tensors, shot.copies, strict=True)
+    pairs = zip(record.tensors, record.copies, strict=True)
     order = iter([own if copy is None else copy for own, copy in pairs])
-    return mapped(shot.output, lambda _own: next(order))
+    return mapped(record.output, lambda _own: next(order))
 
 
 class TimedBaseline:
@@ -192,17 +192,17 @@ class TimedBaseline:
             text = f"outputs of {len(claims)} calls for {len(draws)} that were asked for"
             problem = {"cheat": "forged_result", "evidence": text}
             return [{"problems": [problem], "structure": text, "outputs": []}]
-        shots = self._baseline.outputs()
-        if len(shots) != len(draws):
+        records = self._baseline.outputs()
+        if len(records) != len(draws):
             raise RequestRefused(
-                "internal", f"the baseline ran {len(shots)} of these {len(draws)} calls"
+                "internal", f"the baseline ran {len(records)} of these {len(draws)} calls"
             )
         errors = self._errors(draws[0])
         return [
             compare_timed(
                 claim, buffer, output, errors, relative=2 * relative, absolute=2 * absolute
             )
-            for claim, output in zip(claims, shots, strict=True)
+            for claim, output in zip(claims, records, strict=True)
         ]
 
     def _errors(self, draw: Draw) -> tuple[Errors, ...]:

@@ -222,8 +222,7 @@ def where_wrong(mismatches: Sequence[int], elements: int) -> str | None:
 
 
 def _error_ratio(rows: Sequence[RegionStats], honest: Errors, floor: float) -> float:
-    """The greatest quotient of root mean square errors to the honest run's, overall and by
-    region."""
+    """The greatest quotient of errors (rms) to the honest run's, overall and by region."""
     ratios = [rms_of(rows) / (honest.rms + floor)]
     for row, own in zip(rows, honest.regions or (honest.rms,) * len(rows), strict=False):
         ratios.append(rms_of([row]) / (max(own, _STEADY * honest.rms) + floor))

@@ -62,8 +62,7 @@ class SharedBuffers:
         self._buffers: tuple[SharedBuffer, SharedBuffer] | None = None
 
     def make(self, inputs: int, outputs: int) -> None:
-        """Make buffers of so many bytes in place of the old ones. CudaError, WorldError: no
-        room."""
+        """Replace the buffers by ones of so many bytes. CudaError, WorldError: no room."""
         for buffer in self._buffers or ():
             buffer.close()
         self._buffers = None

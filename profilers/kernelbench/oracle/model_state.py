@@ -26,8 +26,7 @@ def precision(*, tf32: bool) -> Iterator[None]:
 
 @contextmanager
 def restored_state(model: Any) -> Iterator[set[int]]:
-    """Restore buffers and tensor attributes at the end; yields the addresses of the model's
-    memory."""
+    """Restore buffers and attributes at the end; yields the addresses of the model's memory."""
     import torch
 
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]

@@ -236,8 +236,7 @@ class ReferenceModel:
 
 
 def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> ExpectedLeaf:
-    """The expected leaf; infinite for elements of `truth` beyond the range of the output's
-    dtype."""
+    """The expected leaf, with infinities for elements beyond the output dtype's range."""
     if honest.is_floating_point() and honest.dtype.itemsize < truth.dtype.itemsize:
         beyond = honest.isinf() & truth.isfinite() & truth.to(honest.dtype).isinf()
         if bool(beyond.any()):

@@ -101,8 +101,7 @@ class ProblemFile:
 
     @contextmanager
     def faults_while(self, doing: str) -> Iterator[None]:
-        """Turn any exception inside into a ProblemFault that says what was done and at which
-        line."""
+        """Turn an exception inside into a ProblemFault: what was done, and at which line."""
         import torch
 
         try:

@@ -52,7 +52,7 @@ class TimedRuns:
         self._clone = torch.Tensor.clone
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._calls: list[Sequence[Any]] = []
-        self.shots: list[RecordedCall] = []
+        self.records: list[RecordedCall] = []
         self.moved_stream = False
         self.persisting_bytes = 0
         if self.on_device:
@@ -101,35 +101,35 @@ class TimedRuns:
 
         With `flush`, some milliseconds of traffic come first: after a pause an H200 is slower by a
         tenth for three or four of them, and the host is well ahead of the device after that.
-        The outputs of the last repeat stay in `shots`. Raises what the function raises, and
+        The outputs of the last repeat stay in `records`. Raises what the function raises, and
         CudaError.
         """
         times: list[float] = []
         for _ in range(repeats):
-            self.shots = []
+            self.records = []
             if flush:
                 self._traffic()
-            self.shots = self._shoot(function, self._calls, flush=flush)
-            times += [shot.us for shot in self.shots]
+            self.records = self._record_calls(function, self._calls, flush=flush)
+            times += [record.us for record in self.records]
         return times
 
     def once(
         self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool
     ) -> RecordedCall:
         """One call, made like every timed one."""
-        return self._shoot(function, [arguments], flush=flush)[0]
+        return self._record_calls(function, [arguments], flush=flush)[0]
 
     def changed(self) -> list[int]:
         """Indices of calls whose outputs changed afterwards, though no later call reuses them.
 
         A later call that returns the same memory (a replayed graph) may change it.
         """
-        places = [shot.storages() for shot in self.shots]
+        places = [record.storages() for record in self.records]
         users = Counter(address for found in places for address in found)
         return [
             index
-            for index, (shot, found) in enumerate(zip(self.shots, places, strict=True))
-            if all(users[address] == 1 for address in found) and shot.changed()
+            for index, (record, found) in enumerate(zip(self.records, places, strict=True))
+            if all(users[address] == 1 for address in found) and record.changed()
         ]
 
     def burn(self, function: Callable[..., Any], calls: int) -> None:
@@ -141,13 +141,13 @@ class TimedRuns:
 
     def drop(self) -> None:
         """Drop prepared inputs and outputs."""
-        self.shots = []
+        self.records = []
         self._calls = []
 
-    def _shoot(
+    def _record_calls(
         self, function: Callable[..., Any], calls: Sequence[Sequence[Any]], *, flush: bool
     ) -> list[RecordedCall]:
-        shots: list[RecordedCall] = []
+        records: list[RecordedCall] = []
         with self._torch.no_grad(), _no_collection():
             for arguments in calls:
                 self.clock.reset_cache()
@@ -161,12 +161,12 @@ class TimedRuns:
                 copies = [self._copy(tensor) for tensor in tensors]
                 made = zip(tensors, copies, strict=True)
                 places = [None if copy is None else TensorPlace.of(own) for own, copy in made]
-                shots.append(RecordedCall(output, begin, end, tensors, copies, places))
+                records.append(RecordedCall(output, begin, end, tensors, copies, places))
                 self.clock.synchronize()
-        for shot in shots:
+        for record in records:
             # Events have a resolution; a call shorter than that still took some time.
-            shot.us = max(self.clock.us(shot.begin, shot.end), 1e-3)
-        return shots
+            record.us = max(self.clock.us(record.begin, record.end), 1e-3)
+        return records
 
     def _traffic(self) -> None:
         for _ in range(_WARM_UP_FLUSHES):

@@ -39,8 +39,7 @@ class Weights:
 
     @property
     def changing(self) -> dict[str, Any]:
-        """Weights whose content may change: floating parameters and running statistics, once
-        each."""
+        """Weights that may change: floating parameters and running statistics, once each."""
         seen: set[int] = set()
         found = {}
         for name, tensor in self.named.items():

@@ -147,7 +147,7 @@ def mode_problems() -> list[Evidence]:
     return [problem("patched_harness", f"left active: {', '.join(names[:5])}")] if names else []
 
 
-def output_problems(shot: RecordedCall, device: Any, clock: Clock) -> list[Evidence]:
+def output_problems(record: RecordedCall, device: Any, clock: Clock) -> list[Evidence]:
     """Evidence of outputs that are not plain tensors with memory of their own.
 
     Raises RequestRefused "runtime" for plain tensors of another layout or on another device than
@@ -156,7 +156,7 @@ def output_problems(shot: RecordedCall, device: Any, clock: Clock) -> list[Evide
     import torch
 
     problems = []
-    for index, (tensor, place) in enumerate(zip(shot.tensors, shot.places, strict=True)):
+    for index, (tensor, place) in enumerate(zip(record.tensors, record.places, strict=True)):
         what = f"output {index}"
         # By identity: a metaclass can say of its class that it equals any other.
         if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:

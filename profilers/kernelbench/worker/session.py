@@ -81,8 +81,7 @@ class WorkerSession:
         return {}
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One call, made like a timed one; returns its outputs right behind it, and after a
-        wait."""
+        """One call, made like a timed one; its outputs right behind it, and after a wait."""
         candidate = self.candidate
         self._runs.drop()
         inputs = self._make_inputs(request["inputs"])
@@ -90,14 +89,14 @@ class WorkerSession:
         self._runs.clock.synchronize()
         try:
             with candidate.boundary("runtime"):
-                shot = self._runs.once(candidate.model, inputs.arguments, flush=True)
+                record = self._runs.once(candidate.model, inputs.arguments, flush=True)
         except RequestRefused as refusal:
             if request.get("may_refuse") and refusal.kind in ("runtime", "memory"):
                 return {"outputs": None, "late": None, "problems": self._problems(),
                         "us": None, "refused": str(refusal)}  # fmt: skip
             raise
         with candidate.boundary("runtime"):
-            return self._reply_of(shot, inputs, request)
+            return self._reply_of(record, inputs, request)
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Have the device raise its clocks; there are no inputs yet."""
@@ -155,30 +154,30 @@ class WorkerSession:
             return {"trace": events_of(lambda: self._runs.burn(model, calls))}
 
     def _reply_of(
-        self, shot: RecordedCall, inputs: CallInputs, request: Mapping[str, Any]
+        self, record: RecordedCall, inputs: CallInputs, request: Mapping[str, Any]
     ) -> dict[str, Any]:
-        problems = self._output_problems([shot])
-        answer = {"outputs": None, "late": None, "us": shot.us, "refused": None}
+        problems = self._output_problems([record])
+        answer = {"outputs": None, "late": None, "us": record.us, "refused": None}
         if not problems:
-            answer["outputs"] = _coded(shot, BufferWriter(self._outputs, request["at"]))
+            answer["outputs"] = _coded(record, BufferWriter(self._outputs, request["at"]))
             threads = self._threads.foreign
             self._threads.settle()
             self._runs.clock.synchronize()
             late = BufferWriter(self._outputs, request["late_at"])
-            answer["late"] = _coded(shot.as_it_is(), late)
-            problems += guards.late_problem(shot.changed(), threads=threads, calls=1)
+            answer["late"] = _coded(record.as_it_is(), late)
+            problems += guards.late_problem(record.changed(), threads=threads, calls=1)
         problems += inputs.problems(self._inputs) + self._problems()
         self._runs.clock.synchronize()
         return {**answer, "threads": self._threads.counts(), "problems": problems}
 
     def _fetch(self, at: int) -> dict[str, Any]:
-        problems = self._output_problems(self._runs.shots)
+        problems = self._output_problems(self._runs.records)
         outputs: list[Any] = []
         if not problems:
             writer = BufferWriter(self._outputs, at)
-            outputs = [_coded(shot, writer) for shot in self._runs.shots]
+            outputs = [_coded(record, writer) for record in self._runs.records]
             problems += guards.late_problem(
-                self._runs.changed(), threads=self._threads.foreign, calls=len(self._runs.shots)
+                self._runs.changed(), threads=self._threads.foreign, calls=len(self._runs.records)
             )
         for inputs in self._inputs_of_calls:
             problems += inputs.problems(self._inputs)
@@ -208,9 +207,9 @@ class WorkerSession:
             raise RequestRefused("internal", "the inputs of a call are a list")
         return CallInputs(arguments, tensors, pads)
 
-    def _output_problems(self, shots: Sequence[RecordedCall]) -> list[Evidence]:
-        for shot in shots:
-            if found := guards.output_problems(shot, self._device, self._runs.clock):
+    def _output_problems(self, records: Sequence[RecordedCall]) -> list[Evidence]:
+        for record in records:
+            if found := guards.output_problems(record, self._device, self._runs.clock):
                 return found
         return []
 
@@ -254,9 +253,9 @@ class CallInputs:
         return [guards.problem("input_mutation", f"input tensor {changed[0]} was changed")]
 
 
-def _coded(shot: RecordedCall, writer: BufferWriter) -> Any:
+def _coded(record: RecordedCall, writer: BufferWriter) -> Any:
     try:
-        return shot.coded(writer)
+        return record.coded(writer)
     except ValueError as error:
         raise RequestRefused(
             "runtime", f"what forward returned cannot be compared: {error}"

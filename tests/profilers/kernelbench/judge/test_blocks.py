@@ -49,20 +49,20 @@ def test_a_steady_clock_needs_no_more_blocks_than_the_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = blocks_of_one_call(GLANCE, lambda _: 0.0, monkeypatch)
-    assert len(found.spans) == GLANCE.least_blocks
+    assert len(found.blocks) == GLANCE.least_blocks
 
 
 def test_blocks_follow_until_the_clock_sees_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on an H200 with inputs of 8 GiB: every second block takes a millisecond more."""
     found = blocks_of_one_call(GLANCE, lambda n: 900.0 * (n % 2), monkeypatch)
-    assert GLANCE.blocks < len(found.spans) < GLANCE.steady_blocks
+    assert GLANCE.blocks < len(found.blocks) < GLANCE.steady_blocks
 
 
 def test_a_clock_that_stays_blind_ends_the_timing_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = blocks_of_one_call(GLANCE, lambda n: 1e5 * (n % 2), monkeypatch)
-    assert len(found.spans) == GLANCE.steady_blocks
+    assert len(found.blocks) == GLANCE.steady_blocks
 
 
 def test_clocks_that_disagree_by_chance_are_given_more_blocks(
@@ -71,20 +71,20 @@ def test_clocks_that_disagree_by_chance_are_given_more_blocks(
     """The baseline's first four timed blocks cost 900 us more than all that follow."""
     found = blocks_of_one_call(GLANCE, lambda n: 900.0 if n <= 4 else 0.0, monkeypatch)
     clock = OutsideClock()
-    assert clock.disagreement(found.spans[:4]) is not None
-    assert clock.disagreement(found.spans) is None
-    assert GLANCE.blocks < len(found.spans) < GLANCE.steady_blocks
+    assert clock.disagreement(found.blocks[:4]) is not None
+    assert clock.disagreement(found.blocks) is None
+    assert GLANCE.blocks < len(found.blocks) < GLANCE.steady_blocks
 
 
 def test_clocks_that_go_on_to_disagree_end_the_timing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = blocks_of_one_call(GLANCE, lambda _: 900.0, monkeypatch)
-    assert len(found.spans) == GLANCE.steady_blocks
+    assert len(found.blocks) == GLANCE.steady_blocks
     hasty = replace(GLANCE, doubt_budget_s=0.0)
     found = blocks_of_one_call(hasty, lambda _: 900.0, monkeypatch)
-    assert len(found.spans) == GLANCE.blocks
+    assert len(found.blocks) == GLANCE.blocks
 
 
 def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = replace(GLANCE, steady_blocks=0)
     found = blocks_of_one_call(settings, lambda n: 1e5 * (n % 2), monkeypatch)
-    assert len(found.spans) == GLANCE.blocks
+    assert len(found.blocks) == GLANCE.blocks

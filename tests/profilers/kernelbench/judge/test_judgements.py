@@ -44,7 +44,7 @@ def side(
     return BlockSide(tuple(events_us), steps)
 
 
-def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> PairedBlock:
+def block(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> PairedBlock:
     """A block whose events claim `event_us` a call, of which `work_us` were worked."""
     return PairedBlock(
         side((event_us,) * calls, work_us=calls * work_us, **elsewhere),
@@ -52,8 +52,8 @@ def span(calls: int, *, event_us: float, work_us: float, **elsewhere: float) -> 
     )
 
 
-def spans(**kinds: float) -> list[PairedBlock]:
-    return [span(calls, **kinds) for calls in (5, 9, 13, 17, 21, 25)]
+def blocks(**kinds: float) -> list[PairedBlock]:
+    return [block(calls, **kinds) for calls in (5, 9, 13, 17, 21, 25)]
 
 
 def varying(found: Sequence[PairedBlock], us: float) -> list[PairedBlock]:
@@ -68,21 +68,21 @@ def varying(found: Sequence[PairedBlock], us: float) -> list[PairedBlock]:
 
 
 def test_clocks_that_agree_say_nothing() -> None:
-    assert CLOCK.disagreement(spans(event_us=400.0, work_us=405.0)) is None
+    assert CLOCK.disagreement(blocks(event_us=400.0, work_us=405.0)) is None
 
 
 def test_work_that_no_event_saw_is_counted() -> None:
-    found = spans(event_us=3.0, work_us=400.0)
+    found = blocks(event_us=3.0, work_us=400.0)
     assert CLOCK.call_us(found) == pytest.approx(400.0)
     assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
 def test_events_cannot_count_more_than_the_judge_waited() -> None:
-    assert "took 10" in str(CLOCK.disagreement(spans(event_us=900.0, work_us=10.0)))
+    assert "took 10" in str(CLOCK.disagreement(blocks(event_us=900.0, work_us=10.0)))
 
 
 def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
-    found = [span(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
+    found = [block(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
     assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
@@ -92,18 +92,18 @@ def test_work_of_many_calls_in_one_of_them_is_in_the_mean() -> None:
     assert CLOCK.claimed_us(heavy) == pytest.approx(401.8)
     assert CLOCK.uneven(heavy)
     assert CLOCK.disagreement(heavy) is None
-    assert not CLOCK.uneven(spans(event_us=400.0, work_us=400.0))
+    assert not CLOCK.uneven(blocks(event_us=400.0, work_us=400.0))
 
 
 def test_work_that_moves_from_step_to_step_is_counted_together() -> None:
     places = ({"early_us": 8000.0}, {"work_us": 403.0}, {"late_us": 8000.0})
-    found = [span(20, **{"event_us": 3.0, "work_us": 3.0, **place}) for place in places * 3]
+    found = [block(20, **{"event_us": 3.0, "work_us": 3.0, **place}) for place in places * 3]
     assert CLOCK.call_us(found) == pytest.approx(403.0)
     assert "the clocks disagree" in str(CLOCK.disagreement(found))
 
 
 def test_a_clock_that_varies_is_given_room() -> None:
-    steady = spans(event_us=10.0, work_us=40.0)
+    steady = blocks(event_us=10.0, work_us=40.0)
     wild = varying(steady, 1000.0)
     assert CLOCK.disagreement(steady) is not None
     assert CLOCK.disagreement(wild) is None
@@ -112,7 +112,7 @@ def test_a_clock_that_varies_is_given_room() -> None:
 
 
 def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
-    steady = spans(event_us=10.0, work_us=10.0)
+    steady = blocks(event_us=10.0, work_us=10.0)
     assert CLOCK.too_noisy(steady) is None
     assert CLOCK.too_noisy(varying(steady, 40.0)) is None
     assert "unsteady" in str(CLOCK.too_noisy(varying(steady, 10_000.0)))
@@ -120,33 +120,33 @@ def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
 
 def test_a_slow_baseline_is_no_room_to_hide_in() -> None:
     """Calls of 28 us on a stream of their own, claimed to take 3 us, beside 500 us, passed once."""
-    claimed = varying(spans(event_us=3.0, work_us=28.0), 120.0)
+    claimed = varying(blocks(event_us=3.0, work_us=28.0), 120.0)
     assert CLOCK.disagreement(claimed) is None
     assert "unsteady" in str(CLOCK.too_noisy(claimed))
-    longer = varying(spans(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
+    longer = varying(blocks(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
     assert "the clocks disagree" in str(CLOCK.disagreement(longer))
 
 
 def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
     copies = {"event_us": 30.0, "work_us": 30.0, "cost_us": 10_000.0}
-    assert CLOCK.disagreement(spans(**copies, early_us=400.0)) is None
+    assert CLOCK.disagreement(blocks(**copies, early_us=400.0)) is None
     for name in ("early_us", "late_us"):
-        found = spans(**copies, **{name: 4000.0})
+        found = blocks(**copies, **{name: 4000.0})
         assert "the clocks disagree" in str(CLOCK.disagreement(found))
         assert CLOCK.call_us(found) == pytest.approx(30.0 + 4000.0 * 6 / 90)
 
 
 def test_one_disturbed_block_counts_for_nothing_two_do() -> None:
-    found = spans(event_us=400.0, work_us=405.0)
-    late = span(13, event_us=4.0, work_us=405.0, late_us=50_000.0)
-    blocks = tuple((400.0,) for _ in found)
+    found = blocks(event_us=400.0, work_us=405.0)
+    late = block(13, event_us=4.0, work_us=405.0, late_us=50_000.0)
+    each = tuple((400.0,) for _ in found)
     once, twice = (*found[:2], late, *found[3:]), (late, late, *found[2:])
     assert CLOCK.worst_block(once) == 2
-    left = without_disturbed_block(BlockTimes(blocks, blocks, once), CLOCK)
-    assert left.spans == (*once[:2], *once[3:])
-    assert len(left.candidate) == len(left.baseline) == len(blocks) - 1
-    assert without_disturbed_block(BlockTimes(blocks, blocks, twice), CLOCK).spans == twice
-    assert without_disturbed_block(BlockTimes(blocks, blocks, tuple(found)), CLOCK).spans == tuple(
+    left = without_disturbed_block(BlockTimes(each, each, once), CLOCK)
+    assert left.blocks == (*once[:2], *once[3:])
+    assert len(left.candidate) == len(left.baseline) == len(each) - 1
+    assert without_disturbed_block(BlockTimes(each, each, twice), CLOCK).blocks == twice
+    assert without_disturbed_block(BlockTimes(each, each, tuple(found)), CLOCK).blocks == tuple(
         found
     )
 
