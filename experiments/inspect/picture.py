@@ -11,8 +11,9 @@ from html import escape
 
 from experiments.inspect.facts import units
 from experiments.inspect.results import Inspection, Part
-from experiments.inspect.roofs import Chart, Roof, chart_of, why_no_chart
+from experiments.inspect.roofs import chart_of, why_no_chart
 from experiments.text.words import clean
+from experiments.views.roofline import Chart, Roof
 from mcts.errors import InputError
 from mcts.text import cut
 
@@ -86,11 +87,11 @@ def _document(title: str, words: str, body: Iterable[str]) -> str:
 
 def _axes(chart: Chart) -> Iterator[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    for power in _powers(chart.x):
+    for power in chart.x.powers():
         x = _x(chart, 10.0**power)
         yield _line((x, _TOP), (x, bottom), "grid", width=1)
         yield _text(x, bottom + 19, f"{10.0**power:g}", kind="soft", anchor="middle")
-    for power in _powers(chart.y):
+    for power in chart.y.powers():
         y = _y(chart, 10.0**power)
         yield _line((_LEFT, y), (right, y), "grid", width=1)
         yield _text(_LEFT - 9, y + 4, f"{10.0**power:g}", kind="soft", anchor="end")
@@ -119,12 +120,11 @@ def _roofs(chart: Chart) -> Iterator[str]:
 
 
 def _slope(chart: Chart, roof: Roof) -> Iterator[str]:
-    """From the left or lower edge up to the highest compute roof; the name runs along it."""
-    slope = roof.at(1.0)
-    begin = max(10 ** chart.x[0], 10 ** chart.y[0] / slope)
-    end = min(10 ** chart.x[1], chart.summit / slope, 10 ** chart.y[1] / slope)
-    if end <= begin:
+    """The roof, with its name along it."""
+    span = chart.span_of(roof)
+    if span is None:
         return
+    begin, end = span
     first = (_x(chart, begin), _y(chart, roof.at(begin)))
     last = (_x(chart, end), _y(chart, roof.at(end)))
     kind = _MEMORY.get(roof.name, "dram")
@@ -135,7 +135,7 @@ def _slope(chart: Chart, roof: Roof) -> Iterator[str]:
     yield (
         f'<text class="t{kind} halo" font-size="12" text-anchor="end" dy="{below}" '
         f'transform="translate({at[0]:.1f} {at[1]:.1f}) rotate({angle:.1f})">'
-        f"{escape(roof.name)} {slope * 1e3:,.0f} GB/s</text>"
+        f"{escape(roof.name)} {roof.at(1.0) * 1e3:,.0f} GB/s</text>"
     )
 
 
@@ -189,14 +189,8 @@ def _line(
 
 
 def _x(chart: Chart, intensity: float) -> float:
-    share = (math.log10(intensity) - chart.x[0]) / (chart.x[1] - chart.x[0])
-    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+    return _LEFT + chart.x.share(math.log10(intensity)) * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _y(chart: Chart, rate: float) -> float:
-    share = (math.log10(rate) - chart.y[0]) / (chart.y[1] - chart.y[0])
-    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _powers(axis: tuple[float, float]) -> range:
-    return range(math.ceil(axis[0]), math.floor(axis[1]) + 1)
+    return _HEIGHT - _BOTTOM - chart.y.share(math.log10(rate)) * (_HEIGHT - _TOP - _BOTTOM)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.inspect.roofs import Chart, Roof
+from experiments.views.roofline import Chart, Roof
 
 WIDTH, HEIGHT = 60, 14
 """Characters of the plotting area, axis labels included."""
@@ -67,8 +67,8 @@ class _Canvas:
 
     def put(self, x: float, y: float, mark: str) -> None:
         """Mark the cell at the powers of ten `x`, `y`; outside the ranges nothing is drawn."""
-        column = round(_share(x, self._chart.x) * (self._columns - 1))
-        row = round((1 - _share(y, self._chart.y)) * (self._rows - 1))
+        column = round(self._chart.x.share(x) * (self._columns - 1))
+        row = round((1 - self._chart.y.share(y)) * (self._rows - 1))
         if 0 <= column < self._columns and 0 <= row < self._rows:
             self._cells[row][column] = mark
 
@@ -88,12 +88,12 @@ class _Canvas:
     def _label(self, roof: Roof) -> None:
         """The roof's name at its right end."""
         text = f" {roof.name}"
-        row = round((1 - _share(math.log10(roof.at(1.0)), self._chart.y)) * (self._rows - 1))
+        row = round((1 - self._chart.y.share(math.log10(roof.at(1.0)))) * (self._rows - 1))
         if 0 <= row < self._rows:
             self._cells[row][self._columns - len(text) :] = text
 
     def _steps(self) -> list[float]:
-        low, high = self._chart.x
+        low, high = self._chart.x.low, self._chart.x.high
         return [low + (high - low) * i / (self._columns - 1) for i in range(self._columns)]
 
     def lines(self) -> list[str]:
@@ -107,16 +107,16 @@ class _Canvas:
     def _ticks(self) -> dict[int, str]:
         """Powers of ten by row."""
         found = {}
-        for power in _powers(self._chart.y):
-            row = round((1 - _share(power, self._chart.y)) * (self._rows - 1))
+        for power in self._chart.y.powers():
+            row = round((1 - self._chart.y.share(power)) * (self._rows - 1))
             found[row] = f"{10.0**power:g}"
         return found
 
     def _x_labels(self) -> str:
         line = [" "] * (_AXIS + self._columns)
-        for power in _powers(self._chart.x):
+        for power in self._chart.x.powers():
             text = f"{10.0**power:g}"
-            at = _AXIS + round(_share(power, self._chart.x) * (self._columns - 1))
+            at = _AXIS + round(self._chart.x.share(power) * (self._columns - 1))
             if at + len(text) <= len(line):
                 line[at : at + len(text)] = text
         return "".join(line).rstrip()
@@ -130,11 +130,3 @@ def _key(chart: Chart) -> list[str]:
         for mark, point in zip(_MARKS, chart.points, strict=False)
     ]
     return [f"TFLOP/s over FLOP/byte; roofs: {slopes}", *points]
-
-
-def _share(value: float, axis: tuple[float, float]) -> float:
-    return (value - axis[0]) / (axis[1] - axis[0])
-
-
-def _powers(axis: tuple[float, float]) -> range:
-    return range(math.ceil(axis[0]), math.floor(axis[1]) + 1)

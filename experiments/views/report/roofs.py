@@ -8,10 +8,11 @@ moves a variant to the right, one that saves time moves it up. Williams, Waterma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from experiments.views.roofline import Point, Roof, SimpleChart
 from mcts.domain import Ceilings, Roofline, Timing
 from mcts.domain import metrics as m
 from mcts.domain.profile import Profile
@@ -66,28 +67,42 @@ def moved_bytes(profile: Profile) -> float | None:
     return moved or None
 
 
-def roofs_of(nodes: Iterable[NodeRecord]) -> dict[str, Any] | None:
+def roofs_of(nodes: Sequence[NodeRecord]) -> dict[str, Any] | None:
     """The roofs of the device, from the first variant that knows them: `gb_per_s` of copying,
-    `tflop_per_s` of the work's arithmetic, and others for comparison."""
+    `tflop_per_s` of the work's arithmetic, and others for comparison; `chart` is what is drawn."""
     for node in nodes:
         profile = node.evaluation.profile if node.evaluation else None
         ceilings = profile.hardware.ceilings if profile and profile.hardware else None
         roofline = roofline_of(node)
         ridge = roofline.ridge_flop_per_byte if roofline else None
         if ceilings is not None:
-            return _roofs(ceilings, ridge)
+            return _roofs(ceilings, ridge, _points(nodes))
     return None
 
 
-def _roofs(ceilings: Ceilings, ridge: float | None) -> dict[str, Any]:
+def _points(nodes: Iterable[NodeRecord]) -> list[Point]:
+    """The variants that have a place, each once."""
+    found = [place_of(node) for node in nodes if node.kind != "duplicate"]
+    return [
+        Point(place.bound, place.intensity, place.rate)
+        for place in found
+        if place is not None and place.intensity and place.rate
+    ]
+
+
+def _roofs(ceilings: Ceilings, ridge: float | None, points: Sequence[Point]) -> dict[str, Any]:
     copy = ceilings.copy_gb_per_s
+    peak = ridge * copy / 1e3 if ridge else None
+    memory = Roof("copying", slope=copy / 1e3)
+    compute = Roof("arithmetic", level=peak) if peak else None
     return {
         "gb_per_s": copy,
-        "tflop_per_s": ridge * copy / 1e3 if ridge else None,
+        "tflop_per_s": peak,
         "l2_gb_per_s": ceilings.l2_gb_per_s,
         "shared_gb_per_s": ceilings.shared_gb_per_s,
         "fp32_tflop_per_s": ceilings.fp32_tflop_per_s,
         "bf16_tflop_per_s": ceilings.bf16_tflop_per_s,
+        "chart": asdict(SimpleChart.around(memory, compute, points)) if points else None,
     }
 
 

@@ -224,8 +224,8 @@ def test_a_chart_holds_its_points_and_fits_its_frame(
     chart = chart_of(parts)
     assert chart is not None
     for point in chart.points:
-        assert chart.x[0] < math.log10(point.intensity) < chart.x[1]
-        assert chart.y[0] < math.log10(point.rate) < chart.y[1]
+        assert chart.x.low < math.log10(point.intensity) < chart.x.high
+        assert chart.y.low < math.log10(point.rate) < chart.y.high
     lines = plot.roofline(chart)
     assert max(map(len, lines[: plot.HEIGHT])) <= plot.WIDTH
     assert any("X" in line for line in lines[: plot.HEIGHT]) or len(chart.points) > 1

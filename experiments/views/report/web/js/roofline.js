@@ -13,7 +13,7 @@ export function roofline(run, select) {
   if (!rows.length) return null;
   const placed = placedRows(run);
   const roofs = run.data.roofs;
-  const drawable = roofs && roofs.gb_per_s && placed.length > 0;
+  const drawable = roofs && roofs.chart && placed.length > 0;
   return section(
     "roofline",
     "Roofline, and where the bottleneck went",
@@ -52,19 +52,14 @@ function legend(run, placed) {
 
 function draw(run, placed, roofs, width, select) {
   const { intensity, rate } = run.nodes;
-  const ridge = roofs.tflop_per_s ? (roofs.tflop_per_s * 1e3) / roofs.gb_per_s : null;
-  const xs = placed.map((row) => intensity[row]);
-  const ys = placed.map((row) => rate[row]);
-  const [left, right] = [least(xs) / 2, Math.max(most(xs) * 3, (ridge ?? 0) * 1.7)];
-  const peak = roofs.tflop_per_s ?? (right * roofs.gb_per_s) / 1e3;
   const x = {
-    domain: [left, right],
+    domain: roofs.chart.x,
     log: true,
     label: "flop per byte of device memory",
     format: tick,
   };
   const y = {
-    domain: [Math.min(least(ys), (left * roofs.gb_per_s) / 1e3) / 2, Math.max(peak, most(ys)) * 2],
+    domain: roofs.chart.y,
     log: true,
     label: "TFLOP/s",
     format: tick,
@@ -76,7 +71,7 @@ function draw(run, placed, roofs, width, select) {
     y,
     label: "Roofline of the device with the variants of this run",
   });
-  roof(plot, roofs, ridge, x.domain, sx, sy);
+  roof(plot, roofs, sx, sy);
   for (const bound of BOUNDS) {
     const rows = placed.filter((row) => run.bound(row) === bound);
     if (rows.length)
@@ -121,37 +116,31 @@ function draw(run, placed, roofs, width, select) {
   return element;
 }
 
-// Math.min(...) of many thousand arguments would overflow the stack.
-const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
-const most = (values) => values.reduce((high, value) => Math.max(high, value), -Infinity);
-
-function roof(plot, roofs, ridge, [left, right], sx, sy) {
-  const slope = (flops) => (flops * roofs.gb_per_s) / 1e3;
-  const corner = ridge ?? right;
-  const line = `M${sx(left)} ${sy(slope(left))}L${sx(corner)} ${sy(slope(corner))}${ridge ? `H${sx(right)}` : ""}`;
+function roof(plot, roofs, sx, sy) {
+  const corners = roofs.chart.roof.map(([x, y]) => [sx(x), sy(y)]);
+  const [[left, low], [corner, high]] = corners;
+  const line = corners.map(([x, y], at) => `${at ? "L" : "M"}${x} ${y}`).join("");
   plot.append(svg("path", { class: "roof", d: line }));
-  const middle = Math.sqrt(left * corner);
-  const angle =
-    (Math.atan2(sy(slope(corner)) - sy(slope(left)), sx(corner) - sx(left)) * 180) / Math.PI;
+  const angle = (Math.atan2(high - low, corner - left) * 180) / Math.PI;
   plot.append(
     svg(
       "text",
       {
         class: "roof-name",
         "text-anchor": "middle",
-        transform: `translate(${sx(middle)} ${sy(slope(middle)) - 7}) rotate(${angle})`,
+        transform: `translate(${(left + corner) / 2} ${(low + high) / 2 - 7}) rotate(${angle})`,
       },
       `copying ${digits(roofs.gb_per_s)} GB/s, measured`,
     ),
   );
-  if (ridge)
+  if (corners.length > 2)
     plot.append(
       svg(
         "text",
         {
           class: "roof-name",
-          x: sx(right) - 4,
-          y: sy(roofs.tflop_per_s) - 7,
+          x: corners[2][0] - 4,
+          y: corners[2][1] - 7,
           "text-anchor": "end",
         },
         `${digits(roofs.tflop_per_s)} TFLOP/s`,
