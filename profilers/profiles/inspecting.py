@@ -40,7 +40,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class KernelInput:
     """A kernel to look at: source, what its spec says, and values of its tunables."""
 
     source: str
@@ -105,11 +105,11 @@ class Inspector:
 
     def profile(self, source: str, spec: KernelSpec, tunables: Mapping[str, Scalar]) -> Inspected:
         """Compile, run and profile one kernel. InputError for what is wrong with it."""
-        return self.profile_many([Exhibit(source, spec, tunables)])[0]
+        return self.profile_many([KernelInput(source, spec, tunables)])[0]
 
-    def profile_many(self, exhibits: Sequence[Exhibit]) -> list[Inspected]:
+    def profile_many(self, kernels: Sequence[KernelInput]) -> list[Inspected]:
         """Profile several kernels under one start of each profiler, in order."""
-        requests = [self._request(exhibit) for exhibit in exhibits]
+        requests = [self._request(kernel) for kernel in kernels]
         hardware = self.hardware
         self._say("profiling")
         profiled = profile_all(
@@ -127,11 +127,11 @@ class Inspector:
     def _support(self) -> Compiled:
         return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
 
-    def _request(self, exhibit: Exhibit) -> ProfilingRequest:
-        spec, values = exhibit.spec, dict(exhibit.tunables)
+    def _request(self, kernel: KernelInput) -> ProfilingRequest:
+        spec, values = kernel.spec, dict(kernel.tunables)
         spec.check()
         spec.space.check(values)
-        compiled = _compile(self._compiler, exhibit.source, values)
+        compiled = _compile(self._compiler, kernel.source, values)
         call = lower_plan(
             spec,
             values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from experiments.benchmarks.clinic.exhibits import Patient
+from experiments.benchmarks.clinic.cases import ClinicCase
 from mcts.domain import BoundClass, Guidance
 
 CLASSES: tuple[BoundClass, ...] = ("compute", "memory", "latency", "launch", "mixed", "unknown")
@@ -14,25 +14,25 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
-    """A patient and what was said of it.
+class CaseResult:
+    """A case and the guidance for it.
 
-    plugins: tools that others registered. The truth table does not know them, so that nothing they
-    say is judged.
+    plugins: tools that others registered. The truth table does not know them, so that their
+    findings are not judged.
     """
 
-    patient: Patient
+    case: ClinicCase
     guidance: Guidance
     plugins: frozenset[str] = frozenset()
 
     @property
     def fired(self) -> tuple[str, ...]:
-        """Tools that spoke, by rank."""
+        """Tools that fired, by rank."""
         return tuple(finding.tool for finding in self.guidance.findings)
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Of the tools that spoke, those which the truth table knows, by rank."""
+        """Of the tools that fired, those which the truth table knows, by rank."""
         return tuple(tool for tool in self.fired if tool not in self.plugins)
 
     @property
@@ -41,31 +41,31 @@ class Examined:
 
     @property
     def false_alarms(self) -> tuple[str, ...]:
-        return tuple(tool for tool in self.judged if tool not in self.patient.true)
+        return tuple(tool for tool in self.judged if tool not in self.case.true)
 
     @property
     def missed(self) -> tuple[str, ...]:
-        return tuple(sorted(self.patient.planted - set(self.fired)))
+        return tuple(sorted(self.case.planted - set(self.fired)))
 
     @property
     def class_is_right(self) -> bool:
-        return self.bound in self.patient.bound
+        return self.bound in self.case.bound
 
 
 @dataclass(slots=True)
 class ToolScore:
-    """One tool over all patients.
+    """One tool over all cases.
 
     planted: ill kernels that it must name; found: those it named; shown: those in whose first
-    five findings it stood; relapsed: repaired twins of those on which it still fired; fired and
-    true: firings in all, and those the truth table agrees with.
+    five findings it stood; fired_on_repaired: repaired twins of those on which it still fired;
+    fired and true: findings in all, and those the truth table agrees with.
     """
 
     tool: str
     planted: int = 0
     found: int = 0
     shown: int = 0
-    relapsed: int = 0
+    fired_on_repaired: int = 0
     fired: int = 0
     true: int = 0
 
@@ -80,7 +80,7 @@ class ToolScore:
 
 @dataclass(slots=True)
 class PluginCount:
-    """On how many ill kernels and repaired twins a plug-in spoke; nothing says whether rightly."""
+    """On how many ill kernels and repaired twins a plug-in fired, whether rightly or not."""
 
     tool: str
     ill: int = 0
@@ -89,12 +89,12 @@ class PluginCount:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Fidelity over a set of patients; `plugins` stand outside of every figure."""
+    """Fidelity over a set of cases; `plugins` stand outside of every figure."""
 
     tools: tuple[ToolScore, ...]
     confusion: dict[tuple[BoundClass, BoundClass], int] = field(default_factory=dict)
     """Patients by (right class, class given); a given class among several right ones is right."""
-    patients: int = 0
+    cases: int = 0
     plugins: tuple[PluginCount, ...] = ()
 
     @property
@@ -129,22 +129,22 @@ class Scores:
         return sum(score.shown for score in self.tools) / planted if planted else None
 
     @property
-    def relapsed(self) -> int:
-        return sum(score.relapsed for score in self.tools)
+    def fired_on_repaired(self) -> int:
+        return sum(score.fired_on_repaired for score in self.tools)
 
     @property
     def class_accuracy(self) -> float | None:
         right = sum(n for (true, given), n in self.confusion.items() if true == given)
-        return right / self.patients if self.patients else None
+        return right / self.cases if self.cases else None
 
 
-def score(examined: Sequence[Examined]) -> Scores:
+def score(examined: Sequence[CaseResult]) -> Scores:
     """Count over `examined`."""
     tools: dict[str, ToolScore] = {}
     confusion: dict[tuple[BoundClass, BoundClass], int] = {}
     for one in examined:
-        patient = one.patient
-        for tool in patient.planted:
+        case = one.case
+        for tool in case.planted:
             entry = tools.setdefault(tool, ToolScore(tool))
             entry.planted += 1
             entry.found += tool in one.judged
@@ -152,22 +152,22 @@ def score(examined: Sequence[Examined]) -> Scores:
         for tool in one.judged:
             entry = tools.setdefault(tool, ToolScore(tool))
             entry.fired += 1
-            entry.true += tool in patient.true
-            entry.relapsed += patient.repaired and tool in patient.exhibit.expects
-        cell = (one.bound if one.class_is_right else patient.bound[0], one.bound)
+            entry.true += tool in case.true
+            entry.fired_on_repaired += case.repaired and tool in case.kernel.expects
+        cell = (one.bound if one.class_is_right else case.bound[0], one.bound)
         confusion[cell] = confusion.get(cell, 0) + 1
     return Scores(
         tuple(tools[name] for name in sorted(tools)), confusion, len(examined), _plugins(examined)
     )
 
 
-def _plugins(examined: Sequence[Examined]) -> tuple[PluginCount, ...]:
-    """Every plug-in that took part, also those that never spoke, by name."""
+def _plugins(examined: Sequence[CaseResult]) -> tuple[PluginCount, ...]:
+    """Every plug-in that took part, by name, also those that never fired."""
     counts = {name: PluginCount(name) for one in examined for name in sorted(one.plugins)}
     for one in examined:
         for name in one.plugins.intersection(one.fired):
-            counts[name].repaired += one.patient.repaired
-            counts[name].ill += not one.patient.repaired
+            counts[name].repaired += one.case.repaired
+            counts[name].ill += not one.case.repaired
     return tuple(counts[name] for name in sorted(counts))
 
 

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.corpus import canaries, tables
-from experiments.benchmarks.corpus.exhibits import DIALECTS, Exhibit, chosen, exhibits
-from experiments.benchmarks.corpus.hostile import run_hostile
-from experiments.benchmarks.corpus.judges import HURRIED, PATIENT, USUAL, Patience, gpu_judges
+from experiments.benchmarks.corpus import tables
+from experiments.benchmarks.corpus.cases import DIALECTS, CorpusCase, cases, chosen
+from experiments.benchmarks.corpus.judges import DEFAULT, LONG_BUILDS, SHORT, Deadlines, gpu_judges
 from experiments.benchmarks.corpus.results import as_json, merged
-from experiments.benchmarks.corpus.study import Factory, Study, run
+from experiments.benchmarks.corpus.running import CorpusRun, Factory, planted_secrets, run
+from experiments.benchmarks.corpus.stress import run_stress
 from experiments.runs.machines.machine import gpu_problem
 from mcts.errors import InputError, RooftreeError
 from mcts.files import write_whole
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
-    """0 if every verdict is right, 1 if one is not or exhibits are left out, 2 where nothing
+    """0 if every verdict is right, 1 if one is not or cases are left out, 2 where nothing
     could be judged, 130 where it was interrupted."""
     options = _parser().parse_args(arguments)
     try:
@@ -52,47 +52,47 @@ def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = No
 
 def _main(options: argparse.Namespace, factory: Factory | None) -> int:
     if options.merge:
-        return _tell(merged(options.merge, exhibits()), options)
+        return _tell(merged(options.merge, cases()), options)
     every = chosen(
-        exhibits(),
+        cases(),
         dialect=options.dialect,
         only=tuple(options.only),
         kind=options.kind,
         slow=not options.no_slow,
     )
     if not every:
-        raise InputError("nothing is left to judge: no exhibit is all that was asked for")
+        raise InputError("nothing is left to judge: no case is all that was asked for")
     if options.list:
         for one in every:
             print(f"{one.name}  {one.task}  {one.kind}  {', '.join(one.expect)}")
         return 0
     if factory is None:
         _check_machine(every, options.device)
-        factory = gpu_judges(device=options.device, patience=_patience(options), say=_say)
-    with canaries.planted():
+        factory = gpu_judges(device=options.device, deadlines=_deadlines(options), say=_say)
+    with planted_secrets():
         if options.hostile:
-            return _hostile(every, factory, options)
-        study = run(
+            return _stress(every, factory, options)
+        found = run(
             every,
             factory,
             on_progress=_say,
-            keep=lambda study: _write_json(options.json, as_json(study)),
-            overdue=_alarm(options.deadline),
+            keep=lambda found: _write_json(options.json, as_json(found)),
+            is_overdue=_alarm(options.deadline),
         )
-    return _tell(study, options)
+    return _tell(found, options)
 
 
-def _check_machine(every: Sequence[Exhibit], device: int) -> None:
+def _check_machine(every: Sequence[CorpusCase], device: int) -> None:
     """InputError if this machine cannot judge a dialect that is asked for."""
     for dialect in sorted({one.dialect for one in every}):
         if problem := gpu_problem(device, torch=dialect == "kernelbench"):
-            raise InputError(f"exhibits of dialect {dialect} cannot be judged here: {problem}")
+            raise InputError(f"cases of dialect {dialect} cannot be judged here: {problem}")
 
 
-def _patience(options: argparse.Namespace) -> Patience:
+def _deadlines(options: argparse.Namespace) -> Deadlines:
     if options.hostile:
-        return HURRIED
-    return USUAL if options.no_slow else PATIENT
+        return SHORT
+    return DEFAULT if options.no_slow else LONG_BUILDS
 
 
 def _alarm(minutes: float | None) -> Callable[[], bool]:
@@ -101,26 +101,26 @@ def _alarm(minutes: float | None) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def _hostile(every: tuple[Exhibit, ...], factory: Factory, options: argparse.Namespace) -> int:
-    hostile = run_hostile(
+def _stress(every: tuple[CorpusCase, ...], factory: Factory, options: argparse.Namespace) -> int:
+    hostile = run_stress(
         every,
         factory,
         count=options.hostile,
         device=options.device,
         on_progress=_say,
-        overdue=_alarm(options.deadline),
+        is_overdue=_alarm(options.deadline),
     )
     _write_json(options.json, hostile.to_json())
-    _write(options.markdown, tables.hostile_markdown(hostile, command=_command(options)))
-    print(tables.hostile_text(hostile))
+    _write(options.markdown, tables.stress_markdown(hostile, command=_command(options)))
+    print(tables.stress_text(hostile))
     return int(bool(hostile.wrong or hostile.left))
 
 
-def _tell(study: Study, options: argparse.Namespace) -> int:
-    _write_json(options.json, as_json(study))
-    _write(options.markdown, tables.as_markdown(study, command=_command(options)))
-    print(tables.as_text(study))
-    return int(bool(study.wrong or study.left))
+def _tell(found: CorpusRun, options: argparse.Namespace) -> int:
+    _write_json(options.json, as_json(found))
+    _write(options.markdown, tables.as_markdown(found, command=_command(options)))
+    print(tables.as_text(found))
+    return int(bool(found.wrong or found.left))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,18 +129,18 @@ def _parser() -> argparse.ArgumentParser:
         description="Judge candidates that cheat, break or only look strange.",
     )
     parser.add_argument("--dialect", default="all", choices=[*DIALECTS, "all"])
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="exhibits by name")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="cases by name")
     parser.add_argument("--class", dest="kind", metavar="CLASS", help="of one class only")
     parser.add_argument("--no-slow", action="store_true", help="leave out what takes minutes")
-    parser.add_argument("--list", action="store_true", help="say which exhibits, judge none")
+    parser.add_argument("--list", action="store_true", help="say which cases, judge none")
     parser.add_argument("--device", type=int, default=0, help="number of the GPU")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every result here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables here")
     parser.add_argument(
         "--hostile", type=int, metavar="N", help="judge N hostile candidates in a row instead"
     )
     parser.add_argument(
-        "--deadline", type=float, metavar="MINUTES", help="begin no other exhibit after so long"
+        "--deadline", type=float, metavar="MINUTES", help="begin no other case after so long"
     )
     parser.add_argument(
         "--merge", nargs="+", type=Path, default=[], metavar="FILE",

@@ -1,4 +1,4 @@
-"""A study as JSON and back, and several of them as one."""
+"""A found as JSON and back, and several of them as one."""
 
 from __future__ import annotations
 
@@ -8,78 +8,78 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.corpus.exhibits import Exhibit
-from experiments.benchmarks.corpus.expectation import Outcome
-from experiments.benchmarks.corpus.study import Study
+from experiments.benchmarks.corpus.cases import CorpusCase
+from experiments.benchmarks.corpus.running import CorpusRun
+from experiments.benchmarks.corpus.verdicts import JudgedCase
 from mcts.errors import InputError
 
-_KEPT = tuple(field.name for field in fields(Outcome) if field.name != "exhibit")
+_KEPT = tuple(field.name for field in fields(JudgedCase) if field.name != "case")
 _MOST_CHARACTERS = 2000
 
 
-def as_json(study: Study) -> dict[str, Any]:
-    """Every outcome, with what was expected of it, and the exhibits that are left."""
+def as_json(found: CorpusRun) -> dict[str, Any]:
+    """Every result, with what was expected of it, and the cases that are left."""
     return {
-        "hardware": study.hardware,
-        "isolation": study.isolation,
-        "exhibits": len(study.outcomes),
-        "wrong": len(study.wrong),
-        "left": study.left,
-        "outcomes": [_entry(outcome) for outcome in study.outcomes],
+        "hardware": found.hardware,
+        "isolation": found.isolation,
+        "exhibits": len(found.results),
+        "wrong": len(found.wrong),
+        "left": found.left,
+        "outcomes": [_entry(result) for result in found.results],
     }
 
 
-def merged(paths: Sequence[Path], exhibits: Sequence[Exhibit]) -> Study:
+def merged(paths: Sequence[Path], cases: Sequence[CorpusCase]) -> CorpusRun:
     """The studies in JSON files as one, each verdict judged by the manifest as it is now.
 
-    Of two outcomes of an exhibit the later file's counts, but for one that was not run. InputError
-    for a file that is no study, or that holds an exhibit the manifest does not.
+    Of two results of a case the later file's counts, but for one that was not run. InputError
+    for a file that is no run, or that holds a case the manifest does not.
     """
-    known = {one.name: one for one in exhibits}
-    found: dict[str, Outcome] = {}
+    known = {one.name: one for one in cases}
+    found: dict[str, JudgedCase] = {}
     planned: set[str] = set()
     hardware: list[str] = []
     for path in paths:
         try:
             table = json.loads(path.read_text(encoding="utf-8"))
-            outcomes = [_outcome(entry, known) for entry in table["outcomes"]]
+            results = [_outcome(entry, known) for entry in table["outcomes"]]
             planned |= {known[name].name for name in table["left"]}
             hardware.append(str(table["hardware"]))
         except (OSError, ValueError, TypeError, KeyError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise InputError(f"{path} holds no study of this corpus: {reason}") from None
-        for outcome in outcomes:
-            if not (outcome.skipped and outcome.exhibit.name in found):
-                found[outcome.exhibit.name] = outcome
+            raise InputError(f"{path} holds no run of this corpus: {reason}") from None
+        for result in results:
+            if not (result.skipped and result.case.name in found):
+                found[result.case.name] = result
     planned |= found.keys()
-    return Study(
-        planned=tuple(one for one in exhibits if one.name in planned),
-        outcomes=[found[one.name] for one in exhibits if one.name in found],
+    return CorpusRun(
+        planned=tuple(one for one in cases if one.name in planned),
+        results=[found[one.name] for one in cases if one.name in found],
         hardware=", ".join(dict.fromkeys(name for name in hardware if name)),
     )
 
 
-def _outcome(entry: dict[str, Any], known: dict[str, Exhibit]) -> Outcome:
-    return Outcome(exhibit=known[entry["name"]], **{name: entry[name] for name in _KEPT})
+def _outcome(entry: dict[str, Any], known: dict[str, CorpusCase]) -> JudgedCase:
+    return JudgedCase(case=known[entry["name"]], **{name: entry[name] for name in _KEPT})
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
-    exhibit = outcome.exhibit
+def _entry(result: JudgedCase) -> dict[str, Any]:
+    case = result.case
     return {
-        "name": exhibit.name,
-        "dialect": exhibit.dialect,
-        "task": exhibit.task,
-        "class": exhibit.kind,
-        "policy": exhibit.policy,
-        "expect": exhibit.expect,
-        "or_neutral": exhibit.or_neutral,
-        "verdict": outcome.verdict,
-        "cheat": outcome.cheat,
-        "speedup": outcome.speedup,
-        "speedup_low": outcome.speedup_low,
-        "isolation": outcome.isolation,
-        "seconds": round(outcome.seconds, 3),
-        "skipped": outcome.skipped,
-        "wrong": outcome.wrong,
-        "message": outcome.message[:_MOST_CHARACTERS],
+        "name": case.name,
+        "dialect": case.dialect,
+        "task": case.task,
+        "class": case.kind,
+        "policy": case.policy,
+        "expect": case.expect,
+        "or_neutral": case.or_neutral,
+        "verdict": result.verdict,
+        "cheat": result.cheat,
+        "speedup": result.speedup,
+        "speedup_low": result.speedup_low,
+        "isolation": result.isolation,
+        "seconds": round(result.seconds, 3),
+        "skipped": result.skipped,
+        "wrong": result.wrong,
+        "message": result.message[:_MOST_CHARACTERS],
     }

@@ -1,4 +1,4 @@
-"""`clinic`: how often tools and classifier are right, on kernels known to be ill."""
+"""`clinic`: how often tools and classifier are right, on kernels known to be flawed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.clinic import study
-from experiments.benchmarks.clinic.exhibits import HALVES, exhibits, patients
-from experiments.benchmarks.clinic.scores import CLASSES, Examined, Scores, ToolScore, score
+from experiments.benchmarks.clinic import profiling
+from experiments.benchmarks.clinic.cases import HALVES, clinic_cases, clinic_kernels
+from experiments.benchmarks.clinic.scores import CLASSES, CaseResult, Scores, ToolScore, score
 from experiments.text.tables import Column, least_width, print_fitted, print_table, width
 from mcts.errors import InputError
 
@@ -32,25 +32,25 @@ def clinic(
     """Print precision and recall per tool, the classifier's accuracy and its confusions."""
     if half not in _SETS:
         raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
-    chosen = patients(tuple(one for one in exhibits() if one.half in _SETS[half]))
+    chosen = clinic_cases(tuple(one for one in clinic_kernels() if one.half in _SETS[half]))
     if live or record is not None:
-        inspected = study.measured(chosen, device=device, on_progress=_say)
+        inspected = profiling.measured(chosen, device=device, on_progress=_say)
         where = str(inspected[0][1].profile.hardware)
         if record is not None:
-            study.record(inspected, record)
+            profiling.record(inspected, record)
             _say(f"recorded {len(inspected)} profiles in {record}")
     else:
-        tape = recording or study.default_recording()
-        inspected = study.replayed(chosen, tape)
+        tape = recording or profiling.default_recording()
+        inspected = profiling.replayed(chosen, tape)
         where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
-    examined = study.examine(inspected)
+    examined = profiling.examine(inspected)
     scores = score(examined)
     for problem in _problems(examined):
         _say(problem)
     if as_json:
         print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
         return
-    print(f"{len(examined) // 2} exhibits, ill and repaired, half: {half}; {where}")
+    print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
     _print_tools(scores)
     _print_summary(scores)
     _print_confusion(scores)
@@ -83,7 +83,7 @@ def _tool_row(one: ToolScore) -> tuple[str, ...]:
         str(one.found) if planted else "",
         _share(one.recall),
         str(one.shown) if planted else "",
-        str(one.relapsed) if planted else "",
+        str(one.fired_on_repaired) if planted else "",
         str(one.fired),
         _share(one.precision),
     )
@@ -117,8 +117,8 @@ def _print_summary(scores: Scores) -> None:
         f"{_share(scores.micro_precision)}, micro recall {_share(scores.micro_recall)}"
     )
     print(f"planted bottlenecks among the first five findings: {_share(scores.shown)}")
-    print(f"planted tools that fired on the repaired twin: {scores.relapsed}")
-    print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.patients}")
+    print(f"planted tools that fired on the repaired twin: {scores.fired_on_repaired}")
+    print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.cases}")
 
 
 def _print_confusion(scores: Scores) -> None:
@@ -136,7 +136,7 @@ def _print_confusion(scores: Scores) -> None:
     print_table(table)
 
 
-def _problems(examined: Sequence[Examined]) -> Iterable[str]:
+def _problems(examined: Sequence[CaseResult]) -> Iterable[str]:
     """What the advisor notes of tools that could not be used, or failed, each once."""
     notes = (note for one in examined for note in one.guidance.notes)
     return dict.fromkeys(note for note in notes if note.startswith("micro-tool "))
@@ -147,7 +147,7 @@ _CASES = tuple(
 )
 
 
-def _print_cases(examined: Sequence[Examined]) -> None:
+def _print_cases(examined: Sequence[CaseResult]) -> None:
     """A line for each case; on a terminal too narrow for that, a few lines for each."""
     rows = [_case_row(one) for one in examined]
     print()
@@ -171,10 +171,10 @@ def _hanging(title: str) -> dict[str, Any]:
     }
 
 
-def _case_row(one: Examined) -> tuple[str, ...]:
-    right = "" if one.class_is_right else f" (should be {' or '.join(one.patient.bound)})"
+def _case_row(one: CaseResult) -> tuple[str, ...]:
+    right = "" if one.class_is_right else f" (should be {' or '.join(one.case.bound)})"
     return (
-        one.patient.name,
+        one.case.name,
         one.bound + right,
         ", ".join(one.missed),
         ", ".join(one.false_alarms),
@@ -182,18 +182,20 @@ def _case_row(one: Examined) -> tuple[str, ...]:
     )
 
 
-def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]) -> dict[str, Any]:
+def _as_json(
+    half: str, where: str, scores: Scores, examined: Sequence[CaseResult]
+) -> dict[str, Any]:
     return {
         "half": half,
         "hardware": where,
-        "patients": scores.patients,
+        "patients": scores.cases,
         "macro_recall": scores.macro_recall,
         "macro_precision": scores.macro_precision,
         "macro_precision_of_all": scores.macro_precision_of_all,
         "micro_recall": scores.micro_recall,
         "micro_precision": scores.micro_precision,
         "in_first_five": scores.shown,
-        "fired_on_twin": scores.relapsed,
+        "fired_on_twin": scores.fired_on_repaired,
         "class_accuracy": scores.class_accuracy,
         "tools": [
             {**asdict(one), "recall": one.recall, "precision": one.precision}
@@ -206,10 +208,10 @@ def _as_json(half: str, where: str, scores: Scores, examined: Sequence[Examined]
         ],
         "cases": [
             {
-                "case": one.patient.exhibit.name,
-                "repaired": one.patient.repaired,
+                "case": one.case.kernel.name,
+                "repaired": one.case.repaired,
                 "class": one.bound,
-                "right_classes": one.patient.bound,
+                "right_classes": one.case.bound,
                 "fired": one.fired,
                 "missed": one.missed,
                 "false_alarms": one.false_alarms,

@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from experiments.benchmarks.clinic import study
-from experiments.benchmarks.clinic.exhibits import (
+from experiments.benchmarks.clinic import profiling
+from experiments.benchmarks.clinic.cases import (
     HALVES,
     KERNELS,
-    Exhibit,
-    Patient,
-    exhibits,
-    patients,
+    ClinicCase,
+    ClinicKernel,
+    clinic_cases,
+    clinic_kernels,
 )
-from experiments.benchmarks.clinic.scores import Examined, score
+from experiments.benchmarks.clinic.scores import CaseResult, score
 from experiments.cli import app
 from experiments.inspect.document import as_json
 from experiments.inspect.looking import look
@@ -33,25 +33,25 @@ from mcts.errors import InputError
 from microtools import registry
 from microtools.tool import ANY, Case, Tool
 
-ALL = exhibits()
+ALL = clinic_kernels()
 TOOLS = {tool.name for tool in registry.BUILTIN}
 nvrtc = pytest.mark.skipif(
     importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]"
 )
 
 
-def exhibit(**changes: object) -> Exhibit:
+def kernel(**changes: object) -> ClinicKernel:
     fields: dict[str, object] = {
         "file": "x.cu", "half": "tuning", "ailment": "strided", "expects": ["coalescing"],
         "also": ["global_latency"], "also_repaired": ["dram_saturated"], "class": ["memory"],
         "class_repaired": ["memory", "mixed"], "why": "because",
     }  # fmt: skip
-    return Exhibit.model_validate({**fields, **changes})
+    return ClinicKernel.model_validate({**fields, **changes})
 
 
 def examined(
     *tools: str, repaired: bool = False, bound: BoundClass = "memory", **changes: object
-) -> Examined:
+) -> CaseResult:
     findings = tuple(
         Finding(tool=tool, axis="memory", strength=0.5, evidence=(), advice="") for tool in tools
     )
@@ -59,8 +59,8 @@ def examined(
         bound=bound, confidence=1.0, gap=AxisGap(compute=0, memory=0, latency=0), near_peak=False,
         method_budget={},
     )  # fmt: skip
-    patient = Patient(exhibit(**changes), repaired)
-    return Examined(patient, Guidance(roofline=roofline, findings=findings))
+    case = ClinicCase(kernel(**changes), repaired)
+    return CaseResult(case, Guidance(roofline=roofline, findings=findings))
 
 
 def test_every_kernel_has_its_truth_and_every_truth_its_kernel() -> None:
@@ -77,7 +77,7 @@ def test_every_tool_named_exists_and_what_is_planted_is_planted_in_both_halves()
     assert tuning == held_out and len(held_out) >= 24
 
 
-def test_no_held_out_exhibit_is_one_of_the_others_again() -> None:
+def test_no_held_out_kernel_is_one_of_the_others_again() -> None:
     code = {one.file: re.sub(r"/\*.*?\*/|//[^\n]*|\s+", " ", one.source, flags=re.S) for one in ALL}
     known = [code[one.file] for one in ALL if one.half == "tuning"]
     for one in ALL:
@@ -87,11 +87,11 @@ def test_no_held_out_exhibit_is_one_of_the_others_again() -> None:
 
 def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
     with pytest.raises(ValueError, match="planted"):
-        exhibit(also_repaired=["coalescing"])
+        kernel(also_repaired=["coalescing"])
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
-def test_a_sheet_can_be_run_as_it_is(one: Exhibit) -> None:
+def test_a_sheet_can_be_run_as_it_is(one: ClinicKernel) -> None:
     assert "REPAIRED" in one.source
     if not one.is_program:
         one.spec.check()
@@ -114,7 +114,7 @@ def test_scores_count_what_the_table_says() -> None:
     by_name = {one.tool: one for one in scores.tools}
     coalescing = by_name["coalescing"]
     assert (coalescing.planted, coalescing.found, coalescing.fired) == (2, 1, 2)
-    assert (coalescing.true, coalescing.relapsed) == (1, 1)
+    assert (coalescing.true, coalescing.fired_on_repaired) == (1, 1)
     assert by_name["tail_wave"].precision == 0.0 and by_name["global_latency"].precision == 1.0
     assert scores.macro_recall == 0.5
     assert scores.macro_precision == 0.5
@@ -211,19 +211,19 @@ def test_shares_stay_shares(said: list[tuple[list[str], bool]]) -> None:
 
 
 def test_the_recording_holds_every_twin() -> None:
-    found = study.replayed(patients(ALL), study.default_recording())
+    found = profiling.replayed(clinic_cases(ALL), profiling.default_recording())
     assert len(found) == 2 * len(ALL)
-    for patient, seen in found:
-        if not patient.exhibit.is_program:
-            assert seen.time_us is not None and seen.time_us > 0, patient.name
-        assert seen.profile.kernels, patient.name
+    for case, seen in found:
+        if not case.kernel.is_program:
+            assert seen.time_us is not None and seen.time_us > 0, case.name
+        assert seen.profile.kernels, case.name
 
 
 def test_a_kernel_that_changed_since_is_refused(tmp_path: Path) -> None:
-    changed = exhibit(file=ALL[0].file)
+    changed = kernel(file=ALL[0].file)
     changed.__dict__["source"] = ALL[0].source + "\n// changed"
     with pytest.raises(InputError, match="as it is now"):
-        study.replayed([Patient(changed, False)], study.default_recording())
+        profiling.replayed([ClinicCase(changed, False)], profiling.default_recording())
 
 
 def test_the_command_prints_table_and_json() -> None:
@@ -239,20 +239,22 @@ def test_the_command_prints_table_and_json() -> None:
 
 def test_what_is_inspected_is_what_the_clinic_counts() -> None:
     """`rooftree inspect` on each kernel replays the very profile, and says the very same."""
-    for one in study.examine(study.replayed(patients(ALL), study.default_recording())):
-        exhibit = one.patient.exhibit
-        values = ("REPAIRED=1",) if one.patient.repaired else ()
-        request = InspectRequest(file=exhibit.path, values=values)
+    for one in profiling.examine(
+        profiling.replayed(clinic_cases(ALL), profiling.default_recording())
+    ):
+        kernel = one.case.kernel
+        values = ("REPAIRED=1",) if one.case.repaired else ()
+        request = InspectRequest(file=kernel.path, values=values)
         found = as_json(look(request, on_progress=lambda _text: None))
-        assert found["class"] == one.bound, exhibit.file
-        assert [finding["tool"] for finding in found["findings"]] == list(one.fired), exhibit.file
-        assert found["replayed"], exhibit.file
+        assert found["class"] == one.bound, kernel.file
+        assert [finding["tool"] for finding in found["findings"]] == list(one.fired), kernel.file
+        assert found["replayed"], kernel.file
 
 
-def test_the_tools_read_right_on_the_exhibits_they_were_not_tuned_on() -> None:
+def test_the_tools_read_right_on_the_kernels_they_were_not_tuned_on() -> None:
     """The aims of the study, held so that a change of a threshold cannot lose them unseen."""
-    held_out = patients(tuple(one for one in ALL if one.half == "held_out"))
-    scores = score(study.examine(study.replayed(held_out, study.default_recording())))
+    held_out = clinic_cases(tuple(one for one in ALL if one.half == "held_out"))
+    scores = score(profiling.examine(profiling.replayed(held_out, profiling.default_recording())))
     assert scores.macro_recall is not None and scores.macro_recall >= 0.9
     assert scores.macro_precision is not None and scores.macro_precision >= 0.8
     assert scores.class_accuracy is not None and scores.class_accuracy >= 0.9
@@ -263,7 +265,7 @@ def test_the_tools_read_right_on_the_exhibits_they_were_not_tuned_on() -> None:
 @pytest.mark.parametrize(
     "one", [one for one in ALL if not one.is_program], ids=lambda one: one.name
 )
-def test_both_twins_compile_and_differ(one: Exhibit) -> None:
+def test_both_twins_compile_and_differ(one: ClinicKernel) -> None:
     from profilers.compiling.lowering import lower_plan
     from profilers.profiles.inspecting import static_profile
 

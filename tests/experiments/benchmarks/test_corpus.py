@@ -15,14 +15,27 @@ from typing import Any
 import pytest
 
 from experiments.benchmarks.corpus import __main__ as command
-from experiments.benchmarks.corpus import canaries, tables
+from experiments.benchmarks.corpus import tables
 from experiments.benchmarks.corpus.__main__ import main
-from experiments.benchmarks.corpus.exhibits import CHEATS, FOLDER, Exhibit, chosen, exhibits
-from experiments.benchmarks.corpus.expectation import NEUTRAL, Outcome
-from experiments.benchmarks.corpus.hostile import descendants, run_hostile
-from experiments.benchmarks.corpus.results import as_json, merged
-from experiments.benchmarks.corpus.study import grouped, missing, run
-from experiments.benchmarks.corpus.tasks import OWN_TASKS, PROBLEMS, task_of
+from experiments.benchmarks.corpus.cases import (
+    CHEATS,
+    FOLDER,
+    OWN_TASKS,
+    PROBLEMS,
+    CorpusCase,
+    cases,
+    chosen,
+    task_of,
+)
+from experiments.benchmarks.corpus.running import (
+    SECRET_VARIABLE,
+    grouped,
+    missing,
+    planted_secrets,
+    run,
+)
+from experiments.benchmarks.corpus.stress import descendants, run_stress
+from experiments.benchmarks.corpus.verdicts import NEUTRAL, JudgedCase, as_json, merged
 from experiments.runs.tasks.files import read_text
 from experiments.runs.tasks.problems import problem_task
 from mcts.domain import (
@@ -42,7 +55,7 @@ from mcts.domain import (
 from mcts.errors import InputError, UnfairTask, WorldError
 
 ROOT = Path(__file__).resolve().parents[3]
-ALL = exhibits()
+ALL = cases()
 CUDA = [one for one in ALL if one.dialect == "cuda"]
 KERNELBENCH = [one for one in ALL if one.dialect == "kernelbench"]
 IN_CUDA = frozenset(
@@ -71,12 +84,12 @@ NOT_PYTHON = {"kernelbench/fault_syntax_error"}
 NO_MODEL = {*NOT_PYTHON, "kernelbench/fault_no_model"}
 
 
-def exhibit(**changes: object) -> Exhibit:
+def case(**changes: object) -> CorpusCase:
     fields: dict[str, object] = {
         "file": "kernelbench/side_stream_torch.py", "task": "linear_gelu", "class": "side_stream",
         "expect": ["refused", "wrong_result"], "why": "because",
     }  # fmt: skip
-    return Exhibit.model_validate({**fields, **changes})
+    return CorpusCase.model_validate({**fields, **changes})
 
 
 def evaluation(
@@ -161,7 +174,7 @@ def test_every_candidate_is_listed_and_every_listed_one_is_there() -> None:
     assert len({one.candidate.id for one in ALL}) == len(ALL)
 
 
-def test_every_class_of_cheat_has_an_exhibit_in_every_dialect_that_can_be_of_it() -> None:
+def test_every_class_of_cheat_has_a_case_in_every_dialect_that_can_be_of_it() -> None:
     assert {one.kind for one in KERNELBENCH if one.is_cheat} == set(CHEATS)
     assert {one.kind for one in CUDA if one.is_cheat} == IN_CUDA
     for members in (CUDA, KERNELBENCH):
@@ -176,15 +189,15 @@ def test_every_problem_and_task_of_the_corpus_is_used() -> None:
 
 
 @pytest.mark.parametrize("group", grouped(ALL), ids=lambda group: group.task.name)
-def test_every_task_loads_and_its_exhibits_run_under_one_policy(group: Any) -> None:
-    for one in group.exhibits:
+def test_every_task_loads_and_its_cases_run_under_one_policy(group: Any) -> None:
+    for one in group.cases:
         assert task_of(one) == group.task
-    kinds = [one.kind for one in group.exhibits]
+    kinds = [one.kind for one in group.cases]
     assert kinds == sorted(kinds, key=lambda kind: {"honest": 0, "fault": 2}.get(kind, 1))
 
 
 @pytest.mark.parametrize("one", KERNELBENCH, ids=lambda one: one.name)
-def test_a_python_candidate_is_a_described_model(one: Exhibit) -> None:
+def test_a_python_candidate_is_a_described_model(one: CorpusCase) -> None:
     if one.name in NOT_PYTHON:
         with pytest.raises(SyntaxError):
             ast.parse(one.source)
@@ -206,7 +219,7 @@ def test_a_problem_defines_what_a_judge_asks_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize("one", CUDA, ids=lambda one: one.name)
-def test_a_plan_fits_its_task_unless_it_is_meant_not_to(one: Exhibit) -> None:
+def test_a_plan_fits_its_task_unless_it_is_meant_not_to(one: CorpusCase) -> None:
     task = task_of(one)
     try:
         plan = parse_launch_plan(one.source)
@@ -217,8 +230,8 @@ def test_a_plan_fits_its_task_unless_it_is_meant_not_to(one: Exhibit) -> None:
         assert one.expect == ("compile_failed",)
 
 
-def device_code(one: Exhibit) -> str:
-    """What NVRTC gets of an exhibit: all of a .cu, the constant SOURCE of a Python candidate."""
+def device_code(one: CorpusCase) -> str:
+    """What NVRTC gets of a case: all of a .cu, the constant SOURCE of a Python candidate."""
     if one.dialect == "cuda":
         return one.source
     for node in ast.parse(one.source).body:
@@ -234,7 +247,7 @@ def test_device_code_compiles_where_it_is_meant_to(tmp_path: Path) -> None:
 
     compiler = Compiler(cache_dir=tmp_path, processes=os.cpu_count() or 1)
 
-    def log(one: Exhibit) -> str | None:
+    def log(one: CorpusCase) -> str | None:
         plan = parse_launch_plan(one.source) if one.dialect == "cuda" else None
         try:
             compiler.compile(device_code(one), kernel_macros(plan.space.default()) if plan else ())
@@ -269,12 +282,12 @@ def test_device_code_compiles_where_it_is_meant_to(tmp_path: Path) -> None:
         {"class": "bad_manners"},
     ],
 )
-def test_an_expectation_that_contradicts_itself_is_no_exhibit(changes: dict[str, object]) -> None:
+def test_an_expectation_that_contradicts_itself_is_no_case(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError):
-        exhibit(**changes)
+        case(**changes)
 
 
-def test_exhibits_are_chosen_by_dialect_name_and_class() -> None:
+def test_cases_are_chosen_by_dialect_name_and_class() -> None:
     assert chosen(ALL, dialect="cuda") == tuple(CUDA)
     assert [one.name for one in chosen(ALL, only=("side_stream_torch",))] == [
         "kernelbench/side_stream_torch"
@@ -293,49 +306,49 @@ def test_exhibits_are_chosen_by_dialect_name_and_class() -> None:
 @pytest.mark.parametrize(
     ("one", "status", "options", "right"),
     [
-        (exhibit(), "wrong_result", {}, True),
-        (exhibit(), "timed_out", {}, False),
-        (exhibit(), "refused", {"cheat": "side_stream"}, True),
-        (exhibit(), "refused", {"cheat": "leak"}, False),
-        (exhibit(refused_as=["leak"]), "refused", {"cheat": "leak"}, True),
-        (exhibit(), "measured", {}, False),
-        (exhibit(or_neutral=True), "measured", {"speedup": NEUTRAL}, True),
-        (exhibit(or_neutral=True), "measured", {"speedup": 1.3}, False),
-        (exhibit(**{"class": "honest", "expect": ["measured"]}), "measured", {"speedup": 50}, True),
-        (exhibit(**{"class": "honest", "expect": ["measured"]}), "refused", {}, False),
+        (case(), "wrong_result", {}, True),
+        (case(), "timed_out", {}, False),
+        (case(), "refused", {"cheat": "side_stream"}, True),
+        (case(), "refused", {"cheat": "leak"}, False),
+        (case(refused_as=["leak"]), "refused", {"cheat": "leak"}, True),
+        (case(), "measured", {}, False),
+        (case(or_neutral=True), "measured", {"speedup": NEUTRAL}, True),
+        (case(or_neutral=True), "measured", {"speedup": 1.3}, False),
+        (case(**{"class": "honest", "expect": ["measured"]}), "measured", {"speedup": 50}, True),
+        (case(**{"class": "honest", "expect": ["measured"]}), "refused", {}, False),
         (
-            exhibit(**{"class": "honest", "expect": ["measured"], "max_speedup": 1.5}),
+            case(**{"class": "honest", "expect": ["measured"], "max_speedup": 1.5}),
             "measured", {"speedup": 2.0}, False,
         ),
-        (exhibit(**{"class": "fault", "expect": ["timed_out"]}), "timed_out", {}, True),
-        (exhibit(**{"class": "fault", "expect": ["timed_out"]}), "runtime_error", {}, False),
-        (exhibit(**{"class": "fault", "expect": ["refused"]}), "refused", {"cheat": "leak"}, True),
+        (case(**{"class": "fault", "expect": ["timed_out"]}), "timed_out", {}, True),
+        (case(**{"class": "fault", "expect": ["timed_out"]}), "runtime_error", {}, False),
+        (case(**{"class": "fault", "expect": ["refused"]}), "refused", {"cheat": "leak"}, True),
     ],
 )  # fmt: skip
 def test_a_verdict_is_right_where_the_manifest_says_so(
-    one: Exhibit, status: str, options: dict[str, Any], right: bool
+    one: CorpusCase, status: str, options: dict[str, Any], right: bool
 ) -> None:
     found = evaluation(Candidate(source="x"), status, **options)
-    assert (Outcome.of(one, found, seconds=1).wrong is None) == right
+    assert (JudgedCase.of(one, found, seconds=1).wrong is None) == right
 
 
 def test_what_was_not_run_is_neither_right_nor_wrong_and_a_broken_world_is_wrong() -> None:
-    assert Outcome(exhibit=exhibit(), verdict=None, message="no nvcc", skipped=True).wrong is None
-    broken = Outcome(exhibit=exhibit(), verdict=None, message="no GPU").wrong
+    assert JudgedCase(case=case(), verdict=None, message="no nvcc", skipped=True).wrong is None
+    broken = JudgedCase(case=case(), verdict=None, message="no GPU").wrong
     assert broken is not None and "no GPU" in broken
 
 
 # The runner
 
 
-def test_one_evaluator_serves_all_exhibits_of_a_task_and_is_closed() -> None:
+def test_one_evaluator_serves_all_cases_of_a_task_and_is_closed() -> None:
     factory = Factory()
-    study = run(ALL, factory, on_progress=silent)
-    assert len(study.outcomes) == len(ALL) and not study.wrong
+    found = run(ALL, factory, on_progress=silent)
+    assert len(found.results) == len(ALL) and not found.wrong
     assert len(factory.made) < len(grouped(ALL)) <= 20
     assert all(evaluator.closed for evaluator in factory.made)
-    assert study.hardware == "a device of the mind" and study.isolation == "full"
-    skipped = {outcome.exhibit.name for outcome in study.outcomes if outcome.skipped}
+    assert found.hardware == "a device of the mind" and found.isolation == "full"
+    skipped = {result.case.name for result in found.results if result.skipped}
     assert skipped == {one.name for one in ALL if missing(one.needs)}
 
 
@@ -344,7 +357,7 @@ def test_a_refused_task_is_a_verdict_only_where_one_was_expected() -> None:
         raise UnfairTask("no fair task")
 
     some = chosen(ALL, only=("degenerate_zeros", "honest_diagonal"))
-    found = {one.exhibit.task: one for one in run(some, refuses, on_progress=silent).outcomes}
+    found = {one.case.task: one for one in run(some, refuses, on_progress=silent).results}
     assert found["constant"].verdict == "task_refused" and found["constant"].wrong is None
     assert found["diagonal"].verdict is None and found["diagonal"].wrong is not None
 
@@ -366,7 +379,7 @@ def test_without_a_gpu_the_command_says_so_once(
     assert main([]) == 2
     out, err = capsys.readouterr()
     assert not out and err.splitlines() == [
-        "error: exhibits of dialect cuda cannot be judged here: no driver"
+        "error: cases of dialect cuda cannot be judged here: no driver"
     ]
 
 
@@ -395,11 +408,11 @@ def test_a_run_that_is_interrupted_keeps_what_it_has(
     assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
 
 
-def test_a_run_stops_before_the_exhibit_that_is_after_its_deadline() -> None:
+def test_a_run_stops_before_the_case_that_is_after_its_deadline() -> None:
     some = chosen(ALL, only=("honest_plain", "honest_streams", "cuda/fault_trap"))
     answers = iter([False] * 4 + [True] * 99)
-    study = run(some, Factory(), on_progress=silent, overdue=lambda: next(answers))
-    assert len(study.outcomes) == 2 and len(study.left) == 1 and not study.wrong
+    found = run(some, Factory(), on_progress=silent, is_overdue=lambda: next(answers))
+    assert len(found.results) == 2 and len(found.left) == 1 and not found.wrong
 
 
 def test_what_a_deadline_left_out_is_said_and_several_results_make_one(
@@ -424,18 +437,19 @@ def test_what_a_deadline_left_out_is_said_and_several_results_make_one(
     assert main(["--merge", both, two]) == 0, "the later file counts"
     assert "2 of 2 verdicts are right." in capsys.readouterr().out
     Path(two).write_text("{}")
-    with pytest.raises(InputError, match="holds no study"):
+    with pytest.raises(InputError, match="holds no run"):
         merged([Path(two)], ALL)
 
 
 def test_a_study_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> None:
-    study = run(ALL, Factory(), on_progress=silent)
-    (tmp_path / "c.json").write_text(json.dumps(as_json(study)))
+    found = run(ALL, Factory(), on_progress=silent)
+    (tmp_path / "c.json").write_text(json.dumps(as_json(found)))
     again = merged([tmp_path / "c.json"], ALL)
     assert as_json(again)["outcomes"] == sorted(
-        as_json(study)["outcomes"], key=lambda entry: [one.name for one in ALL].index(entry["name"])
+        as_json(found)["outcomes"],
+        key=lambda entry: [one.name for one in ALL].index(entry["name"]),
     )
-    assert again.hardware == study.hardware and not again.left
+    assert again.hardware == found.hardware and not again.left
 
 
 def test_a_problem_of_the_corpus_is_the_task_that_a_user_would_get() -> None:
@@ -444,18 +458,18 @@ def test_a_problem_of_the_corpus_is_the_task_that_a_user_would_get() -> None:
     assert task_of(one) == problem_task(read_text(path), path, Policy.model_validate(one.policy))
 
 
-def test_a_world_that_breaks_for_one_exhibit_does_not_stop_the_others() -> None:
+def test_a_world_that_breaks_for_one_case_does_not_stop_the_others() -> None:
     factory = Factory(kernelbench__honest_plain=WorldError("the GPU fell off the bus"))
     some = chosen(ALL, only=("honest_plain", "honest_streams"))
-    study = run(some, factory, on_progress=silent)
-    assert [(one.verdict, one.wrong is None) for one in study.outcomes] == [
+    found = run(some, factory, on_progress=silent)
+    assert [(one.verdict, one.wrong is None) for one in found.results] == [
         (None, False), ("measured", True)
     ]  # fmt: skip
 
 
-def test_a_judge_that_an_exhibit_breaks_has_given_no_verdict_on_it() -> None:
+def test_a_judge_that_a_case_breaks_has_given_no_verdict_on_it() -> None:
     factory = Factory(kernelbench__honest_plain=TypeError("'bool' object is not iterable"))
-    (found,) = run(chosen(ALL, only=("honest_plain",)), factory, on_progress=silent).outcomes
+    (found,) = run(chosen(ALL, only=("honest_plain",)), factory, on_progress=silent).results
     assert found.verdict is None and "the judge broke: TypeError" in found.message and found.wrong
 
 
@@ -496,8 +510,8 @@ def test_a_hostile_run_cycles_through_both_dialects_with_candidates_of_their_own
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     factory = Factory()
-    found = run_hostile(ALL, factory, count=45, device=0, on_progress=silent)
-    assert len(found.outcomes) == 45 and not found.wrong and not found.left
+    found = run_stress(ALL, factory, count=45, device=0, on_progress=silent)
+    assert len(found.results) == 45 and not found.wrong and not found.left
     assert {evaluator.task.dialect for evaluator in factory.made} == {"cuda", "kernelbench"}
     judged = [seen for evaluator in factory.made for seen in evaluator.seen]
     assert len(set(judged)) == 45
@@ -526,19 +540,19 @@ def test_a_process_that_was_left_behind_is_seen() -> None:
     assert child.pid not in descendants()
 
 
-def test_there_is_something_to_leak_while_exhibits_run_and_nothing_afterwards() -> None:
-    with canaries.planted():
-        assert os.environ[canaries.VARIABLE] == "canary"
-    assert canaries.VARIABLE not in os.environ
+def test_there_is_something_to_leak_while_cases_run_and_nothing_afterwards() -> None:
+    with planted_secrets():
+        assert os.environ[SECRET_VARIABLE] == "canary"
+    assert SECRET_VARIABLE not in os.environ
 
 
-def test_tables_hold_every_exhibit_once() -> None:
-    study = run(ALL, Factory(), on_progress=silent)
-    text = tables.as_markdown(study, command="python -m experiments.benchmarks.corpus")
+def test_tables_hold_every_case_once() -> None:
+    found = run(ALL, Factory(), on_progress=silent)
+    text = tables.as_markdown(found, command="python -m experiments.benchmarks.corpus")
     for one in ALL:
         row = f"| `{one.name.partition('/')[2]}` | {one.kind} |"
         assert row in text
-    assert len(as_json(study)["outcomes"]) == len(ALL)
+    assert len(as_json(found)["outcomes"]) == len(ALL)
 
 
 # Candidates that need no GPU, run on the processor
@@ -558,7 +572,7 @@ ON_PROCESSOR = [
 
 
 @pytest.mark.parametrize("one", ON_PROCESSOR, ids=lambda one: one.name)
-def test_an_honest_candidate_gives_what_the_problem_gives(one: Exhibit) -> None:
+def test_an_honest_candidate_gives_what_the_problem_gives(one: CorpusCase) -> None:
     torch = pytest.importorskip("torch")
     problem: dict[str, Any] = {"__name__": "problem"}
     exec((PROBLEMS / f"{one.task}.py").read_text(), problem)

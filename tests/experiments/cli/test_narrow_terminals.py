@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from experiments.app.attributing import Weighed
-from experiments.benchmarks.clinic.exhibits import exhibits
+from experiments.benchmarks.clinic.cases import clinic_kernels
 from experiments.benchmarks.studies.comparing import Comparison, Contest, Standing
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.benchmarks.studies.tables import contest_tables, standing_table
@@ -94,8 +94,8 @@ def test_clinic_names_tools_and_cases(columns: int) -> None:
     shown = rooftree("clinic", "--half", "all", "--cases", columns=columns)
     lines_of_table(shown.partition("\n")[2], columns)
     named = words_of(shown)
-    assert {one.name for one in exhibits()} <= named
-    assert {tool for one in exhibits() for tool in one.expects} <= named
+    assert {one.name for one in clinic_kernels()} <= named
+    assert {tool for one in clinic_kernels() for tool in one.expects} <= named
 
 
 def weighed(note: str) -> Weighed:

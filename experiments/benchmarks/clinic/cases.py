@@ -1,4 +1,4 @@
-"""The exhibits and their ground truth: which tool must name each, which class is right."""
+"""The kernels of the clinic and the truth about them: planted bottlenecks and right classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HALVES: tuple[Half, ...] = ("tuning", "held_out")
 _MAIN = re.compile(r"^\s*int\s+main\s*\(", re.MULTILINE)
 
 
-class Exhibit(Noun):
+class ClinicKernel(Noun):
     """One file with an ill kernel and its repaired twin, as the truth table declares it.
 
     `expects` must fire on the ill one and be silent on the repaired one. `also` is true of the ill
@@ -43,7 +43,7 @@ class Exhibit(Noun):
     why: str
 
     @model_validator(mode="after")
-    def _planted_is_gone(self) -> Exhibit:
+    def _repaired_lacks_planted(self) -> ClinicKernel:
         if both := set(self.expects) & set(self.also_repaired):
             raise ValueError(f"{min(both)} is planted, so it cannot be true of the repaired twin")
         return self
@@ -77,51 +77,49 @@ class Exhibit(Noun):
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """An exhibit as it is examined: the ill kernel or its repaired twin."""
+class ClinicCase:
+    """A kernel as it is examined: the ill kernel or its repaired twin."""
 
-    exhibit: Exhibit
+    kernel: ClinicKernel
     repaired: bool
 
     @property
     def name(self) -> str:
-        return f"{self.exhibit.name}{' (repaired)' if self.repaired else ''}"
+        return f"{self.kernel.name}{' (repaired)' if self.repaired else ''}"
 
     @property
     def planted(self) -> frozenset[str]:
         """Tools that must fire."""
-        return frozenset() if self.repaired else frozenset(self.exhibit.expects)
+        return frozenset() if self.repaired else frozenset(self.kernel.expects)
 
     @property
     def true(self) -> frozenset[str]:
         """Tools that may fire."""
         if self.repaired:
-            return frozenset(self.exhibit.also_repaired)
-        return frozenset((*self.exhibit.expects, *self.exhibit.also))
+            return frozenset(self.kernel.also_repaired)
+        return frozenset((*self.kernel.expects, *self.kernel.also))
 
     @property
     def bound(self) -> tuple[BoundClass, ...]:
         """Right roofline classes."""
-        return self.exhibit.bound_repaired if self.repaired else self.exhibit.bound
+        return self.kernel.bound_repaired if self.repaired else self.kernel.bound
 
     @property
     def tunables(self) -> dict[str, Scalar]:
-        return self.exhibit.tunables(repaired=self.repaired)
+        return self.kernel.tunables(repaired=self.repaired)
 
 
-def exhibits(path: Path = TRUTH) -> tuple[Exhibit, ...]:
+def clinic_kernels(path: Path = TRUTH) -> tuple[ClinicKernel, ...]:
     """The truth table. InputError if it is not one."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])
+        return tuple(ClinicKernel.model_validate(entry) for entry in table["exhibit"])
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise InputError(f"{path} is no truth table: {error}") from None
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None
 
 
-def patients(all_exhibits: tuple[Exhibit, ...]) -> tuple[Patient, ...]:
-    """Both twins of every exhibit."""
-    return tuple(
-        Patient(exhibit, repaired) for exhibit in all_exhibits for repaired in (False, True)
-    )
+def clinic_cases(kernels: tuple[ClinicKernel, ...]) -> tuple[ClinicCase, ...]:
+    """Both twins of every kernel."""
+    return tuple(ClinicCase(kernel, repaired) for kernel in kernels for repaired in (False, True))

@@ -1,10 +1,10 @@
-"""What came of an exhibit, and whether it is right: pure."""
+"""The verdict on a case, and whether it is right: no input or output."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.benchmarks.corpus.exhibits import Exhibit, Verdict
+from experiments.benchmarks.corpus.cases import CorpusCase, Verdict
 from mcts.domain import Evaluation
 
 NEUTRAL = 1.1
@@ -12,14 +12,14 @@ NEUTRAL = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The verdict on an exhibit and how long it took.
+class JudgedCase:
+    """The verdict on a case and how long it took.
 
-    `verdict` is None if the exhibit was not run or the world broke, as `message` then says;
+    `verdict` is None if the case was not run or the world broke, as `message` then says;
     `skipped` tells the two apart.
     """
 
-    exhibit: Exhibit
+    case: CorpusCase
     verdict: Verdict | None
     message: str = ""
     cheat: str | None = None
@@ -30,10 +30,10 @@ class Outcome:
     skipped: bool = False
 
     @classmethod
-    def of(cls, exhibit: Exhibit, evaluation: Evaluation, *, seconds: float) -> Outcome:
+    def of(cls, case: CorpusCase, evaluation: Evaluation, *, seconds: float) -> JudgedCase:
         timing = evaluation.timing
         return cls(
-            exhibit=exhibit,
+            case=case,
             verdict=evaluation.status,
             message=evaluation.message,
             cheat=evaluation.refusal.cheat if evaluation.refusal else None,
@@ -50,7 +50,7 @@ class Outcome:
             return None
         if self.verdict is None:
             return f"no verdict: {self.message}"
-        return _wrong(self.exhibit, self)
+        return _wrong(self.case, self)
 
     @property
     def text(self) -> str:
@@ -65,26 +65,26 @@ class Outcome:
         return words
 
 
-def _wrong(exhibit: Exhibit, outcome: Outcome) -> str | None:
-    if outcome.verdict == "measured" and exhibit.is_cheat:
-        if not exhibit.or_neutral:
-            return f"{outcome.text}: it got through"
-        low = outcome.speedup_low
+def _wrong(case: CorpusCase, result: JudgedCase) -> str | None:
+    if result.verdict == "measured" and case.is_cheat:
+        if not case.or_neutral:
+            return f"{result.text}: it got through"
+        low = result.speedup_low
         if low is None or low > NEUTRAL:
-            return f"{outcome.text}: it got through, with a gain"
+            return f"{result.text}: it got through, with a gain"
         return None
-    if outcome.verdict not in exhibit.expect:
-        return f"{outcome.text}; right is {_list(exhibit)}"
-    if outcome.verdict == "refused" and outcome.cheat not in exhibit.may_be_refused_as:
-        return f"{outcome.text}; right is {' or '.join(exhibit.may_be_refused_as)}"
-    most = exhibit.max_speedup
-    if most is not None and outcome.speedup is not None and outcome.speedup > most:
-        return f"{outcome.text}: more than the {most:g}x that is possible"
+    if result.verdict not in case.expect:
+        return f"{result.text}; right is {_list(case)}"
+    if result.verdict == "refused" and result.cheat not in case.may_be_refused_as:
+        return f"{result.text}; right is {' or '.join(case.may_be_refused_as)}"
+    most = case.max_speedup
+    if most is not None and result.speedup is not None and result.speedup > most:
+        return f"{result.text}: more than the {most:g}x that is possible"
     return None
 
 
-def _list(exhibit: Exhibit) -> str:
-    words = [verdict.replace("_", " ") for verdict in exhibit.expect]
-    if exhibit.or_neutral:
+def _list(case: CorpusCase) -> str:
+    words = [verdict.replace("_", " ") for verdict in case.expect]
+    if case.or_neutral:
         words.append("measured with no gain")
     return " or ".join(words)

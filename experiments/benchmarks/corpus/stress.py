@@ -1,4 +1,4 @@
-"""Many hostile candidates in a row: what it costs, and what they leave behind."""
+"""A stress run: many hostile candidates in a row, their cost and what they leave behind."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.corpus.exhibits import Exhibit
-from experiments.benchmarks.corpus.expectation import Outcome
-from experiments.benchmarks.corpus.study import Factory, Say, grouped, judge, line, opened
+from experiments.benchmarks.corpus.cases import CorpusCase
+from experiments.benchmarks.corpus.running import Factory, Say, grouped, judge, line, opened
+from experiments.benchmarks.corpus.verdicts import JudgedCase
 from mcts.domain import Candidate
 from mcts.errors import InputError, RooftreeError
 from profilers.hardware.device import find_gpu
@@ -24,13 +24,13 @@ _SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(slots=True)
-class HostileRun:
+class StressRun:
     """What came of it. Memory is what the GPU has in use, in bytes; None if it cannot be asked.
 
     `left` are the processes that descend from this one and still live once all is closed.
     """
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    results: list[JudgedCase] = field(default_factory=list)
     hardware: str = ""
     seconds: float = 0.0
     left: list[str] = field(default_factory=list)
@@ -39,49 +39,49 @@ class HostileRun:
 
     @property
     def per_hour(self) -> float:
-        return 3600 * len(self.outcomes) / self.seconds if self.seconds else 0.0
+        return 3600 * len(self.results) / self.seconds if self.seconds else 0.0
 
     @property
-    def wrong(self) -> list[Outcome]:
-        return [outcome for outcome in self.outcomes if outcome.wrong]
+    def wrong(self) -> list[JudgedCase]:
+        return [result for result in self.results if result.wrong]
 
     @property
     def verdicts(self) -> Counter[str]:
-        return Counter(str(outcome.verdict) for outcome in self.outcomes)
+        return Counter(str(result.verdict) for result in self.results)
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "candidates": len(self.outcomes),
+            "candidates": len(self.results),
             "seconds": self.seconds,
             "per_hour": self.per_hour,
             "verdicts": dict(self.verdicts),
-            "wrong": {outcome.exhibit.name: outcome.wrong for outcome in self.wrong},
+            "wrong": {result.case.name: result.wrong for result in self.wrong},
             "left_processes": self.left,
             "gpu_memory_before": self.memory_before,
             "gpu_memory_after": self.memory_after,
         }
 
 
-def run_hostile(
-    exhibits: Sequence[Exhibit],
+def run_stress(
+    cases: Sequence[CorpusCase],
     factory: Factory,
     *,
     count: int,
     device: int,
     on_progress: Say,
-    overdue: Callable[[], bool] = lambda: False,
-) -> HostileRun:
+    is_overdue: Callable[[], bool] = lambda: False,
+) -> StressRun:
     """Judge `count` hostile candidates, shared out over the tasks, cycling through each one's.
 
     Every candidate is made unique, so that nothing of it is remembered. InputError if none of
-    the exhibits is hostile; WorldError of an evaluator that a candidate has broken ends the run.
-    Once `overdue`, none is begun.
+    the cases is hostile; WorldError of an evaluator that a candidate has broken ends the run.
+    Once `is_overdue`, none is begun.
     """
-    groups = grouped([one for one in exhibits if one.hostile])
+    groups = grouped([one for one in cases if one.hostile])
     if not groups:
-        raise InputError("none of the chosen exhibits is hostile")
+        raise InputError("none of the chosen cases is hostile")
     _adopt_orphans()
-    found = HostileRun(memory_before=gpu_memory_in_use(device))
+    found = StressRun(memory_before=gpu_memory_in_use(device))
     before = set(descendants())
     shares = [count // len(groups) + (i < count % len(groups)) for i in range(len(groups))]
     for group, share in zip(groups, shares, strict=True):
@@ -90,28 +90,28 @@ def run_hostile(
         with opened(factory, group.task) as evaluator:
             found.hardware = found.hardware or str(evaluator.hardware)
             begin = time.monotonic()
-            for number, one in enumerate(islice(cycle(group.exhibits), share)):
-                if overdue():
+            for number, one in enumerate(islice(cycle(group.cases), share)):
+                if is_overdue():
                     break
-                outcome = judge(evaluator, _Numbered.of(one, number))
-                found.outcomes.append(outcome)
-                on_progress(f"{len(found.outcomes)}/{count} {line(outcome)}")
+                result = judge(evaluator, _Numbered.of(one, number))
+                found.results.append(result)
+                on_progress(f"{len(found.results)}/{count} {line(result)}")
             found.seconds += time.monotonic() - begin
-        if overdue():
+        if is_overdue():
             break
     found.left = [text for pid, text in descendants().items() if pid not in before]
     found.memory_after = gpu_memory_in_use(device)
     return found
 
 
-class _Numbered(Exhibit):
-    """An exhibit whose candidate differs from its others by a comment."""
+class _Numbered(CorpusCase):
+    """An case whose candidate differs from its others by a comment."""
 
     number: int = 0
 
     @classmethod
-    def of(cls, exhibit: Exhibit, number: int) -> _Numbered:
-        fields = exhibit.model_dump(by_alias=True)
+    def of(cls, case: CorpusCase, number: int) -> _Numbered:
+        fields = case.model_dump(by_alias=True)
         return cls.model_validate({**fields, "number": number})
 
     @property

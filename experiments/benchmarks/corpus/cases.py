@@ -1,4 +1,4 @@
-"""The exhibits and the truth about them: what each is, and which verdicts on it are right."""
+"""The cases and the truth about them: what each is, and which verdicts on it are right."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from mcts.domain import Candidate, CheatClass, Noun, Policy, Status, first_problem
+from experiments.runs.tasks.files import bundled, load_task, read_text
+from experiments.runs.tasks.problems import problem_task
+from mcts.domain import (
+    Candidate,
+    CheatClass,
+    KernelTask,
+    Noun,
+    Policy,
+    Status,
+    first_problem,
+)
 from mcts.errors import InputError
 
 FOLDER = Path(__file__).parent
 MANIFEST = FOLDER / "corpus.toml"
+PROBLEMS = FOLDER / "kernelbench" / "problems"
+OWN_TASKS = FOLDER / "cuda" / "tasks"
 
 CorpusDialect = Literal["cuda", "kernelbench"]
 DIALECTS: tuple[CorpusDialect, ...] = ("cuda", "kernelbench")
@@ -26,11 +38,11 @@ CHEATS: tuple[CheatClass, ...] = get_args(CheatClass)
 _SUFFIXES: dict[str, CorpusDialect] = {".cu": "cuda", ".py": "kernelbench"}
 
 
-class Exhibit(Noun):
+class CorpusCase(Noun):
     """One candidate, what it is, and which verdicts on it are right.
 
     `expect` lists them; a refusal is right under the classes in `refused_as`, by default the
-    exhibit's own. `or_neutral`: `measured` is right too where nothing was gained. `policy` holds
+    case's own. `or_neutral`: `measured` is right too where nothing was gained. `policy` holds
     what differs from the task's default. `needs` names what must be installed; `slow` ones take a
     compiler minutes. `hostile` ones take part in the cycle of a hostile run.
     """
@@ -49,7 +61,7 @@ class Exhibit(Noun):
     why: str = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _consistent(self) -> Exhibit:
+    def _consistent(self) -> CorpusCase:
         if Path(self.file).suffix not in _SUFFIXES:
             raise ValueError(f"{self.file}: neither .cu nor .py")
         Policy.model_validate(self.policy)
@@ -98,11 +110,11 @@ class Exhibit(Noun):
         return Candidate(source=self.source)
 
 
-def exhibits(path: Path = MANIFEST) -> tuple[Exhibit, ...]:
+def cases(path: Path = MANIFEST) -> tuple[CorpusCase, ...]:
     """The manifest. InputError if it is not one, or names a file twice."""
     try:
         table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        found = tuple(Exhibit.model_validate(entry) for entry in table["exhibit"])
+        found = tuple(CorpusCase.model_validate(entry) for entry in table["exhibit"])
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise InputError(f"{path} is no manifest of the corpus: {error}") from None
     except ValidationError as error:
@@ -114,14 +126,14 @@ def exhibits(path: Path = MANIFEST) -> tuple[Exhibit, ...]:
 
 
 def chosen(
-    every: tuple[Exhibit, ...],
+    every: tuple[CorpusCase, ...],
     *,
     dialect: str = "all",
     only: tuple[str, ...] = (),
     kind: str | None = None,
     slow: bool = True,
-) -> tuple[Exhibit, ...]:
-    """The exhibits that are asked for; InputError if a name or class matches none.
+) -> tuple[CorpusCase, ...]:
+    """The cases that are asked for; InputError if a name or class matches none.
 
     `only` takes names with or without their dialect. A name that is asked for is run, slow or not.
     """
@@ -129,10 +141,10 @@ def chosen(
         raise InputError(f"--dialect {dialect!r}: one of {', '.join(DIALECTS)}, all")
     kinds = {one.kind for one in every}
     if kind is not None and kind not in kinds:
-        raise InputError(f"no exhibit is of class {kind!r}; there are {', '.join(sorted(kinds))}")
+        raise InputError(f"no case is of class {kind!r}; there are {', '.join(sorted(kinds))}")
     for name in only:
         if not any(_is_called(one, name) for one in every):
-            raise InputError(f"no exhibit is called {name!r}; see {MANIFEST.name}")
+            raise InputError(f"no case is called {name!r}; see {MANIFEST.name}")
     return tuple(
         one
         for one in every
@@ -143,5 +155,22 @@ def chosen(
     )
 
 
-def _is_called(one: Exhibit, name: str) -> bool:
+def _is_called(one: CorpusCase, name: str) -> bool:
     return name in (one.name, one.name.partition("/")[2], one.file)
+
+
+def task_of(case: CorpusCase) -> KernelTask:
+    """The task of a case, under its policy. InputError if there is none of that name."""
+    if case.dialect == "cuda":
+        return cuda_task(case.task)
+    path = PROBLEMS / f"{case.task}.py"
+    return problem_task(read_text(path), path, Policy.model_validate(case.policy))
+
+
+def cuda_task(name: str) -> KernelTask:
+    """One of the corpus's own task folders, else a bundled one."""
+    own = OWN_TASKS / name
+    folder = own if own.is_dir() else bundled().get(name)
+    if folder is None:
+        raise InputError(f"the corpus has no cuda task {name!r}, and none is bundled")
+    return load_task(folder)

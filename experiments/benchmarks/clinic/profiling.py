@@ -1,0 +1,91 @@
+"""Examine every case of the clinic, from the recording or on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from experiments.benchmarks.clinic.cases import RECORDINGS, ClinicCase
+from experiments.benchmarks.clinic.scores import CaseResult
+from mcts.errors import InputError
+from microtools import registry
+from microtools.advisor import RooflineAdvisor
+from profilers.profiles.inspecting import Inspected, Inspector, KernelInput
+from profilers.recordings.profile_recording import ProfileRecording
+
+Say = Callable[[str], None]
+DEADLINE_S = 60.0
+
+
+def default_recording() -> Path:
+    """The recording that comes with Rooftree; InputError if it is gone."""
+    found = sorted(RECORDINGS.glob("*.json.gz"))
+    if not found:
+        raise InputError(f"no recording in {RECORDINGS}: record one with rooftree clinic --record")
+    return found[-1]
+
+
+def replayed(cases: Sequence[ClinicCase], recording: Path) -> list[tuple[ClinicCase, Inspected]]:
+    """What was recorded of each case. InputError names the first that is not recorded."""
+    profiles = ProfileRecording.load(recording)
+    found = []
+    for case in cases:
+        inspected = profiles.find(case.kernel.source, case.tunables)
+        if inspected is None:
+            raise InputError(
+                f"{recording} holds no profile of {case.name} as it is now: record it again "
+                "on a GPU with rooftree clinic --record"
+            )
+        found.append((case, inspected))
+    return found
+
+
+def measured(
+    cases: Sequence[ClinicCase], *, device: int, on_progress: Say
+) -> list[tuple[ClinicCase, Inspected]]:
+    """Profile every case on a GPU: specs under one start of each profiler, programs apart."""
+    from experiments.inspect import programs
+    from experiments.inspect.building import built
+
+    specs = [case for case in cases if not case.kernel.is_program]
+    found: dict[ClinicCase, Inspected] = {}
+    with Inspector(device=device, on_progress=on_progress) as inspector:
+        inputs = [
+            KernelInput(case.kernel.source, case.kernel.spec, case.tunables) for case in specs
+        ]
+        on_progress(f"profiling {len(specs)} kernels")
+        found.update(zip(specs, inspector.profile_many(inputs), strict=True))
+    others = [case for case in cases if case.kernel.is_program]
+    arch = programs.device_arch(device) if others else ""
+    for number, case in enumerate(others, 1):
+        on_progress(f"program {number}/{len(others)}: {case.name}")
+        path, values = case.kernel.path, case.tunables
+        with built(path, values, arch=arch, timeout_s=DEADLINE_S) as executable:
+            found[case] = programs.measure(
+                executable, (), device=device, timeout_s=DEADLINE_S, on_progress=lambda _text: None
+            )
+    return [(case, found[case]) for case in cases]
+
+
+def examine(inspected: Sequence[tuple[ClinicCase, Inspected]]) -> list[CaseResult]:
+    """The tools' guidance for each case: that of ours, and of plug-ins beside them."""
+    advisor = RooflineAdvisor()
+    ours = {tool.name for tool in registry.BUILTIN}
+    plugins = frozenset(tool.name for tool in registry.available()[0]) - ours
+    return [
+        CaseResult(
+            case,
+            advisor.examine(work=seen.work, profile=seen.profile, time_us=seen.time_us),
+            plugins,
+        )
+        for case, seen in inspected
+    ]
+
+
+def record(inspected: Sequence[tuple[ClinicCase, Inspected]], target: Path) -> ProfileRecording:
+    """Keep every profile in `target`."""
+    recording = ProfileRecording()
+    for case, seen in inspected:
+        recording.put(case.kernel.source, case.tunables, seen)
+    recording.save(target)
+    return recording
