@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.cutlass_kernels.comparing import Fenced, disagreement
+from experiments.benchmarks.cutlass_kernels.comparing import GuardedMatrix, disagreement
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, Product
 from mcts.errors import RooftreeError
 
@@ -60,10 +60,10 @@ def check_product(torch: Any, library: Path, *, b_rows_of_n: bool) -> dict[str, 
         b = torch.randn(*((k, n) if b_rows_of_n else (n, k)), device="cuda").bfloat16()
         reference = a.double() @ (b.double() if b_rows_of_n else b.double().t())
         for raster, swizzle in ((0, 1), (1, 4), (2, 8)):
-            c = Fenced(torch, m, n)
+            c = GuardedMatrix(torch, m, n)
             product(a, b, c.inside, raster=raster, swizzle=swizzle)
             torch.cuda.synchronize()
-            wrong = disagreement(torch, c.inside, reference, k) or c.breach()
+            wrong = disagreement(torch, c.inside, reference, k) or c.overwritten()
             if wrong:
                 where = f"{m} x {n} x {k}, raster {raster}, swizzle {swizzle}"
                 return {**found, "failure": f"{where}: {wrong}"}
@@ -87,10 +87,10 @@ def check_grouped(torch: Any, library: Path, *, w_rows_of_n: bool) -> dict[str, 
             ]
         )
         for raster, swizzle in ((1, 1), (1, 4), (2, 8)):
-            y = Fenced(torch, rows, n)
+            y = GuardedMatrix(torch, rows, n)
             grouped(x, w, y.inside, ends, raster=raster, swizzle=swizzle)
             torch.cuda.synchronize()
-            wrong = disagreement(torch, y.inside, reference, k) or y.breach()
+            wrong = disagreement(torch, y.inside, reference, k) or y.overwritten()
             if wrong:
                 where = f"{experts} experts, {rows} rows, n={n}, k={k}, raster {raster}"
                 return {**found, "failure": f"{where}, swizzle {swizzle}: {wrong}"}

@@ -39,9 +39,9 @@ def disagreement(torch: Any, found: Any, reference: Any, depth: int) -> str:
     )
 
 
-class Fenced:
-    """A matrix with guard rows before and behind it, filled with NaN: what was never written is
-    NaN, and what was written outside shows.
+class GuardedMatrix:
+    """A matrix of NaN between guard elements of NaN: what was not written stays NaN, and writes
+    outside of it are found.
     """
 
     _GUARD = 4096
@@ -53,7 +53,7 @@ class Fenced:
         )
         self.inside = self._all[self._GUARD : self._GUARD + size].view(rows, columns)
 
-    def breach(self) -> str:
+    def overwritten(self) -> str:
         """Where something was written outside of the matrix; "" where nothing was."""
         for name, guard in (
             ("before", self._all[: self._GUARD]),

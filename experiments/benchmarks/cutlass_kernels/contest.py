@@ -1,23 +1,26 @@
-"""Which variant is the fastest that is right, and how does it stand against others?
+"""The fastest variant whose results are right, compared with its rivals.
 
 All variants are timed in a few rounds, the best in more; the winner is then timed again beside its
-rivals, and only this last measurement is reported: choosing among many favours the lucky.
+rivals, and only this last measurement is reported: the best of many noisy times is too good. Calls
+are timed in turn, so that a drift of the clock affects all of them.
 """
 
 from __future__ import annotations
 
+import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built
-from experiments.benchmarks.cutlass_kernels.timing import Interleaved
 from mcts.errors import RooftreeError
 from profilers.measuring.statistics import Interval, median_interval, speedup_paired
 
 SCREENING_ROUNDS, SEMIFINAL_ROUNDS, ROUNDS, SEMIFINALISTS = 7, 25, 100, 16
 SEED = 11
+FLUSH_BYTES = 512 * 2**20
+"""Read before each call: several times the largest L2."""
 Call = Callable[[], Any]
 
 
@@ -34,7 +37,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class GemmProblem:
     """What is computed. `failure` runs a call and says in one line what is wrong with its result;
     "" where nothing is.
     """
@@ -45,7 +48,7 @@ class Work:
 
 
 @dataclass(slots=True, kw_only=True)
-class Finding:
+class ContestResult:
     """Times in us: `finals` by name, ours under `best.name`; `screened` medians by variant."""
 
     work: str
@@ -64,14 +67,47 @@ class Finding:
         return median_interval(self.finals[self.best.name], SEED)
 
 
+class Interleaved:
+    """Times calls with CUDA events, the L2 cache flushed before each."""
+
+    def __init__(self, torch: Any, *, seed: int) -> None:
+        self._torch = torch
+        self._flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
+        self._order = random.Random(seed)
+
+    def times_us(
+        self, calls: Mapping[str, Callable[[], Any]], *, rounds: int, warm_up: int = 2
+    ) -> dict[str, list[float]]:
+        """One time per round for each call; every round has an order of its own."""
+        for _ in range(warm_up):
+            for call in calls.values():
+                call()
+        marks: dict[str, list[tuple[Any, Any]]] = {name: [] for name in calls}
+        names = list(calls)
+        for _ in range(rounds):
+            self._order.shuffle(names)
+            for name in names:
+                self._flush.sum()
+                begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                calls[name]()
+                end.record()
+                marks[name].append((begin, end))
+        self._torch.cuda.synchronize()
+        return {
+            name: [begin.elapsed_time(end) * 1e3 for begin, end in pairs]
+            for name, pairs in marks.items()
+        }
+
+
 def contest(
     timer: Interleaved,
-    work: Work,
+    work: GemmProblem,
     *,
     ours: Sequence[Variant],
     rivals: Mapping[str, Sequence[Variant]],
     say: Callable[[str], None],
-) -> Finding | None:
+) -> ContestResult | None:
     """Ours against each rival's best variant; None if none of ours is right.
 
     What is wrong, or fails, is said, left out and kept in the finding. A failure that several
@@ -93,7 +129,7 @@ def contest(
             say(f"{work.name}: {name} runs as {winner.name}")
             finalists[name] = winner.call
     everyone = [*ours, *(one for variants in rivals.values() for one in variants)]
-    return Finding(
+    return ContestResult(
         work=work.name,
         flops=work.flops,
         best=best,
@@ -105,7 +141,10 @@ def contest(
 
 
 def _right(
-    work: Work, variants: Sequence[Variant], wrong: dict[str, str], say: Callable[[str], None]
+    work: GemmProblem,
+    variants: Sequence[Variant],
+    wrong: dict[str, str],
+    say: Callable[[str], None],
 ) -> list[Variant]:
     said: set[str] = set()
     right = []
@@ -146,7 +185,7 @@ def head(first: str, rivals: Sequence[str]) -> list[str]:
     return [_line(columns), _line(["---"] * len(columns))]
 
 
-def row(found: Finding, rivals: Sequence[str]) -> str:
+def row(found: ContestResult, rivals: Sequence[str]) -> str:
     """One line: medians and, in brackets, 95 % intervals."""
     cells = [found.work, _with_interval(found.ours_us(), 1)]
     cells.append(f"{found.flops / found.ours_us().point / 1e6:.0f}")
@@ -172,7 +211,7 @@ def _with_interval(interval: Interval, digits: int) -> str:
     return f"{point:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
-def screening_table(findings: Sequence[Finding]) -> list[str]:
+def screening_table(findings: Sequence[ContestResult]) -> list[str]:
     """The best of each family at each work, in TFLOP/s, from the screening's few rounds."""
     lines = [
         f"Screening: the best of each configuration, TFLOP/s (median of {SCREENING_ROUNDS})",
@@ -190,7 +229,7 @@ def screening_table(findings: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def as_json(found: Finding) -> dict[str, Any]:
+def as_json(found: ContestResult) -> dict[str, Any]:
     """Everything measured at one work, as plain values."""
     return {
         "work": found.work,

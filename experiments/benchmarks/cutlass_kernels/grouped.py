@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration
 from experiments.benchmarks.cutlass_kernels.comparing import disagreement
-from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, Variant, Work
+from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import Grouped, LaunchFailed
 from experiments.benchmarks.cutlass_kernels.products import order
 
@@ -89,7 +89,7 @@ def grouped_work(
     *,
     size: tuple[int, int, int, int],
     say: Callable[[str], None],
-) -> tuple[Work, list[Variant], dict[str, list[Variant]]]:
+) -> tuple[GemmProblem, list[Variant], dict[str, list[Variant]]]:
     """The work at one of `SIZES` with normal random inputs, our variants, and the rivals."""
     experts, rows, n, k = size
     counts = uneven_counts(torch, experts, rows)
@@ -123,7 +123,7 @@ def grouped_work(
         TRITON: _by_triton(torch, x, w, y, ends, say),
     }
     name = f"{experts} experts, {rows} x {n} x {k}"
-    return Work(name=name, flops=2 * rows * n * k, failure=failure), ours, rivals
+    return GemmProblem(name=name, flops=2 * rows * n * k, failure=failure), ours, rivals
 
 
 def _per_expert(

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration
 from experiments.benchmarks.cutlass_kernels.comparing import disagreement
-from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, Variant, Work
+from experiments.benchmarks.cutlass_kernels.contest import SEED, Call, GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import Product
 
 SOURCE = "bf16_gemm.cu"
@@ -47,7 +47,7 @@ def product_work(
     *,
     shape: tuple[int, int, int],
     b_rows_of_n: bool,
-) -> tuple[Work, list[Variant], dict[str, list[Variant]]]:
+) -> tuple[GemmProblem, list[Variant], dict[str, list[Variant]]]:
     """The work at one shape (M, N, K) with normal random inputs, our variants, and cuBLAS.
 
     Their results are compared with a product in fp64; both write to the same matrix.
@@ -77,7 +77,7 @@ def product_work(
         for raster, swizzle in ORDERS
     ]
     cublas = Variant(name=RIVAL, family=RIVAL, call=partial(torch.matmul, a, right, out=c))
-    work = Work(name=f"{m} x {n} x {k}", flops=2 * m * n * k, failure=failure)
+    work = GemmProblem(name=f"{m} x {n} x {k}", flops=2 * m * n * k, failure=failure)
     return work, ours, {RIVAL: [cublas]}
 
 

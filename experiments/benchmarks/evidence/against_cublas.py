@@ -33,8 +33,12 @@ from cutlass_search.index.corpus import open_corpus
 from experiments.benchmarks.cutlass_kernels import contest, grouped, products
 from experiments.benchmarks.cutlass_kernels.building import Built, Configuration, build_all
 from experiments.benchmarks.cutlass_kernels.checking import check_elsewhere
-from experiments.benchmarks.cutlass_kernels.contest import Finding, Variant, Work
-from experiments.benchmarks.cutlass_kernels.timing import Interleaved
+from experiments.benchmarks.cutlass_kernels.contest import (
+    ContestResult,
+    GemmProblem,
+    Interleaved,
+    Variant,
+)
 from mcts.errors import InputError, RooftreeError
 
 _CHECKS = 4
@@ -94,7 +98,9 @@ def built_and_checked(
     return usable
 
 
-def _compared(torch: Any, usable: Sequence[Built], options: argparse.Namespace) -> list[Finding]:
+def _compared(
+    torch: Any, usable: Sequence[Built], options: argparse.Namespace
+) -> list[ContestResult]:
     """All findings; prints a row of a table as it is known."""
     timer = Interleaved(torch, seed=contest.SEED)
     findings = []
@@ -117,11 +123,11 @@ def _compared(torch: Any, usable: Sequence[Built], options: argparse.Namespace) 
 
 def _table(
     timer: Interleaved,
-    works: Iterator[tuple[Work, list[Variant], dict[str, list[Variant]]]],
+    works: Iterator[tuple[GemmProblem, list[Variant], dict[str, list[Variant]]]],
     *,
     first: str,
     rivals: Sequence[str],
-) -> list[Finding]:
+) -> list[ContestResult]:
     print("\n".join(contest.head(first, rivals)), flush=True)
     findings = []
     for work, ours, others in works:

@@ -40,7 +40,7 @@ CANDIDATES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class VerdictTime:
     """One verdict: who gave it, in which state, after how many seconds of wall clock."""
 
     candidate: str
@@ -80,7 +80,7 @@ class Stopwatch:
 
 def by_kernelbench(
     checkout: Checkout, reference: str, source: str, *, name: str, device: int, cold: bool = False
-) -> Iterator[Row]:
+) -> Iterator[VerdictTime]:
     """KernelBench's verdicts, each from a fresh process; the second finds its build again.
 
     With `cold`, only the first.
@@ -90,7 +90,7 @@ def by_kernelbench(
             begin = time.perf_counter()
             found = checkout.judge(reference, source, builds=Path(builds), device=device)
             seconds = time.perf_counter() - begin
-            yield Row(
+            yield VerdictTime(
                 candidate=name,
                 judge="KernelBench",
                 state=state,
@@ -104,7 +104,9 @@ def by_kernelbench(
             )
 
 
-def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -> Iterator[Row]:
+def by_us(
+    problem: Path, source: str, *, name: str, device: int, unsafe: bool
+) -> Iterator[VerdictTime]:
     """Our verdicts: with the evaluator's start, on a fresh candidate, on one judged before."""
     watch = Stopwatch()
     request = EvaluatorRequest(
@@ -120,16 +122,18 @@ def by_us(problem: Path, source: str, *, name: str, device: int, unsafe: bool) -
         for state, candidate in asked:
             watch("judging the candidate")
             found = judge.evaluate(candidate)
-            yield _our_row(name, state, time.perf_counter() - begin, found, watch)
+            yield _timed_verdict(name, state, time.perf_counter() - begin, found, watch)
             watch.reset()
             begin = time.perf_counter()
 
 
-def _our_row(name: str, state: str, seconds: float, found: Evaluation, watch: Stopwatch) -> Row:
+def _timed_verdict(
+    name: str, state: str, seconds: float, found: Evaluation, watch: Stopwatch
+) -> VerdictTime:
     steps = [(text, spent) for text, spent in watch.steps() if spent >= 0.005]
     if found.build is not None and found.build.seconds is not None:
         steps.append(("of it, building the candidate", found.build.seconds))
-    return Row(
+    return VerdictTime(
         candidate=name,
         judge="Rooftree",
         state=state,
@@ -150,7 +154,7 @@ def _compare(options: argparse.Namespace) -> None:
     checkout.check()
     if problem := gpu_problem(options.device, torch=True):
         raise InputError(f"this comparison needs a GPU: {problem}")
-    rows: list[Row] = []
+    rows: list[VerdictTime] = []
     for problem in options.problem or list(CANDIDATES):
         file = checkout.problem(problem)
         files = options.candidate or [KERNELS / name for name in CANDIDATES.get(problem, ())]
@@ -173,7 +177,7 @@ def _compare(options: argparse.Namespace) -> None:
     print(report(rows))
 
 
-def report(rows: list[Row]) -> str:
+def report(rows: list[VerdictTime]) -> str:
     """The table, and below it where the seconds of each row went."""
     table = [
         "| candidate | judge | state | seconds | verdict | speedup |",

@@ -34,7 +34,7 @@ Ranker = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RetrievalRow:
     """One way of searching over a set of questions; recall per depth in [0, 1].
 
     cited: the share of needs whose symbol lies in the lines that the first ten hits cite; None for
@@ -101,7 +101,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _rows(index: Index, questions: Sequence[Question]) -> Iterable[Row]:
+def _rows(index: Index, questions: Sequence[Question]) -> Iterable[RetrievalRow]:
     yield _ours(index, questions, curated=True)
     yield _ours(index, questions, curated=False)
     with closing(_plain_index(index.corpus)) as plain:
@@ -115,7 +115,7 @@ def _rows(index: Index, questions: Sequence[Question]) -> Iterable[Row]:
         yield _others("ripgrep", lambda text: _ripgrep(tool, index.corpus, text), questions)
 
 
-def _ours(index: Index, questions: Sequence[Question], *, curated: bool) -> Row:
+def _ours(index: Index, questions: Sequence[Question], *, curated: bool) -> RetrievalRow:
     cited: list[float] = []
     kept: dict[str, list[Hit]] = {}
 
@@ -129,7 +129,7 @@ def _ours(index: Index, questions: Sequence[Question], *, curated: bool) -> Row:
         met = [any(_cites(kept[question.text], place, lines) for place in need)
                for need in question.needs]  # fmt: skip
         cited.append(sum(met) / len(met))
-    return Row(
+    return RetrievalRow(
         way=row.way,
         recall=row.recall,
         cited=statistics.mean(cited),
@@ -138,7 +138,7 @@ def _ours(index: Index, questions: Sequence[Question], *, curated: bool) -> Row:
     )
 
 
-def _others(way: str, ask: Ranker, questions: Sequence[Question]) -> Row:
+def _others(way: str, ask: Ranker, questions: Sequence[Question]) -> RetrievalRow:
     times_ms, found = [], []
     for question in questions:
         start = time.perf_counter()
@@ -152,7 +152,7 @@ def _others(way: str, ask: Ranker, questions: Sequence[Question]) -> Row:
     }
     pairs = zip(questions, found, strict=True)
     misses = tuple(one.text for one, files in pairs if recall(one, files, DEPTHS[-1]) < 1)
-    return Row(
+    return RetrievalRow(
         way=way, recall=recalls, cited=None, median_ms=statistics.median(times_ms), misses=misses
     )
 

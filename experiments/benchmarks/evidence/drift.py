@@ -22,7 +22,7 @@ from profilers.recordings.t4 import RecordedConfiguration, load_recording
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RemeasuredVariant:
     """One variant's recorded and live median time in microseconds; live is None if it failed."""
 
     variant: RecordedConfiguration
@@ -35,7 +35,7 @@ class Pair:
         return None if self.live_us is None else self.live_us / self.recorded_us - 1
 
 
-def compare(source: TaskSource, *, variants: int, device: int = 0) -> list[Pair]:
+def compare(source: TaskSource, *, variants: int, device: int = 0) -> list[RemeasuredVariant]:
     """Measure `variants` recorded variants again, spread evenly from the fastest to the slowest.
 
     Raises InputError if the task has no recording or there is no GPU.
@@ -57,7 +57,9 @@ def compare(source: TaskSource, *, variants: int, device: int = 0) -> list[Pair]
                 source=source.task.baseline.source, tunables=dict(entry.configuration)
             )
             timing = judge.evaluate(candidate).timing
-            pairs.append(Pair(entry, entry.time_us or 0.0, timing.median_us if timing else None))
+            pairs.append(
+                RemeasuredVariant(entry, entry.time_us or 0.0, timing.median_us if timing else None)
+            )
     return pairs
 
 

@@ -30,7 +30,7 @@ _DEADLINE_S = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class KernelBenchVerdict:
     """KernelBench's verdict in its own words, its speedup where it timed one, and the seconds that
     the evaluation took in its process, start and imports not counted."""
 
@@ -66,7 +66,9 @@ class Checkout:
             )
         return found[0]
 
-    def judge(self, reference: str, source: str, *, builds: Path, device: int) -> Accepted:
+    def judge(
+        self, reference: str, source: str, *, builds: Path, device: int
+    ) -> KernelBenchVerdict:
         """What its evaluator says of a `ModelNew`, asked in a fresh process.
 
         `builds` keeps what `load_inline` builds. WorldError if it gives no verdict.
@@ -99,6 +101,6 @@ class Checkout:
             said = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise WorldError(f"KernelBench's evaluator ended with {done.returncode}: {said}")
         reply = json.loads(lines[-1])
-        return Accepted(
+        return KernelBenchVerdict(
             verdict=reply["verdict"], speedup=reply["speedup"], seconds=reply["seconds"]
         )

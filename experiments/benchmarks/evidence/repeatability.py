@@ -51,7 +51,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class ProcessSpread:
     """One candidate's speedups from fresh processes; `spread` is the greatest over the least - 1.
 
     `overlap` is whether one speedup lies in all of their intervals.
@@ -90,7 +90,9 @@ def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bo
     )
 
 
-def spread(open_: Open, candidate: Candidate, *, processes: int, confirm: bool = False) -> Spread:
+def spread(
+    open_: Open, candidate: Candidate, *, processes: int, confirm: bool = False
+) -> ProcessSpread:
     """Judge `candidate` in `processes` evaluators in turn, or by so many calls of `confirm`.
 
     InputError if not one evaluation is measured, or the evaluator cannot confirm.
@@ -102,7 +104,7 @@ def spread(open_: Open, candidate: Candidate, *, processes: int, confirm: bool =
         found = _counted(lambda number: _judged_once(open_, candidate, number), processes)
     timings = _measured(found)
     speedups = tuple(timing.speedup for timing in timings)
-    return Spread(
+    return ProcessSpread(
         speedups=speedups,
         spread=max(speedups) / min(speedups) - 1,
         median_width=statistics.median(map(_width, timings)),
@@ -172,7 +174,7 @@ def _width(timing: Timing) -> float:
     return timing.speedup_high - timing.speedup_low
 
 
-def report(task: str, evaluator: str, found: dict[str, Coverage | Spread]) -> str:
+def report(task: str, evaluator: str, found: dict[str, Coverage | ProcessSpread]) -> str:
     """Both answers as a short Markdown table."""
     lines = [f"task {task}, evaluator {evaluator}", "", "| question | answer |", "| --- | --- |"]
     for name, item in found.items():
@@ -191,7 +193,7 @@ def _coverage_rows(item: Coverage) -> list[str]:
     ]
 
 
-def _spread_rows(name: str, item: Spread) -> list[str]:
+def _spread_rows(name: str, item: ProcessSpread) -> list[str]:
     return [
         f"| {name}, fresh processes: speedups | {len(item.speedups)} from "
         f"{min(item.speedups):.4f} to {max(item.speedups):.4f} |",
@@ -228,13 +230,13 @@ def _opener(source: TaskSource, options: argparse.Namespace) -> Open:
     return open_
 
 
-def _answers(options: argparse.Namespace) -> tuple[str, str, dict[str, Coverage | Spread]]:
+def _answers(options: argparse.Namespace) -> tuple[str, str, dict[str, Coverage | ProcessSpread]]:
     source = find_task(options.task)
     evaluator = resolve_evaluator(
         source, options.evaluator, options.recording, device=options.device
     )
     open_ = _opener(source, options)
-    found: dict[str, Coverage | Spread] = {}
+    found: dict[str, Coverage | ProcessSpread] = {}
     if options.replications:
         found["coverage"] = coverage(
             open_,

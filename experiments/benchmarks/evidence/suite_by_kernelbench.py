@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.evidence.kernelbench_checkout import Accepted, Checkout
+from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
 from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
 from experiments.runs.machines.machine import gpu_problem
@@ -72,22 +72,22 @@ class Answers:
                     f"{self._path} cannot be read ({error}): delete it to ask again"
                 ) from None
 
-    def of(self, export: Export) -> Accepted | None:
+    def of(self, export: Export) -> KernelBenchVerdict | None:
         """The answer for this very kernel, where there is one."""
         found = self._said.get(export.chosen.key, {})
         if found.get("kernel_sha256") != export.digest:
             return None
-        return Accepted(
+        return KernelBenchVerdict(
             verdict=found["verdict"], speedup=found["speedup"], seconds=found["seconds"]
         )
 
-    def keep(self, export: Export, said: Accepted) -> None:
+    def keep(self, export: Export, said: KernelBenchVerdict) -> None:
         self._said[export.chosen.key] = {"kernel_sha256": export.digest, **asdict(said)}
         text = json.dumps(self._said, indent=2, sort_keys=True) + "\n"
         self._path.write_text(text, encoding="utf-8")
 
 
-def ask(checkout: Checkout, export: Export, *, device: int) -> Accepted:
+def ask(checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdict:
     """One kernel; where the evaluator itself fails, that is its verdict, with the reason."""
     problem = checkout.problem(f"level{export.chosen.level}/{export.chosen.number}")
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
@@ -96,10 +96,10 @@ def ask(checkout: Checkout, export: Export, *, device: int) -> Accepted:
                 read_text(problem), export.source, builds=Path(builds), device=device
             )
         except WorldError as error:
-            return Accepted(verdict=f"no verdict: {error}", speedup=None, seconds=0.0)
+            return KernelBenchVerdict(verdict=f"no verdict: {error}", speedup=None, seconds=0.0)
 
 
-def table(rows: list[tuple[Export, Accepted]]) -> str:
+def table(rows: list[tuple[Export, KernelBenchVerdict]]) -> str:
     """Markdown: our speedups with their 95 % intervals, and KernelBench's words."""
     lines = [
         "| problem | eager, us | ours, us | over eager | over torch.compile | KernelBench says |",
@@ -115,7 +115,7 @@ def table(rows: list[tuple[Export, Accepted]]) -> str:
         cells = (export.chosen.name, *times, _words(eager), _words(compiled), theirs)
         lines.append(f"| {' | '.join(cells)} |")
     accepted = sum(said.verdict.startswith("correct") for _, said in rows)
-    lines += ["", f"Accepted: {accepted} of {len(rows)}."]
+    lines += ["", f"KernelBenchVerdict: {accepted} of {len(rows)}."]
     return "\n".join(lines)
 
 

@@ -26,7 +26,7 @@ from experiments.benchmarks.cutlass_kernels.building import (
     opcodes_in,
 )
 from experiments.benchmarks.cutlass_kernels.checking import check_elsewhere
-from experiments.benchmarks.cutlass_kernels.contest import Variant, Work
+from experiments.benchmarks.cutlass_kernels.contest import GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import LaunchFailed
 from mcts.domain import evaluate, is_host_source, parse_host_plan
 
@@ -151,18 +151,18 @@ def variant(name: str, family: str = "") -> Variant:
     return Variant(name=name, family=family or name, call=lambda: name)
 
 
-def judged(*wrong: str) -> Work:
+def judged(*wrong: str) -> GemmProblem:
     def failure(call: contest.Call) -> str:
         if call() == "too large":
             raise LaunchFailed("needs 300 KB")
         return "is off" if call() in wrong else ""
 
-    return Work(name="one size", flops=2_000_000, failure=failure)
+    return GemmProblem(name="one size", flops=2_000_000, failure=failure)
 
 
 def run(
-    clock: Clock, work: Work, ours: list[Variant], rivals: dict[str, list[Variant]]
-) -> tuple[contest.Finding | None, list[str]]:
+    clock: Clock, work: GemmProblem, ours: list[Variant], rivals: dict[str, list[Variant]]
+) -> tuple[contest.ContestResult | None, list[str]]:
     said: list[str] = []
     found = contest.contest(
         clock,  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ def test_without_a_right_variant_there_is_no_finding() -> None:
     assert found is None and any("none of ours" in line for line in said)
 
 
-def finding() -> contest.Finding:
+def finding() -> contest.ContestResult:
     built = Built(
         configuration=products.CONFIGURATIONS[0],
         seconds=1,
@@ -211,7 +211,7 @@ def finding() -> contest.Finding:
         opcodes={"HGMMA": 8, "UTMALDG": 2},
     )
     best = Variant(name="ours", family="ours", call=lambda: None, built=built)
-    return contest.Finding(
+    return contest.ContestResult(
         work="1 x 1 x 1",
         flops=10**9,
         best=best,

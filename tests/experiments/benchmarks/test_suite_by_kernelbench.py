@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.benchmarks.evidence import suite_by_kernelbench
-from experiments.benchmarks.evidence.kernelbench_checkout import Accepted, Checkout
+from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
@@ -33,10 +33,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which problems KernelBench was asked about; it takes the first alone."""
     names: list[str] = []
 
-    def ask(_checkout: Checkout, export: suite_by_kernelbench.Export, *, device: int) -> Accepted:
+    def ask(
+        _checkout: Checkout, export: suite_by_kernelbench.Export, *, device: int
+    ) -> KernelBenchVerdict:
         names.append(export.chosen.name)
         good = export.chosen.number == 26
-        return Accepted(
+        return KernelBenchVerdict(
             verdict="correct" if good else "incorrect",
             speedup=1.97 if good else None,
             seconds=4.5,
@@ -63,7 +65,7 @@ def test_the_table_has_both_verdicts_and_an_unaccepted_kernel_is_exit_code_1(
     printed = capsys.readouterr().out
     assert "| 1/26_GELU_ | 100 | 50 | 2.00x (1.90 to 2.10) |  | correct, 1.97x |" in printed
     assert "| 1/40_LayerNorm |  |  |  |  | incorrect |" in printed
-    assert "Accepted: 1 of 2." in printed
+    assert "KernelBenchVerdict: 1 of 2." in printed
 
 
 def test_only_what_is_missing_or_another_kernel_is_asked_again(
