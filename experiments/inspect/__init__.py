@@ -1,1 +1,1 @@
-"""What `rooftree inspect` sees of a file, and how it shows it."""
+"""`rooftree inspect`: profile a file live, replayed or from its machine code, and show it."""

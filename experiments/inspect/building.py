@@ -1,4 +1,4 @@
-"""A program of the user's, built with nvcc."""
+"""A program of the user's, built_program with nvcc."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_TOLD = 300
 
 
 @contextmanager
-def built(
+def built_program(
     path: Path, values: Mapping[str, Scalar], *, arch: str, timeout_s: float
 ) -> Iterator[Path]:
     """The executable of the program at `path`, there as long as the context.
@@ -34,7 +34,7 @@ def built(
     if nvcc is None:
         raise InputError(
             f"{path} is a program (it has a main): building it needs nvcc, which was not found; "
-            "install a CUDA toolkit, or give the built executable"
+            "install a CUDA toolkit, or give the built_program executable"
         )
     options = ["-O3", "-lineinfo", f"-arch={arch}", *kernel_macros(values)]
     with tempfile.TemporaryDirectory(prefix="rooftree-build-") as name:
@@ -50,7 +50,7 @@ def built(
         if ended.stopped:
             raise InputError(f"{path}: nvcc {ended.problem}: give it longer with --timeout-s")
         if ended.problem is not None or not executable.is_file():
-            raise InputError(f"{path} cannot be built: {_first_error(ended.output)}")
+            raise InputError(f"{path} cannot be built_program: {_first_error(ended.output)}")
         yield executable
 
 

@@ -16,7 +16,7 @@ _TIMEOUT_S = 120.0
 
 
 def read_static(path: Path, *, cubin: bool, arch: str | None, unmeasured: str) -> Profile:
-    """The machine code alone, `unmeasured` saying why nothing was run.
+    """A profile from the machine code alone; `unmeasured` says why nothing was run.
 
     Raises InputError if the file holds none that can be read.
     """
@@ -98,8 +98,8 @@ def _in_order(cubins: Iterable[Path], prefer: str | None) -> list[Path]:
 def code_of(kernel: KernelProfile, code: Mapping[str, SassFacts]) -> SassFacts | None:
     """The machine code of a profiled kernel, or None if it cannot be told.
 
-    Profilers print names without types, so the instances of a template share one: then the
-    registers that the launch used decide, where only one of them uses so many.
+    Profilers print names without types, so the instances of a template share one. The one that uses
+    as many registers as the launch did is then taken, if there is only one.
     """
     from profilers.kernel_names import bare_name
 

@@ -1,7 +1,7 @@
 """A program of the user's, run as it is: its timeline, then counters of its longest kernels.
 
-It runs by the user's wish and with the user's rights, but without the user's keys: its environment
-is an allow-list, its input is empty, and a deadline ends it with all it started.
+It runs with the user's rights but not the user's keys: its environment is an allow-list, its input
+is empty, and a deadline ends it with all processes it started.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.inspect.kernel_profiles import distinct_kernels, timed_kernels
 from experiments.inspect.machine_code import code_of, coded_kernels, read_binary
 from experiments.inspect.recordings import ARGUMENTS
-from experiments.inspect.timed import distinct_kernels, timed_kernels
 from experiments.text.words import clean
 from mcts.domain import Hardware, KernelProfile, Profile, Scalar
 from mcts.errors import InputError, WorldError
@@ -60,7 +60,7 @@ def measure(
     run = Run((str(executable.absolute()), *args), _environment(device), Path.cwd(), timeout_s)
     with Inspector(device=device, on_progress=on_progress) as inspector:
         on_progress(f"running {executable.name}")
-        run.alone()
+        run.unprofiled()
         hardware = inspector.hardware
         on_progress("recording its timeline")
         profile = _profile(run, hardware, on_progress)
@@ -87,7 +87,7 @@ class Run:
     cwd: Path
     timeout_s: float
 
-    def alone(self) -> None:
+    def unprofiled(self) -> None:
         """Run it once. InputError, in one line, where it hangs, crashes or fails."""
         from profilers.children.supervised import run_to_end
 

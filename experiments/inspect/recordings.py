@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOLDER = "recordings"
 ARGUMENTS = "--"
-"""Under this name stand a program's arguments beside its macros: no macro is called so."""
+"""The key of a program's arguments beside its macros: no macro has this name."""
 
 
 def replay(
@@ -44,7 +44,7 @@ def beside(
 ) -> Inspected | None:
     """The first recording in a folder `recordings` beside `path` that holds it, newest name first.
 
-    What cannot be read there was not asked for, and is passed over.
+    Files there that cannot be read are skipped: the user did not name them.
     """
     folder = path.parent / FOLDER
     names = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []

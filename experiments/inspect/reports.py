@@ -1,10 +1,10 @@
-"""Reports made elsewhere: what Nsight Compute or Nsight Systems saw of somebody's run."""
+"""Reports of Nsight Compute and Nsight Systems, made elsewhere."""
 
 from __future__ import annotations
 
-from experiments.inspect.results import Part, by_kernel, whole
+from experiments.inspect.kernel_profiles import distinct_kernels, timed_kernels
+from experiments.inspect.results import Part, as_one_part, parts_by_kernel
 from experiments.inspect.targets import Target
-from experiments.inspect.timed import distinct_kernels, timed_kernels
 from experiments.runs.tasks.files import find_task
 from experiments.text.words import clean
 from mcts.domain import Profile, Work
@@ -18,13 +18,13 @@ _MOST_TOLD = 300
 
 def read(target: Target, *, task: str | None) -> tuple[Part, ...]:
     """Of counters a part per distinct kernel, the longest first, which is what `task` computes; of
-    a timeline one for the whole run.
+    a timeline one for the as_one_part run.
 
     Raises InputError if the report holds nothing.
     """
     if target.kind == "timeline":
-        return whole(_timeline(target), work=None, time_us=None)
-    return by_kernel(_counters(target), work=_work(task))
+        return as_one_part(_timeline(target), work=None, time_us=None)
+    return parts_by_kernel(_counters(target), work=_work(task))
 
 
 def _work(task: str | None) -> Work | None:

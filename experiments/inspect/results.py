@@ -1,13 +1,13 @@
-"""What an inspection found: profiles, and what the roofline and the tools make of each."""
+"""What an inspection found: profiles with their roofline and guidance, and all of it as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from mcts.domain import Guidance, Hardware, KernelProfile, Profile, Work
+from mcts.domain import Finding, Guidance, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 
 Origin = Literal["live", "replayed", "static", "report"]
@@ -56,12 +56,12 @@ class Inspection:
         return {k: v for part in reversed(self.parts) for k, v in part.profile.missing.items()}
 
 
-def whole(profile: Profile, *, work: Work | None, time_us: float | None) -> tuple[Part, ...]:
+def as_one_part(profile: Profile, *, work: Work | None, time_us: float | None) -> tuple[Part, ...]:
     """What ran together as one part: its kernels share a task, or a timeline."""
     return tuple(_examined([Part(profile=profile, guidance=_NONE, work=work, time_us=time_us)]))
 
 
-def by_kernel(profile: Profile, *, work: Work | None = None) -> tuple[Part, ...]:
+def parts_by_kernel(profile: Profile, *, work: Work | None = None) -> tuple[Part, ...]:
     """A part per kernel, longest first; the timeline goes with the first of them.
 
     `work` is that of the first, which takes longest.
@@ -99,3 +99,41 @@ def _examined(parts: Iterable[Part]) -> Iterable[Part]:
             profile = profile.model_copy(update={"roofline": position})
         guidance = advisor.examine(work=work, profile=profile, time_us=time_us)
         yield replace(part, profile=profile, guidance=guidance)
+
+
+def as_json(inspection: Inspection) -> dict[str, Any]:
+    """Everything that was found. The place under the roofline is the first part's, which takes
+    longest; findings stand in the order of the parts, strongest first within each."""
+    first = inspection.parts[0]
+    roofline = first.guidance.roofline
+    timeline = next((p.profile.timeline for p in inspection.parts if p.profile.timeline), None)
+    hardware = inspection.hardware
+    return {
+        "file": str(inspection.file),
+        "hardware": str(hardware) if hardware else None,
+        "replayed": inspection.origin == "replayed",
+        "time_us": first.time_us,
+        "class": roofline.bound if roofline else "unknown",
+        "level": roofline.level if roofline else None,
+        "confidence": roofline.confidence if roofline else None,
+        "gaps": roofline.gap.model_dump() if roofline else None,
+        "budget": dict(roofline.method_budget) if roofline else None,
+        "near_peak": roofline.near_peak if roofline else None,
+        "findings": [
+            _finding(finding, part)
+            for part in inspection.parts
+            for finding in part.guidance.findings
+        ],
+        "kernels": [
+            {"name": kernel.name, "sass": kernel.sass.model_dump() if kernel.sass else None}
+            for part in inspection.parts
+            for kernel in part.profile.kernels
+        ],
+        "timeline": timeline.model_dump() if timeline else None,
+        "missing": inspection.missing,
+    }
+
+
+def _finding(finding: Finding, part: Part) -> dict[str, Any]:
+    about = finding.kernel or (part.kernel.name if part.kernel else "")
+    return finding.model_dump(mode="json") | {"kernel": "" if finding.level == "system" else about}

@@ -1,4 +1,4 @@
-"""What kind of thing the user wants to look at: told from its name and its first bytes."""
+"""The kind of a file to inspect, by its name and its first bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Target:
 def identify(path: Path, *, planned: bool = False) -> Target:
     """Tell what `path` is. `planned`: a launch plan is given beside it, so it holds device code.
 
-    A file with both a plan and a `main` is device code: its author wrote the plan for us.
+    A file with both a plan and a `main` is device code: the plan was written for Rooftree.
     Raises InputError, with what to give instead, for what cannot be looked at.
     """
     if path.is_dir():

@@ -45,7 +45,7 @@ def measured(
 ) -> list[tuple[ClinicCase, Inspected]]:
     """Profile every case on a GPU: specs under one start of each profiler, programs apart."""
     from experiments.inspect import programs
-    from experiments.inspect.building import built
+    from experiments.inspect.building import built_program
 
     specs = [case for case in cases if not case.kernel.is_program]
     found: dict[ClinicCase, Inspected] = {}
@@ -60,7 +60,7 @@ def measured(
     for number, case in enumerate(others, 1):
         on_progress(f"program {number}/{len(others)}: {case.name}")
         path, values = case.kernel.path, case.tunables
-        with built(path, values, arch=arch, timeout_s=DEADLINE_S) as executable:
+        with built_program(path, values, arch=arch, timeout_s=DEADLINE_S) as executable:
             found[case] = programs.measure(
                 executable, (), device=device, timeout_s=DEADLINE_S, on_progress=lambda _text: None
             )

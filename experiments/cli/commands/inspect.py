@@ -6,21 +6,19 @@ import json
 import sys
 
 from experiments.inspect.request import InspectRequest
-from experiments.inspect.results import Inspection
+from experiments.inspect.results import Inspection, as_json
 
 
 def inspect(request: InspectRequest) -> None:
-    """Look at a file and say what was found; draw it where a picture was asked for."""
-    from experiments.inspect.looking import look
+    """Inspect a file, print what was found, and draw it if a picture was asked for."""
+    from experiments.inspect.inspecting import inspect_file
 
     request.check()
-    inspection = look(request, on_progress=_say)
+    inspection = inspect_file(request, on_progress=_say)
     if request.as_json:
-        from experiments.inspect.document import as_json
-
         print(json.dumps(as_json(inspection), ensure_ascii=False))
     else:
-        from experiments.inspect.words import show
+        from experiments.inspect.text_report import show
 
         show(inspection, limit=request.limit)
     if request.out is not None:

@@ -25,9 +25,9 @@ from experiments.benchmarks.clinic.cases import (
 )
 from experiments.benchmarks.clinic.scores import CaseResult, score
 from experiments.cli import app
-from experiments.inspect.document import as_json
-from experiments.inspect.looking import look
+from experiments.inspect.inspecting import inspect_file
 from experiments.inspect.request import InspectRequest
+from experiments.inspect.results import as_json
 from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
 from mcts.errors import InputError
 from microtools import registry
@@ -245,7 +245,7 @@ def test_what_is_inspected_is_what_the_clinic_counts() -> None:
         kernel = one.case.kernel
         values = ("REPAIRED=1",) if one.case.repaired else ()
         request = InspectRequest(file=kernel.path, values=values)
-        found = as_json(look(request, on_progress=lambda _text: None))
+        found = as_json(inspect_file(request, on_progress=lambda _text: None))
         assert found["class"] == one.bound, kernel.file
         assert [finding["tool"] for finding in found["findings"]] == list(one.fired), kernel.file
         assert found["replayed"], kernel.file

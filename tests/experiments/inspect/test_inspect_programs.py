@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from experiments.inspect.kernel_profiles import distinct_kernels
 from experiments.inspect.machine_code import code_of, read_binary
 from experiments.inspect.programs import Run, key_values, measure
-from experiments.inspect.timed import distinct_kernels
 from mcts.domain import Hardware, KernelProfile, Metric, SassFacts
 from mcts.domain import metrics as m
 from mcts.errors import InputError, WorldError
@@ -40,7 +40,7 @@ def run(path: Path, *args: str, timeout_s: float = 20.0) -> Run:
 def test_a_program_that_works_says_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run(script(tmp_path, "import sys; print('hello', sys.argv[1])"), "x").alone()
+    run(script(tmp_path, "import sys; print('hello', sys.argv[1])"), "x").unprofiled()
     assert capfd.readouterr() == ("", "")
 
 
@@ -48,7 +48,7 @@ def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> No
     body = "import os, time\nif os.fork() == 0: os.setsid()\ntime.sleep(600)"
     begin = time.monotonic()
     with pytest.raises(InputError, match=r"program was stopped after 1 s.*--timeout-s"):
-        run(script(tmp_path, body), timeout_s=1.0).alone()
+        run(script(tmp_path, body), timeout_s=1.0).unprofiled()
     assert time.monotonic() - begin < 15
 
 
@@ -63,7 +63,7 @@ def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> No
 )  # fmt: skip
 def test_a_program_that_fails_is_one_line(tmp_path: Path, body: str, said: str) -> None:
     with pytest.raises(InputError) as failed:
-        run(script(tmp_path, body)).alone()
+        run(script(tmp_path, body)).unprofiled()
     assert str(failed.value) == said
 
 
@@ -74,7 +74,7 @@ def test_a_program_sees_no_keys_and_its_last_words_move_no_cursor(
     said = "'\\x1b[2J', os.environ.get('OPENAI_API_KEY'), 'x' * 5000"
     body = f"import os, sys; print({said}); sys.exit(1)"
     with pytest.raises(InputError) as failed:
-        run(script(tmp_path, body)).alone()
+        run(script(tmp_path, body)).unprofiled()
     text = str(failed.value)
     assert "sk-very-secret" not in text
     assert "None" in text
@@ -84,14 +84,14 @@ def test_a_program_sees_no_keys_and_its_last_words_move_no_cursor(
 
 def test_a_flood_of_output_costs_no_memory_and_no_time(tmp_path: Path) -> None:
     body = "import os\nfor _ in range(2000): os.write(1, b'x' * 65536)"
-    run(script(tmp_path, body)).alone()
+    run(script(tmp_path, body)).unprofiled()
 
 
 def test_what_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     path = script(tmp_path, "")
     path.chmod(0o644)
     with pytest.raises(InputError, match="program could not be started"):
-        run(path).alone()
+        run(path).unprofiled()
 
 
 class NoGpu:

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.inspect import facts, plot
-from experiments.inspect.document import as_json
 from experiments.inspect.picture import svg
-from experiments.inspect.results import Inspection, Part
+from experiments.inspect.results import Inspection, Part, as_json
 from experiments.inspect.roofs import Chart, Point, chart_of, why_no_chart
-from experiments.inspect.words import show
+from experiments.inspect.text_report import show
 from experiments.text.words import clean
 from mcts.domain import (
     AxisGap,

@@ -169,7 +169,7 @@ def test_evaluate_names_the_values_that_are_not_the_tasks_own(run_dir: Path) -> 
 def test_inspect_finds_what_was_recorded_of_it(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.inspect.looking.gpu_problem", lambda _device: "no GPU")
+    monkeypatch.setattr("experiments.inspect.inspecting.gpu_problem", lambda _device: "no GPU")
     kernel = run_dir / "best" / "kernel.cu"
     done = rooftree("inspect", kernel, "--task", "row_softmax", "--replay", RECORDING, "--json")
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""Kernels as the profilers saw them, run for run or launch for launch: each once, longest first."""
+"""Kernel profiles from the runs of a timeline or the launches of a report, longest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An inspection in words, for a terminal, a pipe or a file."""
+"""An inspection as text, for a terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AXIS_STYLE: dict[Axis, str] = {"compute": "magenta", "memory": "blue", "latency
 
 
 def show(inspection: Inspection, *, limit: int) -> None:
-    """Print all there is to say; at most `limit` findings a kernel."""
+    """Print the inspection, with at most `limit` findings a kernel."""
     from rich.console import Console
 
     console = Console(width=max(NARROWEST, width()), highlight=False)
@@ -88,7 +88,7 @@ def _where(inspection: Inspection) -> str:
 def _kernel_title(part: Part) -> str:
     kernel = part.kernel
     if kernel is None:
-        return "the whole run"
+        return "the as_one_part run"
     time = f", {facts.duration(part.time_us)}" if part.time_us else ""
     times = f", launched {kernel.launches} times" if kernel.launches > 1 else ""
     return f"{clean(kernel.name)}{time}{times}"

@@ -1,4 +1,4 @@
-"""From a file to an inspection: live where a GPU is, else replayed, else the machine code alone."""
+"""From a file to an inspection: live on a GPU, else replayed, else from machine code alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.inspect import kernels, machine_code, programs, recordings, reports
-from experiments.inspect.building import built
+from experiments.inspect.building import built_program
 from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
-from experiments.inspect.results import Inspection, Origin, by_kernel, whole
+from experiments.inspect.results import Inspection, Origin, as_one_part, parts_by_kernel
 from experiments.inspect.targets import Target, identify
 from experiments.runs.machines.machine import gpu_problem
 from mcts.errors import InputError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 
-def look(request: InspectRequest, *, on_progress: Progress) -> Inspection:
-    """Inspect what the request names. InputError for what cannot be looked at."""
+def inspect_file(request: InspectRequest, *, on_progress: Progress) -> Inspection:
+    """Inspect the file of a request. InputError if it cannot be inspected."""
     target = identify(request.file, planned=request.plan is not None)
     _check_options(request, target)
     match target.kind:
@@ -38,7 +38,7 @@ def look(request: InspectRequest, *, on_progress: Progress) -> Inspection:
     return Inspection(file=target.path, origin="report", parts=parts)
 
 
-_SPOKEN = {
+_KINDS = {
     "kernel": "device code",
     "program": "a program",
     "executable": "an executable",
@@ -59,7 +59,7 @@ def _check_options(request: InspectRequest, target: Target) -> None:
         (request.save, target.source is not None, "--save"),
     ):
         if given and not fits:
-            raise InputError(f"{request.file} is {_SPOKEN[target.kind]}: {name} would do nothing")
+            raise InputError(f"{request.file} is {_KINDS[target.kind]}: {name} would do nothing")
 
 
 def _kernel(request: InspectRequest, target: Target, say: Progress) -> Inspection:
@@ -68,47 +68,50 @@ def _kernel(request: InspectRequest, target: Target, say: Progress) -> Inspectio
         target.path, target.source, plan=request.plan, task=request.task, values=request.values
     )
     problem = kernel.lacks or gpu_problem(request.device)
-    key = _Key(kernel.recorded_as, kernel.values, kernel.task)
+    key = _RecordingKey(kernel.recorded_as, kernel.values, kernel.task)
 
     if request.replay is None and problem is None:
         if request.arch is not None:
             raise InputError(f"--arch {request.arch}: what is run here is compiled for this GPU")
         seen = kernels.measure(kernel, device=request.device, on_progress=say)
         _save(request, key, seen)
-        return _measured(target, seen, "live")
+        return _as_inspection(target, seen, "live")
     _check_unmeasured(request, problem)
     if (recorded := _recorded(request, target, key)) is not None:
-        return _measured(target, recorded, "replayed")
+        return _as_inspection(target, recorded, "replayed")
     arch = _arch(request)
     say(f"compiling {target.path} for {arch}")
     profile = kernels.read_static(kernel, arch=arch, unmeasured=_why(problem))
-    parts = by_kernel(profile, work=kernel.work)
+    parts = parts_by_kernel(profile, work=kernel.work)
     return Inspection(file=target.path, origin="static", parts=parts, source=target.source)
 
 
 def _program(request: InspectRequest, target: Target, say: Progress) -> Inspection:
     assert target.source is not None
     values = kernels.macros(request.values)
-    key = _Key(target.source, programs.key_values(values, request.args))
+    key = _RecordingKey(target.source, programs.key_values(values, request.args))
 
     problem = gpu_problem(request.device)
     if request.replay is not None or problem is not None:
         _check_unmeasured(request, problem)
         if (recorded := _recorded(request, target, key)) is not None:
-            return _measured(target, recorded, "replayed")
+            return _as_inspection(target, recorded, "replayed")
     arch = _arch(request)
     say(f"building {target.path} for {arch}")
-    with built(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
+    with built_program(target.path, values, arch=arch, timeout_s=request.timeout_s) as executable:
         if problem is not None:
             profile = machine_code.read_static(
                 executable, cubin=False, arch=arch, unmeasured=_why(problem)
             )
             return Inspection(
-                file=target.path, origin="static", parts=by_kernel(profile), source=target.source
+                file=target.path,
+                origin="static",
+                parts=parts_by_kernel(profile),
+                source=target.source,
             )
         seen = _run(request, executable, say)
     _save(request, key, seen)
-    return _measured(target, seen, "live")
+    return _as_inspection(target, seen, "live")
 
 
 def _binary(request: InspectRequest, target: Target, say: Progress) -> Inspection:
@@ -119,14 +122,14 @@ def _binary(request: InspectRequest, target: Target, say: Progress) -> Inspectio
         profile = machine_code.read_static(
             target.path, cubin=target.kind == "cubin", arch=request.arch, unmeasured=_why(problem)
         )
-        return Inspection(file=target.path, origin="static", parts=by_kernel(profile))
+        return Inspection(file=target.path, origin="static", parts=parts_by_kernel(profile))
     seen = _run(request, target.path, say)
-    return _measured(target, seen, "live")
+    return _as_inspection(target, seen, "live")
 
 
-def _measured(target: Target, seen: Inspected, origin: Origin) -> Inspection:
+def _as_inspection(target: Target, seen: Inspected, origin: Origin) -> Inspection:
     """What ran together is one part, be it a plan's call or a program's run."""
-    parts = whole(seen.profile, work=seen.work, time_us=seen.time_us)
+    parts = as_one_part(seen.profile, work=seen.work, time_us=seen.time_us)
     return Inspection(
         file=target.path, origin=origin, parts=parts, source=target.source,
         recorded_on=seen.recorded_on,
@@ -141,7 +144,7 @@ def _run(request: InspectRequest, executable: Path, say: Progress) -> Inspected:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _RecordingKey:
     """What a recording is asked for."""
 
     source: str
@@ -149,14 +152,14 @@ class _Key:
     task: KernelTask | None = None
 
 
-def _recorded(request: InspectRequest, target: Target, key: _Key) -> Inspected | None:
+def _recorded(request: InspectRequest, target: Target, key: _RecordingKey) -> Inspected | None:
     """The recording asked for, which must hold it; else one that lies beside the file."""
     if request.replay is not None:
         return recordings.replay(request.replay, key.source, key.values, task=key.task)
     return recordings.beside(target.path, key.source, key.values, task=key.task)
 
 
-def _save(request: InspectRequest, key: _Key, seen: Inspected) -> None:
+def _save(request: InspectRequest, key: _RecordingKey, seen: Inspected) -> None:
     if request.save is not None:
         recordings.save(request.save, key.source, key.values, seen)
 
