@@ -33,7 +33,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The tools a model may call; where it is not `open`, they are named but none may be called."""
+    """The tools a model may call; if it is not `open`, they are named but none may be called."""
 
     tools: tuple[LibraryTool, ...]
     open: bool = True
@@ -86,7 +86,7 @@ class Reply:
         return found
 
     def from_before(self) -> Reply:
-        """The same answer where it costs nothing, because it was bought before."""
+        """The same answer as one that costs nothing, because it was paid for before."""
         if self.cached:
             return self
         counted = self.prompt_tokens is not None or self.completion_tokens is not None

@@ -2,7 +2,7 @@
 
 The weight of a configuration is the product over its changed tunables of (weight of the tunable) x
 (weight of the step) / (number of tunables). Summed over a full product space that makes changes of
-1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; where constraints forbid single steps, pairs and
+1, 2, 3... tunables as likely as 1, 1/2!, 1/3!...; if constraints forbid single steps, pairs and
 far jumps take over by themselves, so every configuration can be reached.
 """
 

@@ -23,7 +23,7 @@ def built_program(
 ) -> Iterator[Path]:
     """The executable of the program at `path`, there as long as the context.
 
-    `values` become macros. Raises InputError with the compiler's first error, or where there is
+    `values` become macros. Raises InputError with the compiler's first error, or if there is
     no nvcc.
     """
     from profilers.children.processes import child_environment

@@ -34,8 +34,8 @@ _WOULD_ADD = "with one, counters, a timeline and a roofline can be measured on a
 class Kernel:
     """Device code ready to be looked at.
 
-    `spec` is None without a launch plan. `task` is the one it belongs to, where there is one.
-    `plan` is the plan's text where it is not in the source. `lacks` says what keeps the kernel from
+    `spec` is None without a launch plan. `task` is the one it belongs to, if there is one.
+    `plan` is the plan's text if it is not in the source. `lacks` says what keeps the kernel from
     being run, None if nothing does.
     """
 
@@ -49,7 +49,7 @@ class Kernel:
 
     @property
     def recorded_as(self) -> str:
-        """The text a recording goes by: the source, with the plan where that lies elsewhere.
+        """The text a recording goes by: the source, with the plan if that lies elsewhere.
 
         For the task's own kernel with other defaults that is the task's own source.
         """
@@ -59,7 +59,7 @@ class Kernel:
 
     @property
     def work(self) -> Work | None:
-        """The least work of a call, where one kernel does all of it."""
+        """The least work of a call, if one kernel does all of it."""
         if self.spec is None or not self.spec.buffer or len(self.spec.kernels) != 1:
             return None
         return self.spec.work(dict(self.values))
@@ -70,7 +70,7 @@ def read_kernel(
 ) -> Kernel:
     """Read the plan, complete it from the task, and choose the tunables' values.
 
-    The task is `task`, else that of a `task.toml` beside the file where the plan declares no
+    The task is `task`, else that of a `task.toml` beside the file if the plan declares no
     buffers itself. Raises InputError, naming the file, for what is wrong.
     """
     if plan is None and PLAN_COMMENT.search(source) is None:

@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 def key_values(values: Mapping[str, Scalar], args: Sequence[str]) -> dict[str, Scalar]:
-    """What a recording of a program goes by: its macros, and its arguments where it has any."""
+    """What a recording of a program goes by: its macros, and its arguments if it has any."""
     return {**values, **({ARGUMENTS: shlex.join(args)} if args else {})}
 
 
@@ -88,7 +88,7 @@ class Run:
     timeout_s: float
 
     def unprofiled(self) -> None:
-        """Run it once. InputError, in one line, where it hangs, crashes or fails."""
+        """Run it once. InputError, in one line, if it hangs, crashes or fails."""
         from profilers.children.supervised import run_to_end
 
         with tempfile.TemporaryDirectory(prefix="rooftree-run-") as folder:

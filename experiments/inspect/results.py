@@ -18,7 +18,7 @@ Origin = Literal["live", "replayed", "static", "report"]
 class Part:
     """One profile under the roofline, with the tools' guidance.
 
-    `time_us` is per call of the plan, or of one launch where there is no plan.
+    `time_us` is per call of the plan, or of one launch if there is no plan.
     """
 
     profile: Profile
@@ -44,7 +44,7 @@ class Inspection:
 
     @property
     def hardware(self) -> Hardware | None:
-        """What was measured on, with the recording's date where it is a replay."""
+        """What was measured on, with the recording's date if it is a replay."""
         found = next((p.profile.hardware for p in self.parts if p.profile.hardware), None)
         if found is None or self.recorded_on is None:
             return found

@@ -35,7 +35,7 @@ _WANTED = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file and what it is; `source` is its text where it has one."""
+    """A file and what it is; `source` is its text if it has one."""
 
     path: Path
     kind: Kind

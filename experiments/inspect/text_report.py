@@ -95,7 +95,7 @@ def _kernel_title(part: Part) -> str:
 
 
 def _kernels(part: Part) -> Iterator[RenderableType]:
-    """Which kernels there were, where one part holds several."""
+    """The kernels of a part that holds several."""
     if len(part.profile.kernels) > 1:
         yield from _table("kernels", facts.kernels(part.profile))
 
@@ -134,7 +134,7 @@ def _budget(roofline: Roofline) -> str:
 
 
 def _drawn(part: Part, glyphs: plot.Glyphs) -> Iterator[RenderableType]:
-    """The roofline where the kernel has a place on it, else how busy each unit was."""
+    """The roofline if the kernel has a place on it, else how busy each unit was."""
     from rich.text import Text
 
     chart = chart_of([part])
@@ -195,7 +195,7 @@ def _finding(
 
 
 def _lines(finding: Finding, source: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The places a finding names, with the source's own words where they are known."""
+    """The places a finding names, with the source's own words if they are known."""
     for number in finding.lines[:_SHOWN_LINES]:
         text = source[number - 1].strip() if 0 < number <= len(source) else ""
         yield number, cut(clean(text), 100)

@@ -39,7 +39,7 @@ def ablated_by_tunable(
 ) -> AblatedVariant | None:
     """`candidate` with the tunables that exercise `method` set back. Returns None if none can be.
 
-    Each goes back to the parent's value, or where it has that already to the one of the task's
+    Each goes back to the parent's value, or if it has that already to the one of the task's
     baseline, else to its default.
     """
     space = _space_of(task, candidate)

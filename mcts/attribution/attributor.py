@@ -32,7 +32,7 @@ from mcts.search.trial import Move
 class Attributor:
     """Measures what each method of a run's nodes is worth, by ablation.
 
-    Works on the journal of a run that has ended, and goes on where it was interrupted: no variant
+    Works on the journal of a run that has ended, and continues where it stopped: no variant
     is written or measured twice. `ablator` removes what no tunable can; `signatures` say by method
     whether machine code shows it. With `budget` nothing is begun once a cap is reached, the run's
     own spending included. If `ablator` is a Pricer, replies of unknown cost in the journal are
@@ -64,7 +64,7 @@ class Attributor:
     def nodes(self, result: Result, nodes: Iterable[NodeRecord]) -> tuple[Attribution, ...]:
         """The methods of those of these nodes that were measured.
 
-        Ends early where the budget does. Raises WorldError if the world fails; what was found
+        Ends early if the budget is exhausted. Raises WorldError if the world fails; what was found
         by then is in the journal.
         """
         parents = {node.id: node.candidate for node in result.nodes}

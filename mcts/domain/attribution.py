@@ -22,7 +22,7 @@ class Attribution(Noun):
     unknown: no variant without it could be made or measured; `note` says why.
 
     gain: time without the method over the time with it, less 1, and the ends of its interval.
-    `without` is the variant measured for it, `tunables` what had to be moved for it (empty where
+    `without` is the variant measured for it, `tunables` what had to be moved for it (empty if
     the proposer rewrote the code). `realised` is None if nobody could look.
     """
 

@@ -173,7 +173,7 @@ class Timing(Latency):
 class Energy(Noun):
     """Energy per call in millijoules over a window of `window_s` seconds, with its interval.
 
-    `idle_w` is the power of the idle device, already taken off where it is given; `baseline_mj`
+    `idle_w` is the power of the idle device, already taken off if it is given; `baseline_mj`
     the baseline's energy per call, measured in the same way beside it; `limits` says what the
     sensor could not resolve.
     """

@@ -95,7 +95,7 @@ def evaluate(expression: str | int | float, names: Mapping[str, Scalar]) -> Scal
     """Evaluate `expression` with `names`; whole-number division stays exact.
 
     Raises InputError for an unknown name, an operation outside the grammar, a division by zero or
-    a result that is not a whole number where `/` left a fraction.
+    a result that is not a whole number if `/` left a fraction.
     """
     if not isinstance(expression, str):
         return expression

@@ -32,7 +32,7 @@ class Finding(Noun):
     """What one tool found: how strong in [0, 1], on what evidence, what to do, what to expect.
 
     `expected_gain` is a speedup factor; `methods` are playbook ids; `lines` are places in the
-    source, empty if unknown. `kernel` names the kernel meant where there are several.
+    source, empty if unknown. `kernel` names the kernel meant if there are several.
     """
 
     tool: str
@@ -73,7 +73,7 @@ class Guidance(Noun):
 
 
 def _label(finding: Finding) -> Iterator[str]:
-    """Tool and axis, then kernel and source lines where they are known."""
+    """Tool and axis, then kernel and source lines if they are known."""
     yield finding.tool
     yield finding.axis
     if finding.kernel:

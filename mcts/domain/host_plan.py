@@ -217,7 +217,7 @@ _BEFORE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 def parse_host_plan(source: str) -> HostPlan:
     """Read the plan from the `/* rooftree ... */` comment of a `host` source.
 
-    Raises InputError naming the line of the source where the TOML is wrong.
+    Raises InputError with the line of the source if the TOML is wrong.
     """
     text, first_line = plan_text(source)
     return read_plan(text, HostPlan, first_line=first_line)

@@ -63,7 +63,7 @@ class KernelSpec(LaunchPlan):
 def parse_kernel_spec(source: str, *, plan: str | None = None) -> KernelSpec:
     """Read the spec from the source's plan comment, or from `plan` if that is given.
 
-    Raises InputError naming the line where the TOML is wrong.
+    Raises InputError with the line if the TOML is wrong.
     """
     text, first_line = (plan, 0) if plan is not None else plan_text(source)
     return read_plan(text, KernelSpec, first_line=first_line)

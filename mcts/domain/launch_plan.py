@@ -45,7 +45,7 @@ class Workspace(Noun):
 class Launch(Noun):
     """One step of a plan: a kernel launch, or the zero fill of a buffer.
 
-    `shared` is dynamic shared memory in bytes. `when` leaves the step out where it is false.
+    `shared` is dynamic shared memory in bytes. `when` leaves the step out if it is false.
     String arguments are buffer names first, else expressions passed as 32-bit integers.
     """
 
@@ -135,7 +135,7 @@ def _unknown_buffer(name: str, place: str, known: frozenset[str] | set[str]) -> 
 def parse_launch_plan(source: str) -> LaunchPlan:
     """Read the plan from the `/* rooftree ... */` comment of a `cuda` source.
 
-    Raises InputError naming the line of the source where the TOML is wrong.
+    Raises InputError with the line of the source if the TOML is wrong.
     """
     text, first_line = plan_text(source)
     return read_plan(text, LaunchPlan, first_line=first_line)
@@ -156,7 +156,7 @@ PlanT = TypeVar("PlanT", bound=Noun)
 
 
 def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:
-    """`text` as a plan. InputError names the line, `first_line` added, where the TOML is wrong."""
+    """`text` as a plan. InputError names the line, `first_line` added, if the TOML is wrong."""
     try:
         return model.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

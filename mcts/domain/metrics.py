@@ -32,7 +32,7 @@ LOAD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 STORE_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
 
-# Bytes that lanes really use of each sector: 32 where accesses are coalesced and aligned.
+# Bytes that lanes really use of each sector: 32 if accesses are coalesced and aligned.
 LOAD_BYTES_PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 STORE_BYTES_PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio"
 

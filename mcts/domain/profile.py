@@ -109,7 +109,7 @@ class SassFacts(Noun):
         A loop weighs its own instructions, four times more for each loop around it: trip counts
         are not known. All with at least half the greatest weight are taken, so that a tile loop of
         hundreds of multiply-adds is not hidden by the copy loops inside it. Asynchronous products
-        keep tensor cores busy far longer than they take to issue: where there are any, the
+        keep tensor cores busy far longer than they take to issue: if there are any, the
         innermost loops that issue them are hot, and no other.
         """
         if self.wgmma_ops and (issuing := [one for one in self.loops if one.mix.get("tensor")]):
@@ -136,7 +136,7 @@ class SassFacts(Noun):
 
 
 class KernelProfile(Noun):
-    """One kernel of the plan: counters by Nsight metric name, and SASS facts where read.
+    """One kernel of the plan: counters by Nsight metric name, and SASS facts if read.
 
     `launches` is how often it runs per call with this grid and block; the counters are of one.
     `library`: it is cuBLAS's, PyTorch's or another's, so that nobody can edit it.
@@ -223,7 +223,7 @@ class Roofline(Noun):
 
     `gap` is the distance to each ceiling; `method_budget` shares three method slots over the
     axes, at most two per axis; `near_peak` means all gaps are small and little is left.
-    `level` is the memory level that limits, where memory does. `speed_of_light_us` is the floor
+    `level` is the memory level that limits, if memory does. `speed_of_light_us` is the floor
     from the task's cost over the measured ceilings; the achieved rates are that cost over the time.
     """
 
@@ -258,7 +258,7 @@ class Profile(Noun):
 
     @property
     def dominant(self) -> KernelProfile | None:
-        """The kernel that took longest, or the first where durations are unknown."""
+        """The kernel that took longest, or the first if durations are unknown."""
         if not self.kernels:
             return None
         return max(self.kernels, key=lambda kernel: kernel.total_us or 0.0)

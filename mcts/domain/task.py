@@ -216,7 +216,7 @@ class Work(Noun):
 
 
 def declared_space(task: KernelTask, source: str) -> TunableSpace:
-    """The tunables of a candidate's plan, or the task's where its source has none of its own.
+    """The tunables of a candidate's plan, or the task's if its source has none of its own.
 
     Where only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
     that declares the same tunables. InputError if the plan cannot be read.

@@ -30,7 +30,7 @@ class RunMemory:
         origin: Candidate | None = None,
         task: KernelTask | None = None,
     ) -> tuple[Lesson, ...]:
-        """Learn one lesson per method the candidate claims; a repair teaches none, also where the
+        """Learn one lesson per method the candidate claims; a repair teaches none, also if the
         failed parent has a time: a suspect's cannot be believed.
 
         The gain is shared by all claimed methods: which of them earned it is not known here. With

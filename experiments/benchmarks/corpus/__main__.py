@@ -30,8 +30,8 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None, *, factory: Factory | None = None) -> int:
-    """0 if every verdict is right, 1 if one is not or cases are left out, 2 where nothing
-    could be judged, 130 where it was interrupted."""
+    """0 if every verdict is right, 1 if one is not or cases are left out, 2 if nothing
+    could be judged, 130 if it was interrupted."""
     options = _parser().parse_args(arguments)
     try:
         code = _main(options, factory)

@@ -42,7 +42,7 @@ class CorpusCase(Noun):
     """One candidate, what it is, and which verdicts on it are right.
 
     `expect` lists them; a refusal is right under the classes in `refused_as`, by default the
-    case's own. `or_neutral`: `measured` is right too where nothing was gained. `policy` holds
+    case's own. `or_neutral`: `measured` is right too if nothing was gained. `policy` holds
     what differs from the task's default. `needs` names what must be installed; `slow` ones take a
     compiler minutes. `hostile` ones take part in the cycle of a hostile run.
     """

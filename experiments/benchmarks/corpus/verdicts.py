@@ -45,7 +45,7 @@ class JudgedCase:
 
     @property
     def wrong(self) -> str | None:
-        """Why this verdict is not right; None if it is, or where there is none to judge."""
+        """Why this verdict is not right; None if it is, or if there is none to judge."""
         if self.skipped:
             return None
         if self.verdict is None:

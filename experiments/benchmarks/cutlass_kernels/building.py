@@ -61,11 +61,11 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What became of a configuration: `library` where it compiled, else `failure` in one line.
+    """What became of a configuration: `library` if it compiled, else `failure` in one line.
 
     `opcodes` counts the machine code's instructions of the kinds in `COUNTED`; empty if no
     disassembler is at hand. `registers` is per thread, before they are handed over. `serialised`
-    where ptxas says that it lets each WGMMA wait for the one before.
+    is whether ptxas says that each WGMMA waits for the one before.
     """
 
     configuration: Configuration

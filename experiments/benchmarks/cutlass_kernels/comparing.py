@@ -17,7 +17,7 @@ def allowed(torch: Any, reference: Any, depth: int) -> Any:
 
 
 def disagreement(torch: Any, found: Any, reference: Any, depth: int) -> str:
-    """What is wrong with `found`, in one line; "" where every element is close enough.
+    """What is wrong with `found`, in one line; "" if every element is close enough.
 
     reference: the product in fp64. It says how many elements are off, whether they were written
     at all, in which tiles of 64 they lie, and the first of them: whole tiles point at the order of
@@ -54,7 +54,7 @@ class GuardedMatrix:
         self.inside = self._all[self._GUARD : self._GUARD + size].view(rows, columns)
 
     def overwritten(self) -> str:
-        """Where something was written outside of the matrix; "" where nothing was."""
+        """Where something was written outside of the matrix; "" if nothing was."""
         for name, guard in (
             ("before", self._all[: self._GUARD]),
             ("behind", self._all[-self._GUARD :]),

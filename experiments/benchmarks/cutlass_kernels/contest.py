@@ -39,7 +39,7 @@ class Variant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemmProblem:
     """What is computed. `failure` runs a call and says in one line what is wrong with its result;
-    "" where nothing is.
+    "" if nothing is.
     """
 
     name: str

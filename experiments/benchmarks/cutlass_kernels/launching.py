@@ -17,7 +17,7 @@ class LaunchFailed(WorldError):
 
 
 class Product:
-    """`bf16_gemm.cu` in a library: C = A B^T, or A B where it was built with B_LAYOUT 1.
+    """`bf16_gemm.cu` in a library: C = A B^T, or A B if it was built with B_LAYOUT 1.
 
     `b_rows_of_n` says which: True for K x N.
     """

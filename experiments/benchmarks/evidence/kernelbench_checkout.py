@@ -31,7 +31,7 @@ _DEADLINE_S = 1800
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelBenchVerdict:
-    """KernelBench's verdict in its own words, its speedup where it timed one, and the seconds that
+    """KernelBench's verdict in its own words, its speedup if it timed one, and the seconds that
     the evaluation took in its process, start and imports not counted."""
 
     verdict: str
@@ -46,7 +46,7 @@ class Checkout:
     root: Path
 
     def check(self) -> None:
-        """InputError if this is no checkout, or where its evaluator lacks a package."""
+        """InputError if this is no checkout, or if its evaluator lacks a package."""
         if not (self.root / "src" / "kernelbench" / "eval.py").is_file():
             raise InputError(
                 f"{self.root} is no KernelBench checkout: "

@@ -29,7 +29,7 @@ from mcts.errors import InputError, RooftreeError
 from mcts.ports import Confirmer, Evaluator
 
 Open = Callable[[int], AbstractContextManager[Evaluator]]
-"""Makes an evaluator whose randomness, where it is seeded, differs by the given number."""
+"""Makes an evaluator whose randomness, if it is seeded, differs by the given number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def wilson_interval(held: int, count: int) -> tuple[float, float]:
 
 
 def _counted(ask: Callable[[int], Timing | str], count: int) -> list[Timing | str]:
-    """So many answers, told now and then on standard error; those so far where interrupted."""
+    """So many answers, told now and then on standard error; those so far if interrupted."""
     found: list[Timing | str] = []
     try:
         for number in range(count):
@@ -204,7 +204,7 @@ def _spread_rows(name: str, item: ProcessSpread) -> list[str]:
 
 
 def read_candidate(task: KernelTask, path: Path | None) -> Candidate:
-    """The candidate in a file, with its plan's defaults; the baseline where no file is given."""
+    """The candidate in a file, with its plan's defaults; the baseline if no file is given."""
     if path is None:
         return task.baseline
     source = read_text(path)

@@ -73,7 +73,7 @@ class Answers:
                 ) from None
 
     def of(self, export: Export) -> KernelBenchVerdict | None:
-        """The answer for this very kernel, where there is one."""
+        """The answer for this very kernel, if there is one."""
         found = self._said.get(export.chosen.key, {})
         if found.get("kernel_sha256") != export.digest:
             return None
@@ -88,7 +88,7 @@ class Answers:
 
 
 def ask(checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdict:
-    """One kernel; where the evaluator itself fails, that is its verdict, with the reason."""
+    """One kernel; if the evaluator itself fails, that is its verdict, with the reason."""
     problem = checkout.problem(f"level{export.chosen.level}/{export.chosen.number}")
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
         try:

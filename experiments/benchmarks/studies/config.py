@@ -117,7 +117,7 @@ def bundled_studies() -> dict[str, Path]:
 def find_study(given: str) -> Path:
     """The file `given`, else the bundled study of that name, with or without its `.toml`.
 
-    Raises InputError, with the names there are, where it is neither.
+    Raises InputError, with the names there are, if it is neither.
     """
     path, known = Path(given), bundled_studies()
     name = given.removesuffix(_SUFFIX)
@@ -132,7 +132,7 @@ def find_study(given: str) -> Path:
 def read_study(path: Path) -> Study:
     """Read a study's configuration. InputError names the field that is wrong.
 
-    Paths of tasks are taken from the configuration's folder where they exist there.
+    Paths of tasks are taken from the configuration's folder if they exist there.
     """
     try:
         table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))

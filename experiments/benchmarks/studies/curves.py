@@ -29,7 +29,7 @@ class Curve(Noun):
 
 
 class Chart(Noun):
-    """The arms on one task, or over all where `task` is empty, with the optimum and the budget."""
+    """The arms on one task, or over all if `task` is empty, with the optimum and the budget."""
 
     task: str
     curves: tuple[Curve, ...]
@@ -39,7 +39,7 @@ class Chart(Noun):
 
 
 def charts(plan: Plan, lines: Iterable[CellResult]) -> tuple[Chart, ...]:
-    """One over all tasks, where there are several, and one per task."""
+    """One over all tasks, if there are several, and one per task."""
     runs = runs_of(plan, lines)
     single = tuple(_of_task(plan, runs, facts) for facts in plan.tasks)
     return (_overall(plan, runs), *single) if len(single) > 1 else single

@@ -50,7 +50,7 @@ class StudyFolder:
     def held(self) -> Iterator[None]:
         """Create the folder and keep other processes from writing to it.
 
-        InputError if one does, or where the folder holds something else.
+        InputError if one does, or if the folder holds something else.
         """
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file: name another folder with -o")

@@ -36,7 +36,7 @@ _REFUSED = ("unable to open database file", "readonly database")
 
 
 class SqliteJournal:
-    """The one writer of a run. `path` is the run's `run.sqlite`; it is created where absent.
+    """The one writer of a run. `path` is the run's `run.sqlite`; it is created if absent.
 
     Raises InputError when another process holds the run, when the file is no journal or when a
     newer Rooftree wrote it; JournalError when the disk refuses.

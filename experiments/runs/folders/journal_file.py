@@ -33,10 +33,10 @@ def connect(path: Path, *, mode: str = "rwc", timeout_s: float = 30.0) -> sqlite
 
 @contextmanager
 def reading(path: Path, *, timeout_s: float = 30.0) -> Iterator[sqlite3.Connection]:
-    """A connection to read with, also where the folder may not be written.
+    """A connection to read with, also if the folder may not be written.
 
     Without a write-ahead log all is in the file itself, which is read as it stands: that leaves
-    nothing behind. One that a crashed run left where nobody may write is read from a copy.
+    nothing behind. One that a crashed run left in a read-only folder is read from a copy.
     """
     log, shared = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
     if not log.exists():

@@ -21,7 +21,7 @@ LOCK_WAIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """One rate: measured, printed on the datasheet where it has it, and the first over the second.
+    """One rate: measured, printed on the datasheet if it has it, and the first over the second.
 
     `measured` is None if this device has no probe for it.
     """

@@ -49,7 +49,7 @@ class ExperienceRow:
 
     @property
     def found(self) -> float | None:
-        """Geometric mean of the gains that were measured where one had been predicted."""
+        """Geometric mean of the measured gains for which one had been predicted."""
         return self._of_predictions(self.evidence.found)
 
     def _of_predictions(self, total: float) -> float | None:

@@ -31,7 +31,7 @@ def group_of(one: Contribution) -> str:
 
 
 def read_content(text: str, *, id: str, place: str) -> Contribution:
-    """What `content_of` wrote. InputError, which names the `place`, where it is anything else."""
+    """What `content_of` wrote. InputError, which names the `place`, if it is anything else."""
     try:
         one = Contribution.model_validate_json(text)
         if one.id == id:

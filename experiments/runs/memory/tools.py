@@ -123,7 +123,7 @@ class ToolMemory:
     def statistics(
         self, *, gpu: str | None = None, proposer: str | None = None
     ) -> list[ToolStatistics]:
-        """Per tool, GPU and proposer; only those of `gpu` and `proposer` where given."""
+        """Per tool, GPU and proposer; only those of `gpu` and `proposer` if given."""
         try:
             with closing(self._connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
                 rows = [_statistics(row) for row in cursor]

@@ -166,7 +166,7 @@ def problem_source(
     dialect: Dialect | None = None,
     kernel: Path | None = None,
 ) -> TaskSource:
-    """A KernelBench problem file as a task, under another name where one is given.
+    """A KernelBench problem file as a task, under another name if one is given.
 
     `kernel` is a host candidate to begin with, in place of the problem's model.
     """
