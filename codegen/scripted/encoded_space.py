@@ -46,7 +46,7 @@ class EncodedSpace:
 
     @property
     def bits(self) -> float:
-        """log2 of the number of configurations, or of combinations if those are too many to list."""
+        """log2 of the number of configurations, or of combinations if those are too many."""
         if self.rows is not None:
             return math.log2(max(1, len(self.rows)))
         return sum(math.log2(len(values)) for values in self.values)
