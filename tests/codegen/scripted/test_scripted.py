@@ -42,14 +42,8 @@ class TestOnASource(ProposerContract):
         return ask()
 
 
-class TestOnARecordedSpace(ProposerContract):
+class TestOnARecordedSpace(TestOnASource):
     """Sparse rows: most have no neighbour one step away, and all are reached nevertheless."""
-
-    exhausts = True
-
-    @pytest.fixture
-    def proposer(self) -> Proposer:
-        return ScriptedProposer()
 
     @pytest.fixture
     def request_(self) -> ProposalRequest:

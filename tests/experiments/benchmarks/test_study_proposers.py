@@ -61,13 +61,7 @@ class TestUniform(ProposerContract):
         return request_of()
 
 
-class TestUniformOnASource(ProposerContract):
-    exhausts = True
-
-    @pytest.fixture
-    def proposer(self) -> Proposer:
-        return UniformProposer()
-
+class TestUniformOnASource(TestUniform):
     @pytest.fixture
     def request_(self) -> ProposalRequest:
         task = make_task()

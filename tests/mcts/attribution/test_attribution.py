@@ -189,7 +189,7 @@ def searched(journal: MemoryJournal) -> Result:
     return optimizer(journal, PaidToy(), evaluations=40).run()
 
 
-def test_every_method_on_the_best_path_is_weighed_once() -> None:
+def test_every_method_on_the_best_path_is_attributed_once() -> None:
     journal, rewriter, toy = MemoryJournal(), Rewriter(), ToyEvaluator()
     result = searched(journal)
     found = attributor(journal, ablator=rewriter, evaluator=toy).best_path(result)
@@ -273,7 +273,7 @@ def test_killed_anywhere_it_asks_and_measures_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize("error", [WorldError, InputError])
-def test_a_removal_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
+def test_an_ablation_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
     error: type[WorldError | InputError],
 ) -> None:
     whole = MemoryJournal()
@@ -298,7 +298,7 @@ def test_a_removal_that_ended_in_an_error_has_been_paid_and_is_asked_anew(
     assert attributor(journal, ablator=idle).best_path(after) == expected and idle.asked == []
 
 
-def test_what_a_failed_removal_cost_counts_for_the_cap() -> None:
+def test_what_a_failed_ablation_cost_counts_for_the_cap() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     cap = result.spending.cost_usd + CENTS / 2
@@ -313,7 +313,7 @@ def test_what_a_failed_removal_cost_counts_for_the_cap() -> None:
     assert resumed.run().evaluations == 40
 
 
-def test_a_removal_that_failed_before_any_reply_leaves_no_trace() -> None:
+def test_an_ablation_that_failed_before_any_reply_leaves_no_trace() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     with pytest.raises(WorldError):

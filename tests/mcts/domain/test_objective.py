@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,19 @@ from tests.support.toy import MemoryJournal, SilentAdvisor, ToyEvaluator, ToyPro
 gains = st.floats(1e-3, 1e3)
 
 
+def times(speedup: float, *, spread: float) -> dict[str, Any]:
+    return {
+        "median_us": 100 / speedup,
+        "low_us": 99 / speedup,
+        "high_us": 101 / speedup,
+        "baseline_us": 100,
+        "speedup": speedup,
+        "speedup_low": speedup * (1 - spread),
+        "speedup_high": speedup * (1 + spread),
+        "rounds": 20,
+    }
+
+
 def measured(speedup: float, saved: float | None = None, *, name: str = "c") -> Evaluation:
     energy = None
     if saved is not None:
@@ -29,16 +44,7 @@ def measured(speedup: float, saved: float | None = None, *, name: str = "c") -> 
         candidate_id=name,
         status="measured",
         verification=Verification(passed=True, rounds=1),
-        timing=Timing(
-            median_us=100 / speedup,
-            low_us=99 / speedup,
-            high_us=101 / speedup,
-            baseline_us=100,
-            speedup=speedup,
-            speedup_low=speedup * 0.99,
-            speedup_high=speedup * 1.01,
-            rounds=20,
-        ),
+        timing=Timing(**times(speedup, spread=0.01)),
         energy=energy,
     )
 
@@ -223,14 +229,7 @@ def shaped(
         ShapeTiming(
             workload=workload,
             weight=1 / len(shapes),
-            median_us=100 / speedup,
-            low_us=99 / speedup,
-            high_us=101 / speedup,
-            baseline_us=100,
-            speedup=speedup,
-            speedup_low=speedup * 0.998,
-            speedup_high=speedup * 1.002,
-            rounds=20,
+            **times(speedup, spread=0.002),
         )
         for workload, speedup in shapes.items()
     )
