@@ -91,7 +91,7 @@ def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
-def test_a_sheet_can_be_run_as_it_is(one: ClinicKernel) -> None:
+def test_a_kernels_plan_can_be_run_as_it_is(one: ClinicKernel) -> None:
     assert "REPAIRED" in one.source
     if not one.is_program:
         one.spec.check()

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -472,10 +471,3 @@ def test_a_study_that_is_nowhere_is_refused_with_the_names_there_are(
     assert "bundled studies: feedback, mechanisms, memory, parallel, search" in done.output
     assert "did you mean search?" in done.output
     assert not (tmp_path / "studies").exists()
-
-
-def test_bundled_studies_are_part_of_the_wheel() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    for path in bundled_studies().values():
-        assert path.relative_to(ROOT).parts[0] in packages
