@@ -159,7 +159,7 @@ def _readers() -> Iterator[Check]:
 
 def _report_reader() -> str | None:
     """Where Nsight Compute's Python module is."""
-    from profilers.ncu.reports import module_folders
+    from profilers.ncu.report_files import module_folders
 
     if has_module("ncu_report"):
         return "importable"

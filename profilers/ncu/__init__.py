@@ -1,7 +1,7 @@
-"""Nsight Compute: run it over a command and read the counters of what it launches.
+"""Nsight Compute: run it on a command and read the counters of the launched kernels.
 
 Counters may be refused, the tool absent, a kernel too large to replay: these are normal states of
-the world. They end up as named gaps in the report, never as an exception and never as a zero.
+the world. They are reported as missing, with a reason, never as an exception and never as a zero.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from profilers.children.processes import allow_listed
 from profilers.children.supervised import run_to_end
 from profilers.compiling.toolchain import find_tool
 from profilers.ncu.jailed import failure_in, run_jailed, with_tool
-from profilers.ncu.kernels import LAUNCHES, TOOL, NcuKernel, NcuReport, nothing
-from profilers.ncu.messages import nothing_profiled, refusal, unknown_metrics
+from profilers.ncu.messages import no_kernel_profiled, refusal, unknown_metrics
 from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.pages import parse_csv, parse_stream
-from profilers.ncu.reports import read_report
+from profilers.ncu.report import LAUNCHES, TOOL, NcuKernel, NcuReport, empty_report
+from profilers.ncu.report_files import read_report
 from profilers.sandbox import Jail
 
 __all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]
 
 LAUNCHES_OF_A_PROGRAM = 50
-"""Launches of a program of its own that are profiled unless told otherwise; each costs tens of
-passes, so that a program with thousands of launches would run for hours."""
+"""Launches of a user's program that are profiled by default; each costs tens of passes, so that a
+program with thousands of launches would run for hours."""
 _MOST_RETRIES = 4
 _LISTING = 64 * 1024
-"""Characters of ncu's log in which it would list the kernels there are."""
+"""Characters at the start of ncu's log in which it may list the kernels."""
 
 
 def collect(
@@ -48,17 +48,18 @@ def collect(
     launches: int | None = None,
     jail: Jail | None = None,
 ) -> NcuReport:
-    """Run `command` under ncu and read the counters of what it launches.
+    """Run `command` under ncu and read the counters of the kernels it launches.
 
-    A `bracketed` command says what is to be profiled with cuProfilerStart and cuProfilerStop; of
-    any other all launches are, its child processes' too, up to `launches` or
-    `LAUNCHES_OF_A_PROGRAM`. `kernels` are names, or regular expressions of names, to which `skip`
-    and `launches` are counted; none means all. Of `env` only allow-listed variables reach the
-    command, with the locale set to C. Past `timeout_s` all that was started is killed. Metrics
-    that this ncu does not know are named missing and the run repeated without them. With a `jail`
-    both ncu and the command run in it, and the command must let go of its standard output, on which
-    ncu prints its table, before it runs what nobody has read. Raises InputError for wrong arguments
-    and never for what the tool, the driver or the command did: the report says what is missing.
+    A `bracketed` command marks what is to be profiled with cuProfilerStart and cuProfilerStop; of
+    any other command all launches are profiled, those of child processes included, up to `launches`
+    or `LAUNCHES_OF_A_PROGRAM`. `kernels` are names, or regular expressions of names, to which
+    `skip` and `launches` apply; none means all. Of `env` only allow-listed variables reach the
+    command, with the locale set to C. Past `timeout_s` everything that was started is killed.
+    Metrics that this ncu does not know are reported as missing, and the run is repeated without
+    them. With a `jail`, ncu and the command run in it, and the command must close its standard
+    output, on which ncu prints its table, before it runs untrusted code. Raises InputError for
+    wrong arguments, never for what the tool, the driver or the command did: the report says what
+    is missing.
     """
     if launches is None and not bracketed:
         launches = LAUNCHES_OF_A_PROGRAM
@@ -67,7 +68,7 @@ def collect(
         raise InputError("there is no command to profile")
     tool = find_tool(TOOL)
     if tool is None:
-        return nothing("Nsight Compute (ncu) was not found on PATH or in a CUDA toolkit")
+        return empty_report("Nsight Compute (ncu) was not found on PATH or in a CUDA toolkit")
     deadline = time.monotonic() + timeout_s
     unknown: dict[str, str] = {}
     for _ in range(1 + _MOST_RETRIES):
@@ -104,7 +105,7 @@ def _selection(
 
 
 def _pattern(kernel: str) -> str:
-    """The expression for one kernel; ncu compares names without their namespaces."""
+    """The regular expression for one kernel; ncu compares names without their namespaces."""
     try:
         re.compile(kernel)
     except re.error as error:
@@ -118,7 +119,7 @@ def _pattern(kernel: str) -> str:
 class _Attempt:
     report: NcuReport
     unknown: dict[str, str]
-    """Metrics for which ncu refused the whole run, and its words."""
+    """Metrics for which ncu refused the whole run, and its message."""
 
 
 def _attempt(
@@ -152,13 +153,15 @@ def _attempt(
             parsed = parse_stream(stream, wanted=metrics)
         with log.open(encoding="utf-8", errors="replace") as stream:
             start = stream.read(_LISTING)
-    said = parsed.messages
-    if jail is None or not parsed.report.kernels:  # else what a stranger printed is of no interest
-        said = [*said, *ended.output.splitlines()]
+    messages = parsed.messages
+    if (
+        jail is None or not parsed.report.kernels
+    ):  # otherwise ignore what an untrusted program printed
+        messages = [*messages, *ended.output.splitlines()]
     own = failure_in(ended.output) if jail is not None and not parsed.report.kernels else None
-    problem = own or refusal(said) or (f"ncu {ended.problem}" if ended.problem else None)
+    problem = own or refusal(messages) or (f"ncu {ended.problem}" if ended.problem else None)
     if parsed.report.kernels:
         gaps = {**parsed.report.missing, **({TOOL: problem} if problem else {})}
         return _Attempt(NcuReport(parsed.report.kernels, gaps), {})
-    reason = problem or nothing_profiled(start) or parsed.report.missing[TOOL]
-    return _Attempt(nothing(reason), unknown_metrics(said, metrics))
+    reason = problem or no_kernel_profiled(start) or parsed.report.missing[TOOL]
+    return _Attempt(empty_report(reason), unknown_metrics(messages, metrics))

@@ -1,8 +1,9 @@
-"""Running ncu over a program that nobody has read: both in one jail, the table out of its reach.
+"""Running ncu on an untrusted program: both run in one jail, and the program cannot write the
+table.
 
-ncu and the program that it profiles talk over sockets and shared memory, so they share a jail.
-What ncu prints goes to a file that was opened outside: in the jail it has no name, and the program,
-which must let go of its own standard output before it runs foreign code, cannot open it again.
+ncu and the program that it profiles communicate over sockets and shared memory, so they share a
+jail. ncu's output goes to a file that was opened outside: in the jail it has no name, so that the
+program, which must close its standard output before it runs foreign code, cannot open it again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from profilers.sandbox import Jail
 from profilers.sandbox.launch import launch_command
 
 FAILURE = "rooftree: not profiled: "
-"""What a line begins with in which a profiled program tells, on standard error, why it failed."""
+"""Prefix of the line on standard error in which a profiled program says why it failed."""
 _MARK = "ROOFTREE_CHILD"
 _OUTPUT_CAP = 32 * 1024
 _TABLE_BYTES = 256 * 2**20
@@ -35,7 +36,7 @@ _GUARDIAN_S = 5.0
 
 
 def with_tool(jail: Jail, tool: Path) -> Jail:
-    """`jail` with what ncu needs to run in it, and no larger file than its table can be."""
+    """`jail` with the files that ncu needs, and a limit on the size of its table."""
     return replace(
         jail,
         readable=(*jail.readable, *_installation(tool)),
@@ -52,12 +53,13 @@ def run_jailed(
     table: Path,
     timeout_s: float,
 ) -> Ended:
-    """Run `command` in `jail`, its standard output in the file `table`; past the deadline kill it
-    all. `Ended.output` is the end of what was printed on the other stream.
+    """Run `command` in `jail` with its standard output in the file `table`.
+
+    Past the deadline everything is killed. `Ended.output` is the end of standard error.
     """
     mark = secrets.token_hex(8)
     printed, theirs = os.pipe()
-    report = os.open(os.devnull, os.O_WRONLY)  # what holds it is known from its other processes
+    report = os.open(os.devnull, os.O_WRONLY)  # marks the processes that hold it
     lifeline, held = os.pipe()
     try:
         with table.open("wb") as out:
@@ -78,7 +80,7 @@ def run_jailed(
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(timeout=timeout_s)
     finally:
-        os.close(held)  # its guardian ends all that is in the jail, and only then itself
+        os.close(held)  # the guardian ends everything in the jail, then itself
         _end(process, f"{_MARK}={mark}")
         output = tail.finish(timeout_s=2)
     if code is None:
@@ -89,7 +91,7 @@ def run_jailed(
 
 
 def failure_in(printed: str) -> str | None:
-    """Why the program failed, as it told in what it `printed`; None where it told nothing."""
+    """Why the program failed, by its own line in `printed`; None if there is no such line."""
     told = [line for line in printed.splitlines() if line.startswith(FAILURE)]
     return f"not profiled: {told[-1].removeprefix(FAILURE)[:500]}" if told else None
 
@@ -105,7 +107,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 
 
 def _installation(tool: Path) -> tuple[Path, ...]:
-    """Where Nsight Compute lies: `tool` may be a link or a script that looks beside itself."""
+    """The folders of Nsight Compute: `tool` may be a link, or a script that looks beside itself."""
     real = tool.resolve()
     return tuple(dict.fromkeys(path for path in _places(tool, real) if path.exists()))
 

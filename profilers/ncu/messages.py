@@ -1,4 +1,4 @@
-"""What ncu says in words, beside its tables: refusals, unknown metrics, kernels it did not find."""
+"""ncu's messages beside its tables: refusals, unknown metrics, kernels it did not find."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _AVAILABLE = re.compile(r"Available Kernels:\s*((?:\s*\d+\. .+\n?)+)")
 _MOST_NAMED = 8
 
 
-def refusal(said: Iterable[str]) -> str | None:
-    """Why a run yields no counters, as one sentence; None where ncu reports no error."""
-    errors = [text for text in said if _ERROR in text or "ERR_NVGPUCTRPERM" in text]
+def refusal(messages: Iterable[str]) -> str | None:
+    """Why a run yields no counters, in one sentence; None if ncu reports no error."""
+    errors = [text for text in messages if _ERROR in text or "ERR_NVGPUCTRPERM" in text]
     if any("ERR_NVGPUCTRPERM" in text for text in errors):
         return (
             "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM); "
@@ -23,13 +23,13 @@ def refusal(said: Iterable[str]) -> str | None:
     return f"ncu says: {_words(errors[0])}" if errors else None
 
 
-def unknown_metrics(said: Iterable[str], metrics: Sequence[str]) -> dict[str, str]:
-    """Those of `metrics` for which ncu refused the whole run, with its words.
+def unknown_metrics(messages: Iterable[str], metrics: Sequence[str]) -> dict[str, str]:
+    """Those of `metrics` for which ncu refused the whole run, with its message.
 
     It says "Failed to find metric NAME", where NAME may be ``regex:^NAME(\\.(sum|avg|...))$``.
     """
     unknown = {}
-    for text in said:
+    for text in messages:
         if _ERROR not in text or "metric" not in text.lower():
             continue
         plain = text.replace("\\", "")
@@ -39,14 +39,14 @@ def unknown_metrics(said: Iterable[str], metrics: Sequence[str]) -> dict[str, st
     return unknown
 
 
-def denied_metrics(said: Iterable[str]) -> frozenset[str]:
-    """Metrics that ncu says it cannot access on this device."""
-    lists = [found[1] for text in said if (found := _DENIED.search(text))]
+def denied_metrics(messages: Iterable[str]) -> frozenset[str]:
+    """Metrics that ncu reports it cannot access on this device."""
+    lists = [found[1] for text in messages if (found := _DENIED.search(text))]
     return frozenset(name.strip(" .") for text in lists for name in text.split(","))
 
 
-def nothing_profiled(log: str) -> str | None:
-    """What the program launches instead of what was asked for, where ncu lists it."""
+def no_kernel_profiled(log: str) -> str | None:
+    """Why nothing was profiled, with the kernels that the program launched if ncu lists them."""
     if found := _AVAILABLE.search(log):
         names = re.findall(r"\d+\. (.+)", found[1])[:_MOST_NAMED]
         return f"none of the kernels asked for was launched, but {', '.join(names)}"

@@ -1,6 +1,6 @@
-"""What one profiling run collects: few enough counters for a handful of replay passes.
+"""Which metrics one profiling run collects, and under which labels ncu's details page shows them.
 
-`--set full` takes 2,238 columns and dozens of passes; a search needs these.
+They are few enough for a handful of replay passes; `--set full` takes 2,238 columns and dozens.
 """
 
 from __future__ import annotations
@@ -87,4 +87,42 @@ COLLECTED: tuple[str, ...] = (
     *ISSUE,
     *STALLS,
 )
-"""Every counter one profiling run asks for."""
+"""All counters that one profiling run collects."""
+
+_SPEED_OF_LIGHT, _MEMORY = "GPU Speed Of Light Throughput", "Memory Workload Analysis"
+_WARPS, _LAUNCH, _OCCUPANCY = "Warp State Statistics", "Launch Statistics", "Occupancy"
+
+LABELS: dict[tuple[str, str], str] = {
+    (_SPEED_OF_LIGHT, "Compute (SM) Throughput"): m.SM,
+    (_SPEED_OF_LIGHT, "Memory Throughput"): m.MEMORY,
+    (_SPEED_OF_LIGHT, "DRAM Throughput"): m.DRAM,
+    (_SPEED_OF_LIGHT, "L2 Cache Throughput"): m.L2,
+    (_SPEED_OF_LIGHT, "Duration"): m.DURATION,
+    (_MEMORY, "L1/TEX Hit Rate"): m.L1_HIT,
+    (_MEMORY, "L2 Hit Rate"): m.L2_HIT,
+    ("Scheduler Statistics", "Issued Warp Per Scheduler"): m.ISSUE,
+    (_WARPS, "Warp Cycles Per Issued Instruction"): m.WARP_LATENCY,
+    (_WARPS, "Avg. Active Threads Per Warp"): m.THREADS_PER_INSTRUCTION,
+    (_WARPS, "Avg. Not Predicated Off Threads Per Warp"): m.ACTIVE_THREADS_PER_INSTRUCTION,
+    ("Instruction Statistics", "Executed Instructions"): m.INSTRUCTIONS,
+    (_LAUNCH, "Block Size"): m.BLOCK,
+    (_LAUNCH, "Grid Size"): m.GRID,
+    (_LAUNCH, "Registers Per Thread"): m.REGISTERS,
+    (_LAUNCH, "# SMs"): m.MULTIPROCESSORS,
+    (_LAUNCH, "Waves Per SM"): m.WAVES,
+    (_OCCUPANCY, "Block Limit Barriers"): m.LIMIT_BARRIERS,
+    (_OCCUPANCY, "Block Limit SM"): m.LIMIT_BLOCKS,
+    (_OCCUPANCY, "Block Limit Registers"): m.LIMIT_REGISTERS,
+    (_OCCUPANCY, "Block Limit Shared Mem"): m.LIMIT_SHARED,
+    (_OCCUPANCY, "Block Limit Warps"): m.LIMIT_WARPS,
+    (_OCCUPANCY, "Theoretical Occupancy"): m.THEORETICAL_OCCUPANCY,
+    (_OCCUPANCY, "Achieved Occupancy"): m.ACHIEVED_OCCUPANCY,
+    ("Source Counters", "Branch Efficiency"): m.UNIFORM_BRANCHES,
+}
+"""Metrics by section and label of the details page, as the section files of Nsight Compute define
+them.
+
+Labels of other metrics are left out, also if they sound alike: "L1/TEX Cache Throughput" is in % of
+the peak while active, `metrics.L1` in % of the peak over the elapsed time; "Memory Throughput" of
+the memory section is in byte/s; shared memory per block is split into three rows.
+"""

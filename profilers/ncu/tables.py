@@ -1,4 +1,4 @@
-"""The tables in what `ncu --csv` printed: headers, units and rows among everything else.
+"""The tables in the output of `ncu --csv`: headers, units and rows among other output.
 
 The raw page has a column per metric and a row per launch; its second row holds the units. The
 details page has a row per metric. Columns are found by name, so their order does not matter.
@@ -10,31 +10,31 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TextIO
 
-from profilers.ncu.lines import MOST_LINES, Lines, read_record, split_line
+from profilers.ncu.csv_records import MOST_LINES, ReplayableLines, read_record, split_line
 
 MOST_ROWS = 250_000
-"""Rows that are read of one report: some 120 rows of the details page for each launch kept."""
-_SAID = ("==ERROR==", "==WARNING==")
+"""Most rows that are read of one report: some 120 rows of the details page per launch."""
+_COMPLAINTS = ("==ERROR==", "==WARNING==")
 MOST_MESSAGES = 200
 MESSAGE_LENGTH = 8192
 
 SECTION, LABEL, UNIT, VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
 _RULES = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type",
           "Estimated Speedup")  # fmt: skip
-"""Columns of the details page that are empty where a row tells of a metric."""
+"""Columns of the details page that are empty in a row about a metric."""
 _ID, _PROCESS = "ID", "Process ID"
 _NAMES = ("Kernel Name", "Demangled Name", "Function Name")
-ABOUT_LAUNCH = frozenset(
+LAUNCH_COLUMNS = frozenset(
     {_ID, _PROCESS, "Process Name", "Host Name", *_NAMES, "Kernel Time", "Context", "Stream",
      "Block Size", "Grid Size", "Device", "CC", "thread Domain:Push/Pop_Range:PL_Type:PL_Value",
      "Id:Domain:Start/Stop_Range:PL_Type:PL_Value"}
 )  # fmt: skip
-"""Columns of the raw page that hold no metric."""
+"""Columns of the raw page that hold facts of the launch, not metrics."""
 _INDEX = re.compile(r"([0-9]{1,3}(?:[,.][0-9]{3})+|[0-9]+)(?:\.0)?")
 
 
 class Table:
-    """A header, and the units that belong to its columns once their row was seen."""
+    """A header, and the units of its columns once their row was seen."""
 
     def __init__(
         self, columns: Sequence[str], *, delimiter: str, quoted: bool, number: int
@@ -54,25 +54,26 @@ class Table:
         return cells[place].strip() if place is not None and place < len(cells) else None
 
     def unit(self, place: int) -> str | None:
-        """The unit of a raw page's column; None where the table does not say it."""
+        """The unit of a column of the raw page; None if the table does not say it."""
         units = self.units or []
         return units[place] if place < len(units) else None
 
     def fits(self, count: int, ended: bool) -> bool:
-        """Whether a row may have `count` cells: a raw one has all, unless the input ends in it."""
+        """Whether a row may have `count` cells: all of them on a raw page, unless the input ends
+        there."""
         if not self.details and not ended:
             return count == len(self.columns)
         return self._least <= count <= len(self.columns)
 
     def may_start(self, line: str) -> bool:
-        """Whether `line` looks like a row's first, told quickly: most lines are other output."""
+        """A quick check whether `line` may start a row: most lines are other output."""
         if self.quoted and line[0] != '"' and line[0] not in self._bare_starts:
             return False
         return line.count(self.delimiter) >= self._least - 1 or line.count('"') % 2 == 1
 
 
 class Row(NamedTuple):
-    """A row about one launch: its number in the report, its process and kernel, all its cells."""
+    """A row about one launch: its number in the report, process, kernel, and all cells."""
 
     table: Table
     number: int
@@ -85,20 +86,20 @@ class Row(NamedTuple):
 
 
 class Tables:
-    """Goes through a stream once. `messages` are the tool's own complaints ("==ERROR== ...")."""
+    """Reads a stream once. `messages` are the tool's errors and warnings ("==ERROR== ...")."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._lines = Lines(stream)
+        self._lines = ReplayableLines(stream)
         self._tried = 0
         self._damaged = 0
         self.found: list[Table] = []
         self.messages: list[str] = []
 
     def rows(self) -> Iterator[Row]:
-        """Rows about launches, as far as the caps reach."""
+        """Rows about launches, up to the caps."""
         table: Table | None = None
         for line in self._lines:
-            if line.startswith(_SAID):
+            if line.startswith(_COMPLAINTS):
                 if len(self.messages) < MOST_MESSAGES:
                     self.messages.append(line[:MESSAGE_LENGTH].rstrip())
             elif "Name" in line and (header := self._header(line)):
@@ -113,7 +114,7 @@ class Tables:
                     yield row
 
     def unread(self) -> str | None:
-        """In one sentence what could not be read, if anything."""
+        """What could not be read, in one sentence; None if everything was."""
         said = []
         if self._damaged:
             said.append(f"{self._damaged} rows of the table are damaged")
@@ -151,13 +152,13 @@ class Tables:
         index = _INDEX.fullmatch(number or "")
         if index is None or not kernel:
             return None
-        if table.details and self._contradicts_itself(record.cells, table):
+        if table.details and self._is_contradictory(record.cells, table):
             self._damaged += 1
             return None
         process = table.cell(record.cells, _PROCESS) or ""
         return Row(table, int(re.sub("[,.]", "", index[1])), process, kernel, record.cells)
 
     @staticmethod
-    def _contradicts_itself(cells: Sequence[str], table: Table) -> bool:
-        """Whether it tells of a metric and of a rule at once: a cell was split or has moved."""
+    def _is_contradictory(cells: Sequence[str], table: Table) -> bool:
+        """Whether a row is about a metric and a rule at once: a cell was split or has moved."""
         return bool(table.cell(cells, LABEL)) and any(table.cell(cells, one) for one in _RULES)

@@ -1,7 +1,7 @@
-"""The process that ncu profiles: each variant's distinct launches once, on random inputs.
+"""The process that ncu profiles: it runs each variant's distinct launches once, on random inputs.
 
-Run as ``python -m profilers.ncu.target SPEC`` under ncu. Only what lies between the profiler's
-start and stop is collected, so that neither filling nor loading is.
+Run as ``python -m profilers.ncu.target SPEC`` under ncu. Only launches between the profiler's start
+and stop are collected, so that neither filling buffers nor loading modules is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from profilers.launching.target import run_variants
 def launch_watched(
     session: DeviceSession, prepared: PreparedCall, variant: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run the call once, the watched launches under the profiler; says how many those were."""
+    """Run the call once, with the watched launches under the profiler; returns their number."""
     watched = frozenset(variant["watched"])
     launches = 0
     for index in range(prepared.steps):

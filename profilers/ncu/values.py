@@ -1,7 +1,7 @@
-"""What a cell of an ncu table says: a number in its report's notation, in a base unit.
+"""Cells of an ncu table: numbers in the notation of the report, converted to base units.
 
 ncu prints numbers as its locale does and, unless told otherwise, scaled to a fitting unit. A value
-whose notation or scale cannot be told is refused with a reason, never guessed.
+whose notation or scale cannot be determined is refused with a reason, never guessed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _POINT = _pattern(",", r"\.")
 _COMMA = _pattern(r"\.", ",")
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:[eE][+-]?[0-9]{1,3})?")
 _GAP = re.compile("(?<=[0-9])[ \u00a0\u202f'’](?=[0-9]{3}(?![0-9]))")
-"""Marks that some locales put between groups of three digits; they never are a decimal mark."""
+"""Separators between groups of three digits in some locales; never a decimal mark."""
 
 
-class Witness:
+class NotationDetector:
     """Finds out a report's notation from the cells that can be read in one notation only.
 
-    Cells of the metrics we want decide; those of other columns only where ours say nothing, because
+    Cells of the wanted metrics decide; those of other columns only if these do not tell, because
     they may hold text that looks like a number. Without any evidence it is the C locale.
     """
 
@@ -49,7 +49,7 @@ class Witness:
     def undecided(self) -> bool:
         return not self._ours
 
-    def hear(self, cell: str, *, ours: bool) -> None:
+    def observe(self, cell: str, *, ours: bool) -> None:
         text = _GAP.sub("", cell.strip())
         point, comma = _POINT.fullmatch(text), _COMMA.fullmatch(text)
         if (point is None) != (comma is None):
@@ -64,9 +64,9 @@ class Witness:
 
 
 def read_value(name: str, cell: str, unit: str | None, notation: Notation) -> Metric | str:
-    """The metric that `cell` holds in a base unit, or in one sentence why it cannot be read.
+    """The metric in `cell` in a base unit, or in one sentence why it cannot be read.
 
-    `unit` is None where the table does not say it.
+    `unit` is None if the table does not say it.
     """
     if not cell.strip():
         return "ncu printed nothing"
@@ -97,9 +97,10 @@ class _Kind(Enum):
 
 
 def in_base_unit(name: str, value: float, unit: str | None) -> Metric | str:
-    """`value` in ns, byte, inst and so on; a sentence where `unit` does not fit the metric.
+    """`value` in ns, byte, inst and so on; a sentence if `unit` does not fit the metric.
 
-    Without a unit only what ncu never scales is taken: percentages, ratios, launch figures.
+    Without a unit only values that ncu never scales are accepted: percentages, ratios, launch
+    figures.
     """
     kind = _kind(name)
     if unit is None:

@@ -25,7 +25,7 @@ from profilers.children.processes import child_environment
 from profilers.launching.requests import ProfilingRequest, target_spec
 from profilers.roofline import classify
 from profilers.sass import read_sass
-from profilers.timeline.calls import collect_calls
+from profilers.timeline.collecting import collect_timelines
 
 TIMELINE, SASS = "timeline", "sass"
 """Keys in `Profile.missing` for a level of profiling that is not there as a whole."""
@@ -159,7 +159,7 @@ def _timelines(
     wanted = {index: item for index, item in requests.items() if item.timeline}
     if not wanted:
         return {}
-    return collect_calls(wanted, device=device, support=support)
+    return collect_timelines(wanted, device=device, support=support)
 
 
 def _profile(

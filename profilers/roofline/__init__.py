@@ -1,8 +1,8 @@
-"""Where a call stands under its roofline: what limits it, at which level of memory, how surely.
+"""The roofline class of a call: what limits it, at which level of memory, with what confidence.
 
 Two votes decide the class (KernelPro, two-stage invocation): what the counters say is busy, and
 what the work's intensity says against the measured ridge of this device. Agreement gives
-confidence. Ceilings are probed on the device, never taken from a datasheet.
+confidence. Ceilings are measured on the device, never taken from a datasheet.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["axis_budget", "classify", "speed_of_light_us"]
 
 
 def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> Roofline | None:
-    """Place one call: class, memory level, confidence, gaps, near-peak, method budget.
+    """Classify one call: class, memory level, confidence, gaps, near-peak, method budget.
 
-    `time_us` is the time per call; where it is None the timeline's is taken, else the profiler's
-    own durations. Ceilings are those of `profile.hardware`. Of several kernels each is judged by
-    its own counters, and the class in which most time is spent is the call's. None where there is
-    neither a time nor a counter.
+    `time_us` is the time per call; without it the timeline's time is used, or else the profiler's
+    own durations. Ceilings are those of `profile.hardware`. If there are several kernels, each is
+    classified by its own counters, and the class with most of the time is that of the call. Returns
+    None if there is neither a time nor a counter.
     """
     ceilings = profile.hardware.ceilings if profile.hardware else None
     kernels = _kernels(profile)
@@ -36,7 +36,7 @@ def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> R
         return None
     floor = Floor.of(work, ceilings)
     launch_us = ceilings.launch_us if ceilings else None
-    # Launches of many kernels overlap with their work: there the gaps tell, not the times.
+    # Launches of many kernels overlap with their work: then the gaps tell, not the times.
     told = bounds.idle_share(profile.timeline) is not None
     each_us = None if told else _time_per_kernel(profile, time_us)
     found = (
@@ -47,7 +47,7 @@ def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> R
         or bounds.from_work(floor, time_us)
     )
     used = _mean(kernels, profile)
-    gap = axis_gaps(floor, time_us, compute=used.compute, dram=used.dram, top=used.top)
+    gap = axis_gaps(floor, time_us, compute=used.compute, dram=used.dram, busiest=used.busiest)
     return Roofline(
         bound=found.bound,
         level=found.level,
@@ -65,7 +65,7 @@ def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> R
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _CountedKernel:
     """A kernel with counters, and its share of the time of all such kernels."""
 
     kernel: KernelProfile
@@ -74,17 +74,17 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mean:
-    """Utilisation over the whole call, in % of peak; None where no kernel tells."""
+class _MeanUtilisation:
+    """Utilisation over the whole call, in % of peak; None if no kernel has it."""
 
     compute: float | None
     memory: float | None
     dram: float | None
-    top: float | None
+    busiest: float | None
 
 
-def _kernels(profile: Profile) -> list[_Seen]:
-    """The kernels with counters, longest first; only the dominant one where times are unknown."""
+def _kernels(profile: Profile) -> list[_CountedKernel]:
+    """The kernels with counters, longest first; only the dominant one if times are unknown."""
     counted = [kernel for kernel in profile.kernels if kernel.metrics]
     known = [time for kernel in counted if (time := kernel.total_us)]
     if len(known) < len(counted):
@@ -92,14 +92,14 @@ def _kernels(profile: Profile) -> list[_Seen]:
         counted, known = ([dominant], [1.0]) if dominant else ([], [])
     total = sum(known)
     seen = [
-        _Seen(kernel, utilisation(kernel, profile.hardware), time / total)
+        _CountedKernel(kernel, utilisation(kernel, profile.hardware), time / total)
         for kernel, time in zip(counted, known, strict=True)
     ]
     return sorted(seen, key=lambda item: -item.share)
 
 
-def _from_kernels(kernels: list[_Seen], floor: Floor) -> Verdict | None:
-    """The class in which most time is spent, and of its longest kernel the level and the reason."""
+def _from_kernels(kernels: list[_CountedKernel], floor: Floor) -> Verdict | None:
+    """The class with most of the time, with the level and the reason of its longest kernel."""
     judged = [(seen, found) for seen in kernels if (found := bounds.from_counters(seen.used))]
     if not judged:
         return None
@@ -118,8 +118,8 @@ def _from_kernels(kernels: list[_Seen], floor: Floor) -> Verdict | None:
     return replace(found, confidence=confidence * (0.5 + share / 2), reason=reason)
 
 
-def _mean(kernels: list[_Seen], profile: Profile) -> _Mean:
-    """Averages over the call, by time; the device's idle time counts where a timeline tells it."""
+def _mean(kernels: list[_CountedKernel], profile: Profile) -> _MeanUtilisation:
+    """Averages over the call, weighted by time, with idle time if a timeline is known."""
     busy_share = 1 - (bounds.idle_share(profile.timeline) or 0.0)
 
     def mean(read: Callable[[Utilisation], float | None]) -> float | None:
@@ -129,16 +129,16 @@ def _mean(kernels: list[_Seen], profile: Profile) -> _Mean:
             return None
         return busy_share * sum(share * busy for share, busy in known) / weight
 
-    return _Mean(
+    return _MeanUtilisation(
         compute=mean(lambda used: used.compute),
         memory=mean(lambda used: used.memory),
         dram=mean(lambda used: used.dram),
-        top=mean(lambda used: used.top),
+        busiest=mean(lambda used: used.busiest),
     )
 
 
 def _time_us(profile: Profile) -> float | None:
-    """Time per call by the timeline, or by the profiler, which runs kernels apart and cold."""
+    """Time per call by the timeline, or by the profiler, which runs kernels one by one and cold."""
     timeline = profile.timeline
     if timeline is not None and timeline.span_us > timeline.first_use_us:
         return (timeline.span_us - timeline.first_use_us) / timeline.calls
@@ -159,7 +159,7 @@ def _rate(amount: float, time_us: float | None) -> float | None:
 
 
 def _traffic(profile: Profile, work: Work | None) -> str:
-    """What all kernels moved through DRAM against what the work needs."""
+    """The DRAM traffic of all kernels, relative to what the work needs, as a sentence."""
     if not work or not work.bytes or not profile.kernels:
         return ""
     moved = 0.0

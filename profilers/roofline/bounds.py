@@ -1,6 +1,6 @@
-"""The rules that name what limits: launching, a unit that is busy, or the work itself.
+"""The rules that decide what limits a call: launching, a busy unit, or the work itself.
 
-Every threshold stands here under a name, so that a study can vary it.
+Every threshold has a name here, so that a study can vary it.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from profilers.roofline.utilisation import Utilisation
 BUSY = 60.0
 """% of its peak from which a unit counts as the limit (Nsight's own rule)."""
 BALANCED = 10.0
-"""Points between compute and memory below which neither is the limit alone."""
+"""Difference of compute and memory, in points, below which neither is the limit alone."""
 DRAM_SLACK = 10.0
 """Points by which a cache must exceed DRAM to be named as the limiting level: a copy reaches some
 86 % of DRAM's peak, while the path through L1 reaches its own."""
-FEW = 0.9
-"""Share of the multiprocessors with a block below which a grid is called small."""
-NARROW = 5.0
-"""Points from a boundary within which a kernel may as well belong to the class beyond it."""
+SMALL_GRID_SHARE = 0.9
+"""Share of the multiprocessors with a block below which a grid counts as small."""
+NARROW_MARGIN = 5.0
+"""Distance to a class boundary, in points, below which a decision is uncertain."""
 LAUNCH_SHARE = 0.2
 """Share of the time from which launching counts as the limit."""
 IDLE_SHARE = 0.3
-"""Share of a timeline without work on the device from which launching, or whatever else holds the
-host up, counts as the limit; `LAUNCH_SHARE` is enough where most kernels are short."""
+"""Share of a timeline with an idle device from which launching, or whatever else delays the host,
+counts as the limit; `LAUNCH_SHARE` is enough if most kernels are short."""
 SHORT_US = 10.0
-"""Time per kernel below which it is launch-bound where the cost of a launch was not measured."""
+"""Time per kernel below which it is launch-bound, if the cost of a launch is unknown."""
 RUNNING_SHARE = 0.25
-"""Share of a program's time on the device below which what its kernels do is not what limits."""
+"""Share of a program's time on the device below which its kernels are not the limit."""
 FEWEST_KERNELS = 10
-"""Kernels from which on the gaps of a timeline tell more than how a program starts and ends."""
+"""Number of kernels from which on the gaps of a timeline are more than start and end."""
 NEAR_FLOOR = 0.6
-"""Share of the time that the work's floor must make up before it is believed without counters."""
-AGREED, ALONE, DISPUTED = 0.9, 0.7, 0.5
-"""Confidence where counters and work agree, where only counters speak, where they differ."""
-DOUBT = 0.2
-"""What a narrow decision, or one without all counters, takes from the confidence."""
+"""Share of the time that the work's floor must reach to be believed without counters."""
+AGREED, COUNTERS_ONLY, DISPUTED = 0.9, 0.7, 0.5
+"""Confidence if counters and work agree, if there are only counters, if they disagree."""
+UNCERTAINTY = 0.2
+"""What is subtracted from the confidence for a narrow decision or missing counters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A class with the sentence that says why, and the memory level where memory limits."""
+    """A class, the sentence that says why, and the memory level if memory limits."""
 
     bound: BoundClass
     confidence: float
@@ -59,7 +59,7 @@ def from_launches(each_us: float | None, launch_us: float | None) -> Verdict | N
         if each_us >= SHORT_US:
             return None
         text = f"A kernel takes {each_us:.1f} us, not much more than it takes to launch one."
-        return Verdict("launch", AGREED - DOUBT, text)
+        return Verdict("launch", AGREED - UNCERTAINTY, text)
     if launch_us <= LAUNCH_SHARE * each_us:
         return None
     share = min(1.0, launch_us / each_us)
@@ -68,7 +68,7 @@ def from_launches(each_us: float | None, launch_us: float | None) -> Verdict | N
 
 
 def idle_share(timeline: TimelineFacts | None) -> float | None:
-    """Share of the time in which the device waits for work; None where a timeline does not tell.
+    """Share of the time in which the device waits for work; None if the timeline does not tell.
 
     The gaps of a few kernels, or of one kernel called again and again, are those of the program
     around them.
@@ -107,29 +107,29 @@ def from_timeline(timeline: TimelineFacts | None) -> Verdict | None:
 
 
 def from_counters(used: Utilisation) -> Verdict | None:
-    """What one kernel's counters say; None where they do not tell.
+    """The class by one kernel's counters; None if they do not tell.
 
-    Where compute or memory was not measured, the other is only believed when it is busy.
+    If compute or memory was not measured, the other one is only believed when it is busy.
     """
     if used.compute is None or used.memory is None:
-        top = used.top
-        if top is None or top < BUSY:
+        busiest = used.busiest
+        if busiest is None or busiest < BUSY:
             return None
     compute, memory = used.compute or 0.0, used.memory or 0.0
     bound, margin, text = _weigh(compute, memory, used)
     level = memory_level(used) if bound in ("memory", "mixed") else None
-    sure = margin >= NARROW and used.compute is not None and used.memory is not None
-    return Verdict(bound, ALONE - (0.0 if sure else DOUBT), f"{text}: {used}.", level)
+    sure = margin >= NARROW_MARGIN and used.compute is not None and used.memory is not None
+    return Verdict(bound, COUNTERS_ONLY - (0.0 if sure else UNCERTAINTY), f"{text}: {used}.", level)
 
 
 def _weigh(compute: float, memory: float, used: Utilisation) -> tuple[BoundClass, float, str]:
-    """Class, points to the nearest boundary, and the first words of the reason."""
+    """The class, the distance to the nearest boundary in points, and the start of the reason."""
     apart = abs(compute - memory)
     if max(compute, memory) < BUSY:
         if used.other is not None and used.other >= BUSY:
             return "compute", 0.0, "The multiprocessors are busy with what no counter here names"
         text = "No unit is busy"
-        if used.occupied < FEW:
+        if used.occupied < SMALL_GRID_SHARE:
             text += f", and only {used.occupied:.0%} of the multiprocessors get a block"
         return "latency", BUSY - max(compute, memory), text
     if min(compute, memory) >= BUSY and apart < BALANCED:
@@ -144,7 +144,7 @@ def _weigh(compute: float, memory: float, used: Utilisation) -> tuple[BoundClass
 
 
 def memory_level(used: Utilisation) -> MemoryLevel | None:
-    """The level of memory that limits; None where the busiest was not measured by itself."""
+    """The level of memory that limits; None if the busiest one was not measured by itself."""
     if not used.levels:
         return None
     level, busiest = max(used.levels, key=lambda item: item[1])
@@ -156,21 +156,21 @@ def memory_level(used: Utilisation) -> MemoryLevel | None:
 
 
 def against_work(found: Verdict, floor: Floor) -> tuple[float, str]:
-    """The confidence once the work has been heard, and what it adds to the reason."""
+    """The confidence given the work's vote, and what that adds to the reason."""
     if floor.vote == "unknown" or found.bound in ("latency", "mixed", "launch"):
         return found.confidence, ""
     asks = f"the work's {floor.intensity:.3g} flop/byte (ridge {floor.ridge:.3g})"
     if found.bound != floor.vote:
         text = f" By {asks} it would be {floor.vote}-bound: this limit can be lifted."
-        return found.confidence - (ALONE - DISPUTED), text
+        return found.confidence - (COUNTERS_ONLY - DISPUTED), text
     if found.level not in (None, "DRAM"):
         text = f" By {asks} only DRAM need limit it: {found.level} can be relieved."
         return found.confidence, text
-    return found.confidence + AGREED - ALONE, " The work's intensity says the same."
+    return found.confidence + AGREED - COUNTERS_ONLY, " The work's intensity says the same."
 
 
 def from_work(floor: Floor, time_us: float | None) -> Verdict:
-    """The work's vote alone: believed only where the time comes near what it predicts."""
+    """The work's vote alone, believed only if the time comes near what it predicts."""
     if floor.vote == "unknown" or not floor.us or not time_us:
         return Verdict("unknown", 0.0, "Nothing was measured that tells what limits it.")
     text = f"No counters; the time is {time_us / floor.us:.2f} times the speed of light."

@@ -10,10 +10,10 @@ from profilers.hardware.ceilings import math_rate
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a call must move and compute, in microseconds at the measured ceilings.
+    """The time to move and to compute what a call must, in microseconds at the measured ceilings.
 
     `ridge` is the intensity, in operations per byte, from which arithmetic takes longer than
-    traffic. None where the work, or the ceiling, is not known.
+    traffic. Fields are None if the work or the ceiling is not known.
     """
 
     work: Work | None = None
@@ -35,7 +35,7 @@ class Floor:
 
     @property
     def us(self) -> float | None:
-        """The greater of both times; None where nothing bounds the call."""
+        """The greater of both times; None if nothing bounds the call."""
         known = [time for time in (self.memory_us, self.compute_us) if time]
         return max(known) if known else None
 
@@ -53,7 +53,7 @@ class Floor:
 
 
 def speed_of_light_us(work: Work | None, ceilings: Ceilings | None) -> float | None:
-    """Least time in microseconds any implementation can take; None where nothing bounds it.
+    """Least time in microseconds that any implementation can take; None if nothing bounds it.
 
     The greater of the least bytes over the measured copy bandwidth and the least operations over
     the measured rate of their unit (Williams, Waterman, Patterson 2009). Work that only reads may

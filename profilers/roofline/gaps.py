@@ -8,11 +8,11 @@ from mcts.domain import Axis, AxisGap
 from profilers.roofline.floors import Floor
 
 SMALL_GAP = 0.15
-"""A gap below which an axis has little left to give."""
+"""A gap below which an axis has little left to gain."""
 NEAR_PEAK_TIME = 1.1
-"""Times the speed of light within which nothing is left that a search could tell from noise."""
-STOP = 95.0
-"""% of peak at which DRAM is as busy as it gets."""
+"""Multiple of the speed of light within which a search cannot tell gains from noise."""
+DRAM_SATURATED = 95.0
+"""% of peak from which DRAM is as busy as it gets."""
 SLOTS = 3
 SLOTS_PER_AXIS = 2
 _AXES: tuple[Axis, ...] = ("compute", "memory", "latency")
@@ -25,43 +25,43 @@ def axis_gaps(
     *,
     compute: float | None,
     dram: float | None,
-    top: float | None,
+    busiest: float | None,
 ) -> AxisGap:
-    """Gaps in [0, 1]; `compute`, `dram` and `top` (the busiest unit) are measured in % of peak.
+    """Gaps in [0, 1]; `compute`, `dram` and `busiest` (the busiest unit) are measured in % of peak.
 
-    Useful work is preferred over utilisation: a kernel that keeps DRAM 95 % busy with twice the
-    bytes it needs has half its way to go. Utilisation stands in where the floor is unknown. The
-    latency gap is what no unit used.
+    Useful work is preferred to utilisation: a kernel that keeps DRAM 95 % busy with twice the bytes
+    it needs has a gap of one half. Utilisation is used if the floor is unknown. The latency gap is
+    what even the busiest unit left unused.
     """
-    if top is None and floor.us and time_us:
-        top = 100 * floor.us / time_us
+    if busiest is None and floor.us and time_us:
+        busiest = 100 * floor.us / time_us
     return AxisGap(
         compute=_gap(floor.compute_us, time_us, compute),
         memory=_gap(floor.memory_us, time_us, dram),
-        latency=_gap(None, time_us, top),
+        latency=_gap(None, time_us, busiest),
     )
 
 
 def near_peak(gap: AxisGap, floor: Floor, time_us: float | None, *, dram: float | None) -> bool:
-    """Whether little is left to gain: this closes a node of the search.
+    """Whether little is left to gain, which closes a node of the search.
 
-    So it asks for more than three small gaps on paper (a kernel at the DRAM roof always has a
-    large compute gap): the time is within 1.1 times the speed of light; or every gap is small; or,
-    where the speed of light is unknown, DRAM is at least 95 % busy. A busy multiprocessor alone
-    never counts: it may be busy with overhead.
+    A kernel at the DRAM roof always has a large compute gap, so small gaps are only one criterion:
+    the time is within 1.1 times the speed of light; or every gap is small; or, if the speed of
+    light is unknown, DRAM is at least 95 % busy. A busy multiprocessor alone never counts: it may
+    be busy with overhead.
     """
     if max(gap.compute, gap.memory, gap.latency) < SMALL_GAP:
         return True
     if floor.us and floor.compute_us is not None and time_us is not None:
         return time_us <= NEAR_PEAK_TIME * floor.us
-    return dram is not None and dram >= STOP
+    return dram is not None and dram >= DRAM_SATURATED
 
 
 def relevant(gap: AxisGap, floor: Floor, *, compute: float | None, memory: float | None) -> AxisGap:
     """Gaps weighted by how much the axis can matter for this work on this device.
 
-    At the roof, work of intensity I uses I / ridge of compute and ridge / I of memory bandwidth;
-    a unit that is measured busy matters whatever the work says, from 40 % on, fully at 80 %.
+    At the roof, work of intensity I uses I / ridge of compute and ridge / I of memory bandwidth.
+    Independently of the work, a unit that is measured busy matters from 40 % on, fully at 80 %.
     """
     ratio = None
     if floor.intensity is not None and floor.ridge:
@@ -75,7 +75,7 @@ def relevant(gap: AxisGap, floor: Floor, *, compute: float | None, memory: float
 
 
 def axis_budget(gap: AxisGap) -> dict[Axis, int]:
-    """Share three method slots over the axes, at most two each, in proportion to the gaps.
+    """Distribute three method slots over the axes, at most two each, in proportion to the gaps.
 
     Widest gap first, every axis gets its share rounded up while slots last, so that the widest is
     never starved by rounding: 0.92 / 0.57 / 0.61 gives 2 / 0 / 1, equal gaps one each. An axis

@@ -1,4 +1,4 @@
-"""How busy a kernel kept each unit of the device: its counters, made comparable."""
+"""How busy a kernel kept each unit of the device, from its counters in comparable form."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from mcts.domain import Ceilings, Hardware, KernelProfile, MemoryLevel
 from mcts.domain import metrics as m
 
-EXPLAINED = 10.0
-"""Points by which the multiprocessors' throughput may exceed what is taken to explain it."""
+EXPLAINED_MARGIN = 10.0
+"""Points by which the multiprocessors' throughput may exceed the unit that explains it."""
 DRAM_SHARE = 0.7
-"""Share of L2's throughput from which DRAM's explains it: what streams from DRAM passes L2, whose
-figure reads up to that much higher."""
+"""Share of L2's throughput from which DRAM's explains it: a stream from DRAM passes through L2,
+whose figure is higher by up to that factor."""
 SHARED_SHARE = 0.5
-"""Share of the L1 data path from which its traffic is called shared memory's."""
+"""Share of the L1 data path from which its traffic counts as shared memory's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Units of the whole device, each in % of what it sustains; None where not measured.
+    """Units of the whole device, each in % of its sustained peak; None if not measured.
 
     `compute` is the busiest arithmetic pipe, or the issue slots; `unit` names it. `other` is the
-    multiprocessors' own figure where neither arithmetic nor memory instructions explain it.
+    multiprocessors' own figure if neither arithmetic nor memory instructions explain it.
     `levels` are the levels of memory that were measured, outermost first; `memory` is the busiest.
     `occupied` is the share of multiprocessors that got a block.
     """
@@ -38,9 +38,9 @@ class Utilisation:
         return dict(self.levels).get("DRAM")
 
     @property
-    def top(self) -> float | None:
+    def busiest(self) -> float | None:
         """The busiest of all."""
-        return most(self.compute, self.other, self.memory)
+        return greatest(self.compute, self.other, self.memory)
 
     def __str__(self) -> str:
         named = [] if self.compute is None else [(self.unit, self.compute)]
@@ -52,11 +52,11 @@ class Utilisation:
 def utilisation(kernel: KernelProfile, hardware: Hardware | None) -> Utilisation:
     """Read one kernel's counters.
 
-    Two of Nsight's figures need care. Pipes and issue slots are averages over the time an SM had
-    work, which say nothing of SMs without any, so the throughput of all SMs over all the time caps
-    them. The throughputs of L1 and L2 count internal traffic too, so that L2 reads higher than
-    anything it gives when a kernel streams from DRAM: Nsight's memory throughput, which leaves
-    that out, caps them.
+    Two of Nsight's figures need care. Pipes and issue slots are averages over the time in which an
+    SM had work and ignore SMs without any, so they are capped by the throughput of all SMs over all
+    the time. The throughputs of L1 and L2 include internal traffic, so that L2 reads higher than
+    what it delivers when a kernel streams from DRAM; they are capped by Nsight's memory throughput,
+    which excludes that.
     """
     compute, unit, other = _compute(kernel)
     levels = _levels(kernel, hardware.ceilings if hardware else None)
@@ -66,7 +66,7 @@ def utilisation(kernel: KernelProfile, hardware: Hardware | None) -> Utilisation
         compute=compute,
         unit=unit,
         other=other,
-        memory=most(kernel.value(m.MEMORY), *(busy for _, busy in levels)),
+        memory=greatest(kernel.value(m.MEMORY), *(busy for _, busy in levels)),
         levels=levels,
         occupied=min(1.0, blocks / places) if blocks and places else 1.0,
     )
@@ -93,37 +93,37 @@ def _compute(kernel: KernelProfile) -> tuple[float | None, str, float | None]:
     if not pipes:
         return sm, "SM", None
     unit = max(pipes, key=lambda name: pipes[name])
-    if sm is None or pipes[unit] >= sm - EXPLAINED:
-        return least(pipes[unit], sm), unit, None
-    if memory_instructions is None:  # nobody knows what keeps the SMs busy
+    if sm is None or pipes[unit] >= sm - EXPLAINED_MARGIN:
+        return capped(pipes[unit], sm), unit, None
+    if memory_instructions is None:  # unknown what keeps the SMs busy
         return sm, "SM", None
-    explained = memory_instructions >= sm - EXPLAINED
+    explained = memory_instructions >= sm - EXPLAINED_MARGIN
     return pipes[unit], unit, None if explained else sm
 
 
 def _levels(
     kernel: KernelProfile, ceilings: Ceilings | None
 ) -> tuple[tuple[MemoryLevel, float], ...]:
-    """How busy each measured level was. L1 counts the queue of memory instructions before it."""
+    """How busy each measured level was. L1 includes the queue of memory instructions before it."""
     cap, sm, dram = kernel.value(m.MEMORY), kernel.value(m.SM), kernel.value(m.DRAM)
-    l2 = least(kernel.value(m.L2), cap)
+    l2 = capped(kernel.value(m.L2), cap)
     if cap is None and l2 is not None and dram is not None and dram >= DRAM_SHARE * l2:
         l2 = dram
-    l2 = most(l2, kernel.value(m.L2_ATOMIC_UNIT), _share_of_l2(kernel, ceilings))
-    queue = None if sm is None else least(kernel.value(m.LSU_PIPE), sm)
-    l1 = most(least(kernel.value(m.L1), cap), queue)
-    dram = most(dram, _share_of_dram(kernel, ceilings))
+    l2 = greatest(l2, kernel.value(m.L2_ATOMIC_UNIT), _share_of_l2(kernel, ceilings))
+    queue = None if sm is None else capped(kernel.value(m.LSU_PIPE), sm)
+    l1 = greatest(capped(kernel.value(m.L1), cap), queue)
+    dram = greatest(dram, _share_of_dram(kernel, ceilings))
     named: dict[MemoryLevel, float | None] = {"DRAM": dram, "L2": l2, "L1": l1}
     shared = kernel.value(m.SHARED)
     if shared is not None and shared >= SHARED_SHARE * (l1 or 0.0):
-        named["shared"] = most(named.pop("L1"), shared)
+        named["shared"] = greatest(named.pop("L1"), shared)
     return tuple((name, min(100.0, busy)) for name, busy in named.items() if busy is not None)
 
 
 def _share_of_l2(kernel: KernelProfile, ceilings: Ceilings | None) -> float | None:
-    """What L2 gave by itself (sectors that hit), in % of the bandwidth that a probe reads from it.
+    """What L2 delivered itself (sectors that hit), in % of the bandwidth that a probe reaches.
 
-    Its counters are relative to a peak that no pattern of accesses comes near.
+    Its counters are relative to a peak that no access pattern comes near.
     """
     ceiling = ceilings.l2_gb_per_s if ceilings else None
     sectors, hit = kernel.value(m.L2_SECTORS), kernel.value(m.L2_HIT)
@@ -134,7 +134,7 @@ def _share_of_l2(kernel: KernelProfile, ceilings: Ceilings | None) -> float | No
 
 
 def _share_of_dram(kernel: KernelProfile, ceilings: Ceilings | None) -> float | None:
-    """What DRAM gave, in % of the bandwidth that probes get from it at that share of writes.
+    """What DRAM delivered, in % of the bandwidth that probes reach at that share of writes.
 
     Its counter is relative to the datasheet's peak, of which a copy reaches some 86 %.
     """
@@ -149,11 +149,11 @@ def _share_of_dram(kernel: KernelProfile, ceilings: Ceilings | None) -> float | 
     return 100 * total / nanoseconds / ceiling
 
 
-def most(*values: float | None) -> float | None:
-    """The greatest of what is known."""
+def greatest(*values: float | None) -> float | None:
+    """The greatest of the known values."""
     return max((value for value in values if value is not None), default=None)
 
 
-def least(value: float | None, cap: float | None) -> float | None:
-    """`value`, but not above `cap` where that is known."""
+def capped(value: float | None, cap: float | None) -> float | None:
+    """`value`, at most `cap` if that is known."""
     return value if value is None or cap is None else min(value, cap)

@@ -1,4 +1,4 @@
-"""Facts from machine code: what the compiler really made of a kernel.
+"""Facts from machine code: what the compiler actually generated for a kernel.
 
 Needs no GPU and no counters: `nvdisasm` prints a cubin's instructions, `cuobjdump` its registers
 and memory, and the cubins in a compiled program. Both come as pip wheels.
@@ -14,14 +14,13 @@ from pathlib import Path
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
 from profilers.compiling.toolchain import find_tool
-from profilers.sass.binaries import best_architecture, cubins_in, extract_cubins
+from profilers.sass.binaries import best_architecture, cubins_in, extract_cubins, readable_names
 from profilers.sass.facts import facts_of, with_resources
-from profilers.sass.names import readable_names
-from profilers.sass.text import LONGEST_LINE, read_functions
+from profilers.sass.listing import LONGEST_LINE, read_functions
 from profilers.sass.tools import required_tool, tool_lines
 
 _MOST_CUBINS = 64
-"""Of a program that are read one by one, with their source lines; the rest in one listing."""
+"""Cubins of a program that are read one by one, with source lines; the rest in one listing."""
 
 
 def read_sass(cubin: Path) -> dict[str, SassFacts]:
@@ -33,7 +32,7 @@ def read_sass(cubin: Path) -> dict[str, SassFacts]:
     nvdisasm = required_tool("nvdisasm")
     try:
         facts = parse_lines(tool_lines(nvdisasm, "-gi", "-c", str(cubin)))
-    except WorldError:  # line information it cannot read must not cost all the rest
+    except WorldError:  # unreadable line information must not cost everything else
         facts = parse_lines(tool_lines(nvdisasm, "-c", str(cubin)))
     cuobjdump = find_tool("cuobjdump")
     if cuobjdump is None:
@@ -47,8 +46,8 @@ def read_executable_sass(program: Path, arch: str) -> dict[str, SassFacts]:
     """Facts per kernel that `program` would run on a device of `arch` ("sm_90a").
 
     `program` is an executable, a shared library, a fatbin or a cubin. Names are as a profiler shows
-    them, without parameters and template arguments; kernels that this would confuse keep their full
-    names. Raises WorldError where it holds no machine code for the device, or a tool is absent.
+    them, without parameters and template arguments; kernels that would then share a name keep more
+    of it. Raises WorldError if it holds no machine code for the device, or a tool is absent.
     """
     cuobjdump = required_tool("cuobjdump")
     inside = cubins_in(program, cuobjdump)
@@ -65,7 +64,7 @@ def read_executable_sass(program: Path, arch: str) -> dict[str, SassFacts]:
             for name, found in read_sass(cubin).items():
                 facts.setdefault(name, found)
     names = [cubin.name for cubin in inside if cubin.arch == chosen]
-    # Of files with one name only the last was extracted.
+    # Of several cubins with the same name only the last was extracted.
     if len(set(names)) < len(names) or len(names) > _MOST_CUBINS:
         listing = tool_lines(cuobjdump, "-sass", "-res-usage", "-arch", chosen, str(program))
         for name, found in parse_lines(listing).items():
@@ -83,8 +82,8 @@ def parse_sass(text: str) -> dict[str, SassFacts]:
 def parse_lines(lines: Iterable[str]) -> dict[str, SassFacts]:
     """Facts per kernel from `nvdisasm -c` with or without `-g` or `-gi`, or `cuobjdump -sass`.
 
-    Either may be followed by `cuobjdump -res-usage`. Keeps one kernel's instructions at a time;
-    where a name comes again, its first code counts. Pure; what it does not understand is skipped.
+    Either may be followed by `cuobjdump -res-usage`. Keeps the instructions of one kernel at a
+    time; if a name is repeated, its first code counts. Pure; unknown lines are skipped.
     """
     facts: dict[str, SassFacts] = {}
     resources: dict[str, dict[str, int]] = {}

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from mcts.domain import SassFacts, tagged_hash
 from mcts.domain.profile import InstructionKind
 from profilers.sass.flow import JUMPS, Targets, control_flow, is_conditional
+from profilers.sass.listing import Function, Instruction
 from profilers.sass.loops import find_loops
 from profilers.sass.opcodes import ACCESS_FIELDS
-from profilers.sass.text import Function, Instruction
 from profilers.sass.wgmma import is_wgmma, serial_wgmma
 
 MOST_LINES = 12
-"""Source lines kept per count: those with most of its instructions."""
+"""Source lines kept per count: those with the most instructions."""
 
 _PLACED = frozenset(
     {
@@ -23,14 +23,14 @@ _PLACED = frozenset(
         "fadd_ops", "fmul_ops", "integer_ops", *ACCESS_FIELDS,
     }
 )  # fmt: skip
-"""Counts whose source lines are kept; of accesses, by width."""
+"""Counts whose source lines are kept; those of accesses are kept by width."""
 
 _NAMES_A_PLACE = JUMPS | {"BSSY", "WARPSYNC"}
 _NEVER = frozenset({"@!PT", "@!UPT"})
 
 
 def facts_of(function: Function) -> SassFacts:
-    """The facts of a kernel, subroutines in its section included. Padding is not counted."""
+    """The facts of a kernel, including the subroutines in its section, without padding."""
     targets = Targets(function)
     code = [
         (at, instruction)
@@ -51,7 +51,7 @@ def facts_of(function: Function) -> SassFacts:
             mix["other"] += 1
             continue
         mix[operation.kind] += 1
-        opcodes.add(_named(instruction))
+        opcodes.add(_opcode_name(instruction))
         counts["predicated"] += _is_predicated(instruction)
         counts["wgmma_ops"] += is_wgmma(instruction)
         if operation.width:
@@ -70,14 +70,14 @@ def facts_of(function: Function) -> SassFacts:
         serial_wgmma_ops=len(serial),
         mix=dict(sorted(mix.items())),
         loops=find_loops(function.instructions, flow, source.line_of),
-        lines={key: _most(found) for key, found in sorted(places.items())},
+        lines={key: _most_frequent(found) for key, found in sorted(places.items())},
         opcodes=tuple(sorted(opcodes)),
         code_hash=tagged_hash("sass", [_normalised(one, targets) for _, one in code]),
     )
 
 
 def with_resources(facts: SassFacts, resources: Mapping[str, int]) -> SassFacts:
-    """`facts` with what `cuobjdump -res-usage` said of its kernel."""
+    """`facts` with the resources that `cuobjdump -res-usage` prints for the kernel."""
     return facts.model_copy(update=_resources(resources))
 
 
@@ -87,11 +87,11 @@ def _resources(resources: Mapping[str, int]) -> dict[str, int]:
 
 
 class SourceLines:
-    """Which line of the user's file an instruction comes from.
+    """The line of the user's file that an instruction comes from.
 
-    The user's file is the one that the kernel itself stands in: the outermost place of most of its
-    instructions. Of inlined code the innermost place in that file counts, so that a library's
-    function shows as the line that calls it.
+    The user's file is the one with the kernel in it: the outermost place of most instructions. For
+    inlined code the innermost place in that file counts, so that a library's function shows as the
+    line that calls it.
     """
 
     def __init__(self, code: Sequence[Instruction]) -> None:
@@ -99,24 +99,22 @@ class SourceLines:
         self.file = files.most_common(1)[0][0] if files else None
 
     def line_of(self, instruction: Instruction) -> int | None:
-        """The line, from 1; None where there is none in the file."""
+        """The line, from 1; None if the instruction has none in the file."""
         for file, line in instruction.places:
             if file == self.file and line > 0:
                 return line
         return None
 
 
-def _named(instruction: Instruction) -> str:
-    """Its opcode with modifiers; of arithmetic that the compiler moves or widens a value with, what
-    it does: MOV and F2F.
-    """
+def _opcode_name(instruction: Instruction) -> str:
+    """The opcode with modifiers; MOV or F2F for arithmetic that only moves or widens a value."""
     operation = instruction.operation
     if operation.kind == "conversion" and instruction.opcode == operation.opcode == "HADD2":
         return "F2F"
     return instruction.mnemonic if operation.opcode == instruction.opcode else operation.opcode
 
 
-def _most(lines: Counter[int]) -> tuple[int, ...]:
+def _most_frequent(lines: Counter[int]) -> tuple[int, ...]:
     ranked = sorted(lines, key=lambda line: (-lines[line], line))
     return tuple(sorted(ranked[:MOST_LINES]))
 
@@ -130,7 +128,7 @@ def _is_padding(at: int, instruction: Instruction, targets: Targets) -> bool:
 
 
 def _is_predicated(instruction: Instruction) -> bool:
-    """Whether a lane may be switched off; a branch is taken or not, that is no predication."""
+    """Whether lanes may be masked off by a predicate; a conditional branch does not count."""
     guard = instruction.guard
     return (
         bool(guard)

@@ -1,4 +1,4 @@
-"""The control flow of a kernel's machine code: basic blocks and what follows each."""
+"""The control flow of a kernel's machine code: basic blocks and their successors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from profilers.sass.listing import Function, Instruction
 from profilers.sass.opcodes import BRANCHES
-from profilers.sass.text import Function, Instruction
 
 _REFERENCE = re.compile(r"`?\(?(\.L_[\w.]+|\$[\w$.]+)\)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{1,16}$")
@@ -36,7 +36,7 @@ class Flow:
 
 
 class Targets:
-    """Where labels and addresses in the text of a function's instructions lead."""
+    """Resolves labels and addresses in the text of a function's instructions."""
 
     def __init__(self, function: Function) -> None:
         self._labels = function.labels
@@ -45,7 +45,7 @@ class Targets:
         }
 
     def of(self, instruction: Instruction) -> list[int]:
-        """Numbers of the instructions that `instruction` names."""
+        """The numbers of the instructions that `instruction` refers to."""
         names = [*_REFERENCE.findall(instruction.operands), *instruction.targets]
         found = [self._labels[name] for name in names if name in self._labels]
         if not found and (address := _ADDRESS.search(instruction.operands)):
@@ -54,7 +54,7 @@ class Targets:
         return found
 
     def resolved(self, instruction: Instruction) -> str:
-        """The text with each target written as the number of its instruction."""
+        """The text with each target replaced by the number of its instruction."""
 
         def label(found: re.Match[str]) -> str:
             at = self._labels.get(found.group(1))
@@ -70,24 +70,24 @@ class Targets:
 def control_flow(function: Function) -> Flow:
     """The blocks of `function`.
 
-    A thread that arrives at BSYNC goes on where the matching BSSY said, mostly right behind it. A
-    CALL comes back, or is a jump too far for BRA. Of both, either way is followed.
+    A thread that arrives at BSYNC continues where the matching BSSY says, mostly right behind it. A
+    CALL returns, or is a jump too far for BRA. For both, both successors are followed.
     """
     code, size = function.instructions, len(function.instructions)
     targets = Targets(function)
     jumps: dict[int, list[int]] = {}
-    meeting_points: dict[str, list[int]] = {}
+    reconvergence: dict[str, list[int]] = {}
     for index, instruction in enumerate(code):
         opcode = instruction.opcode
         if opcode in JUMPS:
             jumps[index] = [target for target in targets.of(instruction) if target < size]
         elif opcode == _SYNC:
-            points = meeting_points.get(instruction.operands, [])
+            points = reconvergence.get(instruction.operands, [])
             jumps[index] = [point for point in points if index < point < size]
         elif opcode in _ENDS:
             jumps[index] = []
         elif opcode == _RECONVERGENCE:
-            meeting_points[instruction.operands.partition(",")[0].strip()] = targets.of(instruction)
+            reconvergence[instruction.operands.partition(",")[0].strip()] = targets.of(instruction)
     leaders = {
         0,
         *(after + 1 for after in jumps),
@@ -108,7 +108,7 @@ def control_flow(function: Function) -> Flow:
 
 
 def is_conditional(instruction: Instruction) -> bool:
-    """Whether a predicate, as guard or operand, may keep the branch from being taken."""
+    """Whether the branch depends on a predicate, as a guard or as an operand."""
     if instruction.guard not in ("", "@PT", "@UPT"):
         return True
     return "," in instruction.operands and not instruction.targets

@@ -1,9 +1,8 @@
-"""How far a value moves in one trip through a loop.
+"""Induction variables: how far a value advances in one iteration of a loop.
 
-Follows definitions backwards through sums, multiples and moves until the one it began with comes
-round again: ``R5 = R7 + 0x100; R7 = R5`` moves on by 256. Read in the order of the listing, which
-is the order of execution wherever a loop has no alternatives; where it has, the answer is None or
-an estimate.
+Follows definitions backwards through sums, multiples and moves until the first one recurs:
+``R5 = R7 + 0x100; R7 = R5`` advances by 256. Instructions are read in the order of the listing,
+which is the order of execution unless the loop branches; then the answer is None or an estimate.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import cached_property
 from itertools import chain
 
 from profilers.sass.linear import as_linear, compared, reads_constant, written
-from profilers.sass.text import Instruction
+from profilers.sass.listing import Instruction
 
 _MOST_HOPS = 200
 _MOST_PREDICATES = 8
@@ -24,19 +23,19 @@ _MOST_PREDICATES = 8
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Moves on by `amount` a trip; where `counted`, by `amount` times a value only known at run
-    time (``i += stride`` four times over: 4, counted)."""
+    """An advance of `amount` per iteration, or, if `counted`, of `amount` times a value only known
+    at run time (``i += stride`` four times over: 4, counted)."""
 
     amount: int
     counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class ValueMotion:
     """A value as `factor` times `root`, a register at the top of the loop, plus `offset`.
 
-    `fixed` are values from outside of the loop that it adds. Two values that agree in root, factor
-    and fixed parts differ by their offsets.
+    `fixed` are loop-invariant values that it adds. Two values that agree in root, factor and fixed
+    parts differ by their offsets.
     """
 
     root: str
@@ -47,7 +46,7 @@ class Motion:
 
 
 class Definitions:
-    """Where instructions write which register; looked up when first asked."""
+    """Which instructions write which register; computed at the first question."""
 
     def __init__(self, code: Sequence[Instruction]) -> None:
         self.code = code
@@ -67,15 +66,15 @@ class Definitions:
         return writes[place - 1] if place else None
 
     def reaching(self, register: str, position: int) -> int | None:
-        """As `before`, round the loop if need be: the last write of all."""
+        """As `before`, but around the loop if there is none: then the last write of all."""
         writes = self._at.get(register)
         return writes[bisect_left(writes, position) - 1] if writes else None
 
 
-class LoopMotion:
-    """What moves how in the loop of which `code` are the own instructions.
+class LoopMotions:
+    """How values advance in a loop; `code` are its own instructions.
 
-    The loop starts at `header` of the whole kernel's `surroundings`, which know the constants that
+    The loop starts at `header` in the whole kernel's `surroundings`, which have the constants that
     were set before it.
     """
 
@@ -87,8 +86,8 @@ class LoopMotion:
         self._surroundings = surroundings
         self._header = header
 
-    def of(self, register: str, position: int) -> Motion | None:
-        """How the value of `register` before `position` moves; None: it does not, or not evenly."""
+    def of(self, register: str, position: int) -> ValueMotion | None:
+        """How the value of `register` before `position` advances; None if it does not do so."""
         root, top = "", 0
         seen: dict[int, int] = {}
         steps: list[_Step] = []
@@ -109,7 +108,7 @@ class LoopMotion:
         return None
 
     def fixed_value(self, register: str, position: int) -> str | None:
-        """A name for the value of `register` where it is the same in all trips, else None."""
+        """A name for the value of `register` if it is loop-invariant, or else None."""
         at = self._definitions.reaching(register, position)
         if at is None:
             return register
@@ -117,7 +116,7 @@ class LoopMotion:
         return definition.operands.partition(",")[2] if reads_constant(definition) else None
 
     def counter(self, exits: Sequence[int]) -> Advance | None:
-        """How far what the last of `exits` compares moves; None where it cannot be followed."""
+        """The advance of the value that the last of `exits` compares; None if it is unknown."""
         for at in reversed(exits):
             branch = self.code[at]
             pending = [(branch.guard.lstrip("@!"), at)]
@@ -160,7 +159,7 @@ class LoopMotion:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One definition on the way: `factor` times `carried`, plus the rest."""
+    """One definition on the way back: `factor` times `carried`, plus the rest."""
 
     carried: str
     factor: int
@@ -171,7 +170,7 @@ class _Step:
 
 def _motion(
     root: str, since_top: Sequence[_Step], lead: Sequence[_Step], cycle: Sequence[_Step]
-) -> Motion | None:
+) -> ValueMotion | None:
     """`since_top` are the steps back to the top of the loop, `lead` those back to the cycle."""
     if any(step.factor != 1 for step in cycle):
         return None
@@ -190,4 +189,4 @@ def _motion(
         offset += factor * step.constant
         factor *= step.factor
     fixed = sorted(chain.from_iterable(step.fixed for step in lead))
-    return Motion(root, factor, tuple(fixed), offset, advance)
+    return ValueMotion(root, factor, tuple(fixed), offset, advance)

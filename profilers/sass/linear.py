@@ -1,4 +1,4 @@
-"""What an instruction writes and compares, and what it computes where that is a linear sum."""
+"""What an instruction writes and compares, and its result if that is a linear sum."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from profilers.sass.listing import Instruction
 from profilers.sass.opcodes import multiplies_zeros
-from profilers.sass.text import Instruction
 
 _REGISTER = re.compile(r"U?R\d{1,3}")
 _PREDICATE = re.compile(r"!?U?P(?:\d{1,2}|T)")
@@ -26,7 +26,7 @@ _COMPARISONS = ("SETP", "SETP2", "PLOP3")
 class Linear:
     """Values by name, each times a factor (None: not a constant), plus `constant`.
 
-    Of a shift to the right, which is no sum, `shift` says by how many bits.
+    For a shift to the right, which is not a sum, `shift` is the number of bits.
     """
 
     terms: tuple[tuple[str, int | None], ...]
@@ -62,7 +62,7 @@ def _destinations(mnemonic: str, operands: str) -> tuple[str, ...]:
 
 
 def _from(name: str, size: int) -> list[str]:
-    """`name` and the registers after it: a 64-bit value takes two."""
+    """`name` and the registers after it, `size` in all: a 64-bit value takes two."""
     bank = name.rstrip("0123456789")
     first = int(name[len(bank) :])
     return [f"{bank}{first + offset}" for offset in range(size)]
@@ -79,7 +79,7 @@ def compared(instruction: Instruction) -> list[str]:
 
 
 def reads_constant(instruction: Instruction) -> bool:
-    """Whether `instruction` loads a kernel argument or the like: one value whenever it runs."""
+    """Whether `instruction` loads a kernel argument or another value that never changes."""
     if instruction.guard or instruction.opcode not in _CONSTANTS:
         return False
     return "R" not in instruction.operands.partition(",")[2] or instruction.opcode in (
@@ -91,10 +91,10 @@ def reads_constant(instruction: Instruction) -> bool:
 def as_linear(
     instruction: Instruction, constant_of: Callable[[str], int | None] = lambda _name: None
 ) -> Linear | None:
-    """What `instruction` computes; None where it is no sum, move or shift.
+    """The result of `instruction` as a linear sum; None if it is not a sum, move or shift.
 
-    `constant_of` knows registers that hold a constant. That 32 bits wrap is not seen; of a 64-bit
-    sum in two halves, the lower one stands for both.
+    `constant_of` returns the value of registers that hold a constant. Wrapping at 32 bits is
+    ignored; of a 64-bit sum in two halves, the lower one stands for both.
     """
     if instruction.guard not in ("", "@PT", "@UPT"):
         return None
@@ -147,7 +147,7 @@ def _product(
 
 
 def _halves(operands: Sequence[str]) -> Linear | None:
-    """Two half-precision constants moved into a register: the integer that their bits make."""
+    """Two half-precision constants moved into a register, as the integer of their bits."""
     if not multiplies_zeros(operands) or len(operands) != 4:
         return None
     try:
@@ -162,7 +162,7 @@ def _plus(left: Linear, right: Linear) -> Linear:
 
 
 def _shifted(operands: Sequence[str], modifiers: Sequence[str]) -> Linear | None:
-    """A funnel shift with one side zero: a plain one."""
+    """A funnel shift with one side zero, which is a plain shift."""
     places = _constant(operands[1])
     low, high = _name(operands[0]), _name(operands[2])
     if places is None or not 0 <= places < 32:

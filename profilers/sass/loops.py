@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from mcts.domain import SassLoop
 from profilers.sass.flow import Flow, is_conditional
-from profilers.sass.induction import Definitions, LoopMotion
+from profilers.sass.induction import Definitions, LoopMotions
+from profilers.sass.listing import Instruction
 from profilers.sass.nesting import Nesting, loop_nesting
-from profilers.sass.text import Instruction
 from profilers.sass.unrolling import LoopBody, unrolled
 
 _DEEPEST = 32
@@ -21,7 +21,7 @@ _IDLE_KINDS = frozenset({"control", "other", "integer", "memory"})
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop while it is put together. `own` are places in the code, inner loops' left out."""
+    """A loop under construction. `own` are its instructions' indices, without inner loops'."""
 
     header: int
     parent: int | None
@@ -34,15 +34,15 @@ class _Loop:
 def find_loops(
     code: Sequence[Instruction], flow: Flow, line_of: Callable[[Instruction], int | None]
 ) -> tuple[SassLoop, ...]:
-    """The loops in `code` in its order.
+    """The loops in `code`, in its order.
 
-    Left out are loops that only wait: those that try a barrier until it is passed, or repeat an
-    atomic that the hardware lacks. Their instructions count as the loop's around them.
-    `instructions`, loads and barriers include inner loops', `mix` and `line` do not. Of more than
-    128 loops, the deepest and longest are given.
+    Loops that only wait are left out: those that try a barrier until it is passed, or repeat an
+    atomic that the hardware lacks. Their instructions count for the loop around them.
+    `instructions`, loads and barriers include those of inner loops, `mix` and `line` do not. Of
+    more than 128 loops, the deepest and longest are returned.
     """
     nesting = loop_nesting(flow)
-    kept = _kept_headers(code, flow, nesting)
+    kept = _counted_headers(code, flow, nesting)
     depths = nesting.depths()
     loops = {
         header: _Loop(header, nesting.parents[header], depths[header])
@@ -61,16 +61,16 @@ def find_loops(
     ranked = sorted(loops.values(), key=lambda loop: (-loop.depth, -loop.total["instructions"]))
     given = sorted(ranked[:_MOST_LOOPS], key=lambda loop: loop.header)
     return tuple(
-        _noun(loop, [code[at] for at in loop.own], line_of)
+        _sass_loop(loop, [code[at] for at in loop.own], line_of)
         for loop in given
         if loop.total["instructions"]
     )
 
 
-def _kept_headers(
+def _counted_headers(
     code: Sequence[Instruction], flow: Flow, nesting: Nesting
 ) -> dict[int, int | None]:
-    """Each header with the header its instructions count for: its own, or of a loop around it."""
+    """By header, the header of the loop that its instructions count for: itself or an outer one."""
     own: dict[int, list[int]] = {header: [] for header in nesting.parents}
     for block, header in enumerate(nesting.header_of):
         if header is not None and len(own[header]) <= _LONGEST_WAIT:
@@ -123,7 +123,7 @@ def _estimate_unrolling(
     for group in siblings.values():
         bodies = [
             LoopBody(
-                LoopMotion([code[at] for at in loop.own], surroundings, flow.starts[loop.header]),
+                LoopMotions([code[at] for at in loop.own], surroundings, flow.starts[loop.header]),
                 [place for place, at in enumerate(loop.own) if leaves(loop, at)],
             )
             for loop in group
@@ -133,7 +133,7 @@ def _estimate_unrolling(
 
 
 def _is_inside(header: int | None, loop: _Loop, loops: dict[int, _Loop]) -> bool:
-    """Whether the loop at `header` is `loop` or lies in it."""
+    """Whether the loop at `header` is `loop` or inside of it."""
     while header is not None and header != loop.header:
         header = loops[header].parent
     return header is not None
@@ -147,7 +147,7 @@ def _totals(code: Iterable[Instruction]) -> Counter[str]:
     return counted
 
 
-def _noun(
+def _sass_loop(
     loop: _Loop, own: Sequence[Instruction], line_of: Callable[[Instruction], int | None]
 ) -> SassLoop:
     lines = Counter(line for line in map(line_of, own) if line is not None)

@@ -1,9 +1,9 @@
-"""Which basic blocks form loops, and which loop lies in which.
+"""Which basic blocks form loops, and how the loops are nested.
 
-The algorithm is Tarjan's ("Testing flow graph reducibility", 1974): one depth-first walk, then from
-the innermost header outwards each loop swallows the blocks that lead to its back edges. A
-union-find keeps it nearly linear, also for a listing of a million jumps. A way into a loop that
-misses its header, which compilers of structured code do not make, is not followed.
+The algorithm is Tarjan's ("Testing flow graph reducibility", 1974): one depth-first walk; then each
+loop, from the innermost outwards, absorbs the blocks that lead to its back edges. A union-find
+keeps it nearly linear, even for a listing of a million jumps. Entries into a loop other than its
+header, which compilers do not generate for structured code, are not followed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """`header_of[block]` is the header of the innermost loop around a block, None outside of all.
+    """`header_of[block]` is the header of the innermost loop around a block, None outside of loops.
 
     A header belongs to its own loop. `parents` maps each header to the header of the loop around,
     outer loops first.
@@ -87,7 +87,7 @@ def _walk(successors: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
 def _headers(
     back: Sequence[Sequence[int]], forward: Sequence[Sequence[int]], last: Sequence[int]
 ) -> list[int | None]:
-    """Per place the header of the innermost loop around it, itself not meant."""
+    """Per place, the header of the innermost loop around it, excluding itself."""
     header: list[int | None] = [None] * len(back)
     union = list(range(len(back)))
 

@@ -1,7 +1,7 @@
-"""What an opcode of NVIDIA's machine code is for: its kind, and the count it belongs to.
+"""Opcodes of NVIDIA's machine code: the kind of each, and the count it belongs to.
 
 Covers sm_70 to sm_121, as the instruction tables of NVIDIA's "CUDA Binary Utilities" list them. An
-opcode that stands in no table is "other", and a uniform twin (`UIADD3`) is as its vector form.
+unlisted opcode is "other", and a uniform opcode (`UIADD3`) has the kind of its vector form.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ _MATRIX_WIDTHS = {"2": "64", "4": "128"}
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A mnemonic such as ``LDG.E.128``, taken apart.
+    """A parsed mnemonic such as ``LDG.E.128``.
 
-    `field` is the count of `SassFacts` it belongs to, "" for none; of an access, `width` holds the
-    bits a thread moves.
+    `field` is the count of `SassFacts` it belongs to, "" for none; for an access, `width` is the
+    number of bits that a thread moves.
     """
 
     opcode: str
@@ -87,13 +87,13 @@ class Operation:
 
     @property
     def key(self) -> str:
-        """The count's name as in `SassFacts.lines`: ``global_loads.128``, ``barriers``."""
+        """The name of the count in `SassFacts.lines`: ``global_loads.128``, ``barriers``."""
         return f"{self.field}.{self.width}" if self.width else self.field
 
 
 @lru_cache(maxsize=4096)
 def operation(mnemonic: str) -> Operation:
-    """The operation that `mnemonic` names, whatever its operands."""
+    """The operation that `mnemonic` names, regardless of its operands."""
     opcode, *modifiers = mnemonic.split(".")
     if opcode in _ACCESSES:
         return Operation(opcode, "memory", _ACCESSES[opcode], _width(opcode, modifiers))
@@ -114,7 +114,7 @@ def is_known(opcode: str) -> bool:
 
 
 def with_operands(operation: Operation, mnemonic: str, operands: str) -> Operation:
-    """`operation` as its operands make it.
+    """`operation`, corrected by its operands.
 
     The compiler fills idle pipes with moves: a product of zeros plus a value (``HFMA2.MMA R0, -RZ,
     RZ, 1, 0`` and ``IMAD.MOV.U32 R1, RZ, RZ, R2``) is a register move, unless it adds a carry
@@ -141,7 +141,7 @@ def multiplies_zeros(sources: Sequence[str]) -> bool:
 
 
 def _width(opcode: str, modifiers: list[str]) -> str:
-    """Bits a thread moves; a matrix load's last modifier counts 8x8 tiles of 32 bits each."""
+    """Bits that a thread moves; the last modifier of a matrix load counts 8x8 tiles of 32 bits."""
     if opcode in ("LDSM", "STSM"):
         return _MATRIX_WIDTHS.get(modifiers[-1] if modifiers else "", "32")
     return next((_BYTE_WIDTHS[part] for part in modifiers if part in _BYTE_WIDTHS), "32")

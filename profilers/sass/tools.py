@@ -1,4 +1,4 @@
-"""Runs a binary tool and hands on what it prints, line by line."""
+"""Runs a binary tool and yields its output line by line."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import IO
 
 from mcts.errors import WorldError
 from profilers.compiling.toolchain import environment_with, find_tool
-from profilers.sass.text import LONGEST_LINE
+from profilers.sass.listing import LONGEST_LINE
 
 TIMEOUT_S = 300.0
 MOST_CHARACTERS = 1 << 31
-"""Of output: two gigabytes are some thirty million instructions."""
+"""Most output that is read: two gigabytes are some thirty million instructions."""
 
 _PACKAGES = {"nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
 
 def required_tool(name: str) -> Path:
-    """Where the tool is; WorldError says what to install where it is not."""
+    """The path of the tool; WorldError, with what to install, if it is not found."""
     found = find_tool(name)
     if found is None:
         raise WorldError(f"SASS facts need {name}; install {_PACKAGES[name]} or a CUDA toolkit")
@@ -36,10 +36,10 @@ def tool_lines(
     cwd: Path | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Iterator[str]:
-    """Lines of what ``tool arguments`` prints, in pieces of at most `LONGEST_LINE` characters.
+    """Lines of the output of ``tool arguments``, in pieces of at most `LONGEST_LINE` characters.
 
-    `given` is its standard input. Raises WorldError where the tool cannot be run, fails, does not
-    end in time or prints without end. It is ended when the caller stops reading.
+    `given` is its standard input. Raises WorldError if the tool cannot be run, fails, does not end
+    in time or prints without end. It is killed when the caller stops reading.
     """
     with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as standard_input:
         standard_input.write(given.encode(errors="replace"))

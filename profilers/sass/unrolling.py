@@ -1,21 +1,21 @@
-"""How many copies of its source's body one trip through a loop holds.
+"""The unroll factor of a loop: how many copies of the source's body one iteration holds.
 
-The compiler says nowhere how far it unrolled, so this is an estimate. U copies of a body
+The compiler does not say how far it unrolled, so this is an estimate. U copies of a body
 
-- repeat its work: each source line's stores, barriers and atomics come U times and its arithmetic
-  mostly so (a product may merge with the next copy's sum). Loads are not asked, because copies
-  share values and merge neighbours into wider loads. Several statements on one line cannot be
-  kept apart, then the lines prove nothing.
-- move the loop's counter U steps. So U divides its advance; where the step is known at run time
-  only, U divides the number of increments; where no counter is found, the number of exits.
-- access memory at equal distances: see `sass_streams`.
+- repeat its work: each source line's stores, barriers and atomics occur U times, and so does most
+  of its arithmetic (a product may merge with the next copy's sum). Loads are ignored, because
+  copies share values and merge neighbours into wider loads. Several statements on one line cannot
+  be distinguished; the lines then prove nothing.
+- advance the loop's counter by U steps. So U divides its advance; if the step is only known at run
+  time, U divides the number of increments; if no counter is found, the number of exits.
+- access memory at equal distances: see `streams`.
 - often leave a remainder loop behind, with 1/U of the work of each kind.
 
-The estimate is the largest U for which the work and the counter agree and one of these speaks:
-the counter moves by exactly U; most streams of addresses allow U; the lines or the number of
-increments tell, and addresses are silent. A remainder loop goes before all of these. Where nothing
-tells: 1. Equal machine code gets equal answers, so four like statements written out by hand count
-as four copies of one.
+The estimate is the largest U that the work and the counter allow and that one of these supports:
+the counter advances by exactly U; most streams of addresses allow U; or the lines or the number of
+increments allow it and there are no streams. A remainder loop takes precedence. Without any
+evidence the estimate is 1. Equal machine code gets equal answers, so four like statements written
+out by hand count as four copies of one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from profilers.sass.induction import Advance, LoopMotion
+from profilers.sass.induction import Advance, LoopMotions
 from profilers.sass.linear import SUMS
 from profilers.sass.streams import streams
 
 MOST_COPIES = 64
 _MOST_INSTRUCTIONS = 20_000
 _SMALL_STEP = 16
-_LASTING = frozenset(
+_SIDE_EFFECTS = frozenset(
     {
         "STG", "ST", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS", "BAR", "SHFL",
         "LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG",
@@ -41,39 +41,42 @@ _LASTING = frozenset(
 _ARITHMETIC = frozenset({"fp32", "fp64", "half", "tensor", "special", "conversion"})
 _LOADS = frozenset({"LDG", "LD", "LDS", "LDSM", "LDL"})
 
-_Group = tuple[object, str]
-"""Work of one kind from one place in the source."""
+_WorkKey = tuple[object, str]
+"""A place in the source and a kind of work."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """Instructions by group. `lasting` cannot be merged, `arithmetic` can."""
+    """Counts of instructions. Those with `side_effects` cannot be merged, `arithmetic` can."""
 
-    lasting: Counter[_Group] = field(default_factory=Counter)
-    arithmetic: Counter[_Group] = field(default_factory=Counter)
+    side_effects: Counter[_WorkKey] = field(default_factory=Counter)
+    arithmetic: Counter[_WorkKey] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:
-        return bool(self.lasting or self.arithmetic)
+        return bool(self.side_effects or self.arithmetic)
 
     def allows(self, copies: int) -> bool:
-        """Whether it may be `copies` times one body's."""
-        if any(count % copies for count in self.lasting.values()):
+        """Whether this may be the work of `copies` bodies."""
+        if any(count % copies for count in self.side_effects.values()):
             return False
         even = sum(count % copies == 0 for count in self.arithmetic.values())
-        needed = 1 / 2 if self.lasting else 2 / 3
+        needed = 1 / 2 if self.side_effects else 2 / 3
         return even >= needed * len(self.arithmetic)
 
     @property
-    def kept_apart(self) -> bool:
-        """Whether line information is there and no line holds several statements that last."""
-        places = [place for place, _ in (*self.lasting, *self.arithmetic)]
-        lasting = [place for place, _ in self.lasting]
-        return all(places) and len(set(lasting)) == len(lasting)
+    def distinguishes_statements(self) -> bool:
+        """Whether there is line information and no line has several side effects of a kind."""
+        places = [place for place, _ in (*self.side_effects, *self.arithmetic)]
+        side_effects = [place for place, _ in self.side_effects]
+        return all(places) and len(set(side_effects)) == len(side_effects)
 
-    def over(self, less: _Work) -> int:
-        """How many times the work of `less` this is; 1 where it is no such multiple."""
+    def times(self, less: _Work) -> int:
+        """How many times the work of `less` this is; 1 if it is not a multiple."""
         ratios: set[float] = set()
-        for mine, other in ((self.lasting, less.lasting), (self.arithmetic, less.arithmetic)):
+        for mine, other in (
+            (self.side_effects, less.side_effects),
+            (self.arithmetic, less.arithmetic),
+        ):
             if mine.keys() != other.keys():
                 return 1
             ratios |= {count / other[group] for group, count in mine.items()}
@@ -82,26 +85,26 @@ class _Work:
 
 
 class LoopBody:
-    """A loop's own instructions, and which of them may leave it, by their places there."""
+    """A loop's own instructions, and the indices of those that may leave it."""
 
-    def __init__(self, moving: LoopMotion, exits: Sequence[int]) -> None:
-        self.code = moving.code
-        self.moving = moving
+    def __init__(self, motions: LoopMotions, exits: Sequence[int]) -> None:
+        self.code = motions.code
+        self.motions = motions
         self.exits = exits
 
     @cached_property
     def work(self) -> _Work:
-        """What repeats with the body.
+        """The work that repeats with the body.
 
-        Where that is neither stores nor arithmetic, its loads; where it loads nothing, its integer
-        arithmetic but for the line of the branch back, where the loop counts.
+        If there are neither stores nor arithmetic, its loads; if there are no loads either, its
+        integer arithmetic except on the line of the branch back, where the loop counts.
         """
         work, loads, integers = _Work(), _Work(), _Work()
         counting = self.code[-1].places[:1] if self.code else ()
         for instruction in self.code:
             operation, place = instruction.operation, instruction.places[:1]
-            if operation.opcode in _LASTING:
-                work.lasting[place, operation.key or operation.opcode] += 1
+            if operation.opcode in _SIDE_EFFECTS:
+                work.side_effects[place, operation.key or operation.opcode] += 1
             elif operation.kind in _ARITHMETIC:
                 work.arithmetic[place, operation.kind] += 1
             elif operation.opcode in _LOADS:
@@ -113,12 +116,12 @@ class LoopBody:
 
     @cached_property
     def advance(self) -> Advance | None:
-        """How far the counter moves in a trip."""
-        return self.moving.counter(self.exits)
+        """How far the counter advances per iteration."""
+        return self.motions.counter(self.exits)
 
     @property
     def steps(self) -> int:
-        """What the number of copies must divide."""
+        """The number that the unroll factor must divide."""
         return self.advance.amount if self.advance else len(self.exits)
 
     def copies(self) -> int:
@@ -126,8 +129,8 @@ class LoopBody:
         if not self.work:
             return 1
         counted = self.advance is not None and self.advance.counted
-        certain = counted or self.work.kept_apart
-        found = streams(self.moving)
+        certain = counted or self.work.distinguishes_statements
+        found = streams(self.motions)
         for copies in range(min(MOST_COPIES, self.steps), 1, -1):
             if self.steps % copies or not self.work.allows(copies):
                 continue
@@ -139,16 +142,16 @@ class LoopBody:
 
 
 def unrolled(bodies: Sequence[LoopBody]) -> list[int]:
-    """The estimate for each of several loops that lie in the same loop, or in none."""
+    """The estimate for each of several loops with the same parent."""
     found = [1] * len(bodies)
-    shortest: dict[frozenset[_Group], int] = {}
+    shortest: dict[frozenset[_WorkKey], int] = {}
     for index in sorted(range(len(bodies)), key=lambda index: len(bodies[index].code)):
         body = bodies[index]
         if len(body.code) > _MOST_INSTRUCTIONS:
             continue
-        groups = frozenset({*body.work.lasting, *body.work.arithmetic})
+        groups = frozenset({*body.work.side_effects, *body.work.arithmetic})
         rest = shortest.setdefault(groups, index)
-        times = body.work.over(bodies[rest].work) * found[rest] if groups else 1
+        times = body.work.times(bodies[rest].work) * found[rest] if groups else 1
         if 1 < times <= MOST_COPIES and rest != index and body.steps % times == 0:
             found[index] = times
         else:

@@ -1,9 +1,9 @@
-"""Warpgroup matrix instructions (`wgmma.mma_async`), and which of them run one after the other.
+"""Warpgroup matrix instructions (`wgmma.mma_async`), and which of them are serialised.
 
-An HGMMA, or its like for other types, runs beside the warps that issue it. Some are put together in
-a group, and ``WARPGROUP.DEPBAR.LE gsb0, N`` waits until N groups are left in flight: with 0, until
-none is. Where the compiler cannot prove that sums are left alone meanwhile, it closes a group
-behind each instruction and waits for it (ptxas notes C7510 and C7515).
+An HGMMA, or the equivalent for other types, runs asynchronously to the warps that issue it. Several
+form a group, and ``WARPGROUP.DEPBAR.LE gsb0, N`` waits until at most N groups are in flight. If the
+compiler cannot prove that accumulators are not touched meanwhile, it closes a group behind each
+instruction and waits for it (ptxas notes C7510 and C7515).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from profilers.sass.flow import Flow
-from profilers.sass.text import Instruction
+from profilers.sass.listing import Instruction
 
 _OPCODES = frozenset({"HGMMA", "QGMMA", "IGMMA", "BGMMA"})
 _WAIT = "WARPGROUP.DEPBAR"
@@ -24,17 +24,17 @@ _ALWAYS = frozenset({"", "@PT", "@UPT"})
 def is_wgmma(instruction: Instruction) -> bool:
     """Whether it multiplies asynchronously, sparse forms included.
 
-    One without sums (``HGMMA RZ, gdesc[URZ], RZ``) only closes a group.
+    One without accumulators (``HGMMA RZ, gdesc[URZ], RZ``) only closes a group.
     """
     return instruction.opcode in _OPCODES and not instruction.operands.startswith("RZ,")
 
 
 def serial_wgmma(code: Sequence[Instruction], flow: Flow) -> frozenset[int]:
-    """Places in `code` of those that are waited for entirely before the next one is issued.
+    """Indices in `code` of those that are completed before the next one is issued.
 
-    That is, on every way from it to another, or to itself once more; what is waited for because no
-    other follows is not meant. Of a group that is waited for as a whole, that is the last one. What
-    follows a subroutine's return is unknown and taken for another.
+    That is, on every path to another one, or to itself again; a wait after which no other follows
+    does not count. Of a group that is waited for as a whole, only the last one is serialised. What
+    follows a subroutine's return is unknown and counts as another one.
     """
     issued = [at for at, instruction in enumerate(code) if is_wgmma(instruction)]
     if not issued:
@@ -56,7 +56,7 @@ def _waits_for_all(instruction: Instruction) -> bool:
 
 
 def _followed(events: Mapping[int, bool], flow: Flow) -> set[int]:
-    """Places among `events` from which the next event may be one that is True."""
+    """Indices of `events` after which the next event may be one that is True."""
     order = sorted(events)
     first: dict[int, bool] = {}
     for at in order:
@@ -65,7 +65,7 @@ def _followed(events: Mapping[int, bool], flow: Flow) -> set[int]:
     for block, following in enumerate(flow.successors):
         for after in following:
             before[after].append(block)
-    # Blocks from whose start on the next event may be one that is True.
+    # Blocks from whose start the next event may be one that is True.
     leads = {block for block, kind in first.items() if kind}
     pending = list(leads)
     while pending:

@@ -1,4 +1,4 @@
-"""The facts about a window of device operations and API calls, whoever recorded them. Pure."""
+"""The facts about a window of device operations and API calls, from any recorder. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from statistics import median
 from typing import Literal
 
 from mcts.domain import TimelineFacts
-from profilers.timeline.activities import Activity, ApiCall, TimelineReport, in_time
+from profilers.timeline.activities import (
+    Activity,
+    ApiCall,
+    TimelineReport,
+    covered,
+    microseconds,
+    time_order,
+)
 from profilers.timeline.host_side import HostSide
-from profilers.timeline.intervals import covered, microseconds
 
 __all__ = ["Activity", "ApiCall", "TimelineReport", "kernel_times", "summarise"]
 
@@ -27,17 +33,17 @@ _ACROSS = TO_DEVICE | TO_HOST | _MIGRATIONS
 def summarise(
     activities: Sequence[Activity], api_calls: Sequence[ApiCall], *, source: Source, calls: int = 1
 ) -> TimelineFacts | None:
-    """The facts about a window; None where the device did nothing in it.
+    """The facts about a window; None if the device did nothing in it.
 
-    The wait before a kernel's first launch is `first_use_us`, not `gap_us`: it is loaded then, and
-    under a profiler instrumented too, tens of milliseconds of which no API call is shown. Only a
-    single run has such launches: where a window holds several `calls`, they came after a warm-up.
-    Copies are those between host and device; `copy_us` is the
-    part of the span in which at least one ran. Blocking copies are not among `sync_calls`.
+    The wait before a kernel's first launch is `first_use_us`, not `gap_us`: the kernel is loaded
+    then, and instrumented under a profiler, which takes tens of milliseconds without any API call
+    in the record. Only a single run has such launches: several `calls` in a window come after a
+    warm-up. Copies are those between host and device; `copy_us` is the part of the span in which
+    at least one ran. Blocking copies are not among `sync_calls`.
     """
     if not activities:
         return None
-    order = sorted(activities, key=in_time)
+    order = sorted(activities, key=time_order)
     begin = order[0].start_ns
     end = max(item.end_ns for item in order)
     kernels = [item for item in order if item.kind == "kernel"]
@@ -67,7 +73,7 @@ def summarise(
 def kernel_times(activities: Iterable[Activity]) -> dict[str, list[float]]:
     """Microseconds of each run of each kernel, by bare name, in order of time."""
     times: dict[str, list[float]] = {}
-    for item in sorted(activities, key=in_time):
+    for item in sorted(activities, key=time_order):
         if item.kind == "kernel":
             times.setdefault(item.name, []).append(
                 microseconds(max(0, item.end_ns - item.start_ns))
@@ -77,7 +83,7 @@ def kernel_times(activities: Iterable[Activity]) -> dict[str, list[float]]:
 
 @dataclass(slots=True)
 class _Idle:
-    """Nanoseconds in which the device did nothing; `between` one kernel and the next."""
+    """Nanoseconds in which the device was idle; `between` are those from one kernel to the next."""
 
     gap: int = 0
     first_use: int = 0
@@ -85,7 +91,8 @@ class _Idle:
 
 
 def _idle(order: Sequence[Activity], *, first_uses: bool) -> _Idle:
-    """Walk the operations in time; with `first_uses`, keep the waits before those apart."""
+    """Sum the idle time of operations in order; with `first_uses`, keep waits before those
+    apart."""
     found = _Idle()
     reach = order[0].start_ns
     since_kernel: int | None = None

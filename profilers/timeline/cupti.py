@@ -1,4 +1,4 @@
-"""CUPTI activity records of this very process: a timeline where there is no nsys.
+"""CUPTI activity records of this process: a timeline without nsys.
 
 Through NVIDIA's own binding, `cupti-python`: it knows the layout of the records of every CUPTI
 release, which ctypes would have to repeat. Only one tool per process may use CUPTI, so never under
@@ -16,7 +16,7 @@ from profilers.kernel_names import bare_name
 from profilers.timeline.activities import Activity, ApiCall, Kind, TimelineReport
 
 NO_CUPTI = 3
-"""Exit status of a process that was to record itself and cannot; its last line says why."""
+"""Exit status of a process that cannot record itself; its last line says why."""
 _BUFFER_BYTES = 8 * 2**20
 _RECORDED = ("CONCURRENT_KERNEL", "MEMCPY", "MEMSET", "RUNTIME", "DRIVER")
 _DEVICE_KINDS: dict[str, Kind] = {
@@ -30,7 +30,7 @@ class CuptiUnavailable(WorldError):
 
 
 class Recorder:
-    """Records what this process does on its device between `start` and `stop`.
+    """Records the operations of this process on its device between `start` and `stop`.
 
     Make it before the first CUDA call. Raises CuptiUnavailable, then and at `start`.
     """
@@ -52,12 +52,12 @@ class Recorder:
             self._call("activity_enable", getattr(self._cupti.ActivityKind, kind))
 
     def discard(self) -> None:
-        """Forget what was recorded so far: call it with the device idle."""
+        """Discard what was recorded so far; call it while the device is idle."""
         self._flush()
         self._records.clear()
 
     def take(self) -> TimelineReport:
-        """What was recorded since `start` or `discard`: call it with the device idle."""
+        """What was recorded since `start` or `discard`; call it while the device is idle."""
         self._flush()
         return self._records.take()
 
@@ -76,10 +76,10 @@ class Recorder:
 
 
 class Records:
-    """What CUPTI hands over, in our words.
+    """Converts CUPTI's records to activities and API calls.
 
-    Records are turned into values while they are handed over: their memory is CUPTI's. Names of
-    API calls are looked up afterwards, once each.
+    Records are converted as they are received, because their memory is CUPTI's. Names of API calls
+    are looked up afterwards, once each.
     """
 
     def __init__(self, cupti: Any) -> None:
@@ -101,7 +101,7 @@ class Records:
         self._cut = 0
 
     def receive(self, records: Iterable[Any]) -> None:
-        """Take over a buffer of records; those of other kinds are left."""
+        """Convert a buffer of records; those of other kinds are ignored."""
         for record in records:
             kind = int(record.kind)
             if kind not in self._device and kind not in self._host:

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
-from profilers.timeline.activities import Activity, ApiCall
-from profilers.timeline.api_calls import (
-    ALLOCATIONS,
-    GRAPH_LAUNCHES,
-    LAUNCHES,
-    WAITS,
-    bare_call,
-    is_runtime,
+from profilers.timeline.activities import (
+    Activity,
+    ApiCall,
+    Interval,
+    covered,
+    microseconds,
+    within,
 )
-from profilers.timeline.intervals import Interval, covered, microseconds, within
+
+LAUNCHES = frozenset(
+    {"cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync", "cuLaunchKernel", "cuLaunchKernelEx",
+     "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernelMultiDevice", "cudaLaunch",
+     "cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
+     "cudaLaunchCooperativeKernelMultiDevice"}
+)  # fmt: skip
+GRAPH_LAUNCHES = frozenset({"cuGraphLaunch", "cudaGraphLaunch"})
+WAITS = frozenset(
+    {"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cudaDeviceSynchronize",
+     "cudaStreamSynchronize", "cudaEventSynchronize", "cudaThreadSynchronize"}
+)  # fmt: skip
+"""Calls that only wait. A blocking copy waits too, but counts as a copy."""
+ALLOCATIONS = frozenset(
+    {"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemFree", "cuArrayCreate",
+     "cuArray3DCreate", "cuArrayDestroy", "cudaMalloc", "cudaMallocPitch", "cudaMalloc3D",
+     "cudaMallocArray", "cudaMalloc3DArray", "cudaMallocManaged", "cudaFree", "cudaFreeArray"}
+)  # fmt: skip
+"""Calls that may stall the device, unlike stream-ordered ones (cudaMallocAsync)."""
+
+_VERSION = re.compile(r"(?:_v\d+|_ptsz|_ptds)+$")
 
 
 class HostSide:
-    """What the host did for the operations of a window."""
+    """The host's calls around the operations of a window."""
 
     def __init__(
         self, calls: Sequence[ApiCall], kernels: Sequence[Activity], span: Interval
     ) -> None:
         self._span = span
-        self._named = [(bare_call(call.name), call) for call in _outermost(calls)]
+        self._named = [(base_name(call.name), call) for call in _outermost(calls)]
         self._launches = [call for name, call in self._named if name in LAUNCHES]
         self._graphs = [call for name, call in self._named if name in GRAPH_LAUNCHES]
         self._kernels = kernels
@@ -67,7 +87,7 @@ def _length(call: ApiCall) -> int:
 
 
 def _outermost(calls: Iterable[ApiCall]) -> list[ApiCall]:
-    """The calls in order, less those that the runtime makes of the driver within its own."""
+    """The calls in order, without the driver calls that the runtime makes within its own calls."""
     kept = []
     until: dict[int, int] = {}
     for call in sorted(
@@ -79,3 +99,13 @@ def _outermost(calls: Iterable[ApiCall]) -> list[ApiCall]:
             continue
         kept.append(call)
     return kept
+
+
+def base_name(name: str) -> str:
+    """`cudaLaunchKernel_ptsz_v7000` is `cudaLaunchKernel`."""
+    return _VERSION.sub("", name)
+
+
+def is_runtime(name: str) -> bool:
+    """Whether a call belongs to the runtime API, which in turn calls the driver API."""
+    return name.startswith("cuda")

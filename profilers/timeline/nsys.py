@@ -1,9 +1,9 @@
-"""Nsight Systems: run it over a program, read the reports it makes.
+"""Nsight Systems: run it on a program, and read its reports.
 
-nsys may be absent, a minimal install cannot make a report of what it recorded, the program may
-fail or hang: these are normal states of the world and end up as named gaps in the report. nsys
-keeps the whole environment of what it profiles, so only allow-listed variables ever reach it, and
-all that it writes is deleted once it is read.
+nsys may be absent, a minimal install cannot convert its recording to a report, the program may fail
+or hang: these are normal states of the world and are reported as missing, with a reason. nsys
+stores the whole environment of the program, so only allow-listed variables ever reach it, and all
+its files are deleted once they are read.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from profilers.timeline.activities import TimelineReport
 from profilers.timeline.nsys_sqlite import read_sqlite
 
 TOOL, PROGRAM = "nsys", "program"
-"""Keys in `TimelineReport.missing` for the recording as a whole, and for how the program ended."""
+"""Keys in `TimelineReport.missing`: why there is no recording, and how the program failed."""
 IMPORTER = "QdstrmImporter"
 _REPORTS = (".nsys-rep", ".qdrep")
 _STREAM = ".qdstrm"
 _CONVERT_S = 180.0
-# nsys's exit status is not the program's in every version, so a shell notes it.
-_NOTE_STATUS = 'note=$1; shift; "$@"; code=$?; echo "$code" > "$note"; exit "$code"'
-_CHATTER = (
+# nsys does not return the program's exit status in every version, so a shell writes it to a file.
+_WRITE_STATUS = 'note=$1; shift; "$@"; code=$?; echo "$code" > "$note"; exit "$code"'
+_TOOL_OUTPUT = (
     "Collecting data",
     "Generating '",
     "Generated:",
@@ -52,31 +52,33 @@ def profile_program(
     """Run `command` under nsys and read what its processes did on the device.
 
     Of `env` (default: this process's environment) only allow-listed variables reach the program.
-    Past `timeout_s` everything is killed. Never raises for what the tool or the program did: the
-    report says what is missing, under `PROGRAM` how a program that failed ended.
+    Past `timeout_s` everything is killed. Never raises because of the tool or the program: the
+    report says what is missing, and under `PROGRAM` how the program failed.
     """
-    say = on_progress or _silent
+    say = on_progress or _no_progress
     tool = find_tool(TOOL)
     if tool is None:
-        return _nothing("Nsight Systems (nsys) was not found on PATH, in a toolkit or with ncu")
+        return _empty_report(
+            "Nsight Systems (nsys) was not found on PATH, in a toolkit or with ncu"
+        )
     variables = child_environment() if env is None else allow_listed(env)
     with tempfile.TemporaryDirectory(prefix="rooftree-nsys-", ignore_cleanup_errors=True) as name:
         nsys = _Nsys(tool, Path(name).resolve(), variables)
         say("running the program under nsys")
         ended = nsys.record(command, cwd=cwd, timeout_s=timeout_s)
         try:
-            report = nsys.read(say) if ended.problem is None else _nothing(ended.problem)
+            report = nsys.read(say) if ended.problem is None else _empty_report(ended.problem)
         except _Unreadable as problem:
-            report = _nothing(str(problem))
+            report = _empty_report(str(problem))
         told = {**report.missing, **({PROGRAM: ended.program} if ended.program else {})}
         return TimelineReport(report.activities, report.api_calls, told)
 
 
 def read_report(path: Path) -> TimelineReport:
-    """What a report of nsys holds: an SQLite export, a .nsys-rep, or a .qdstrm of raw events.
+    """Read a report of nsys: an SQLite export, a .nsys-rep, or a .qdstrm of raw events.
 
-    The latter two are converted with nsys first; where that cannot be done `missing` says why.
-    Raises InputError where the file is none of these or is damaged.
+    The latter two are converted with nsys first; if that is not possible, `missing` says why.
+    Raises InputError if the file is none of these or is damaged.
     """
     suffix = path.suffix.lower()
     if suffix not in (".sqlite", _STREAM, *_REPORTS):
@@ -87,35 +89,35 @@ def read_report(path: Path) -> TimelineReport:
         return read_sqlite(path)
     tool = find_tool(TOOL)
     if tool is None:
-        return _nothing(
+        return _empty_report(
             f"Nsight Systems (nsys) was not found, and only it reads {path.name}: on a machine "
             "that has it run nsys export --type sqlite"
         )
     with tempfile.TemporaryDirectory(prefix="rooftree-nsys-", ignore_cleanup_errors=True) as name:
         nsys = _Nsys(tool, Path(name).resolve(), child_environment())
-        # The importer writes beside what it reads, which may be anybody's folder.
+        # The importer writes beside its input, which may be in somebody else's folder.
         (nsys.folder / f"report{suffix}").symlink_to(path.resolve())
         try:
-            return nsys.read(_silent)
+            return nsys.read(_no_progress)
         except _Unreadable as problem:
-            return _nothing(str(problem))
+            return _empty_report(str(problem))
 
 
-def _nothing(reason: str) -> TimelineReport:
+def _empty_report(reason: str) -> TimelineReport:
     return TimelineReport(missing={TOOL: reason})
 
 
-def _silent(_text: str) -> None:
+def _no_progress(_text: str) -> None:
     return None
 
 
 class _Unreadable(Exception):
-    """No timeline could be had of what was recorded; the text is the reason in one sentence."""
+    """The recording cannot be read; the text is the reason in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """What went wrong with nsys, and with the program, where anything did."""
+    """What went wrong with nsys, and with the program; None if nothing did."""
 
     problem: str | None = None
     program: str | None = None
@@ -123,21 +125,21 @@ class _Recording:
 
 @dataclass(frozen=True, slots=True)
 class _Nsys:
-    """nsys at work in a private folder, with an allow-listed environment."""
+    """nsys in a private folder, with an allow-listed environment."""
 
     tool: Path
     folder: Path
     env: Mapping[str, str]
 
     def record(self, command: Sequence[str], *, cwd: Path, timeout_s: float) -> _Recording:
-        """Profile `command`; how the program ended is told apart from how nsys did."""
+        """Profile `command`; failures of the program and of nsys are reported separately."""
         note = self.folder / "status"
         ended = run_to_end(
             [
                 str(self.tool), "profile", "--trace=cuda", "--sample=none", "--cpuctxsw=none",
                 "--cuda-graph-trace=node", "--wait=primary", "--force-overwrite=true",
                 f"--output={self.folder / 'report'}",
-                "/bin/sh", "-c", _NOTE_STATUS, "sh", str(note), *command,
+                "/bin/sh", "-c", _WRITE_STATUS, "sh", str(note), *command,
             ],
             env=self.env, cwd=cwd, folder=self._scratch(), timeout_s=timeout_s,
         )  # fmt: skip
@@ -146,14 +148,14 @@ class _Nsys:
         status = note.read_text(errors="replace").strip() if note.is_file() else ""
         program = None
         if status.isdecimal() and int(status):
-            said = last_lines(_without_chatter(ended.output))
+            said = last_lines(_program_output(ended.output))
             program = ": ".join(filter(None, [describe_status(int(status)), said]))
         if self._find(*_REPORTS, _STREAM) is not None:
             return _Recording(program=program)
         return _Recording(f"nsys {ended.problem or 'recorded nothing'}", program)
 
     def read(self, say: Progress) -> TimelineReport:
-        """The timeline in what the folder holds; _Unreadable where there is none."""
+        """Read the timeline from the files in the folder; raises _Unreadable if there is none."""
         report = self._find(*_REPORTS)
         if report is None:
             say("importing what nsys recorded")
@@ -172,7 +174,7 @@ class _Nsys:
             raise _Unreadable(f"the export of nsys cannot be read: {error}") from None
 
     def _imported(self) -> Path:
-        """The report that the importer makes of raw events: a minimal nsys does not do it."""
+        """Convert raw events to a report with the importer, which a minimal nsys does not run."""
         events = self._find(_STREAM)
         importer = self._importer()
         if events is None or importer is None:
@@ -188,7 +190,7 @@ class _Nsys:
         return report
 
     def _convert(self, *command: str) -> str | None:
-        """Run a conversion; what went wrong, as the end of a sentence about the tool."""
+        """Run a conversion; returns what went wrong as the end of a sentence about the tool."""
         ended = run_to_end(
             command, env={**self.env, "LC_ALL": "C"}, cwd=self.folder, folder=self._scratch(),
             timeout_s=_CONVERT_S,
@@ -201,24 +203,24 @@ class _Nsys:
         return ended.problem
 
     def _importer(self) -> Path | None:
-        """The importer of this very installation, else any."""
+        """The importer of this installation, or else any that is found."""
         beside = self.tool.resolve().parent.parent.glob(f"*/{IMPORTER}")
         return next((path for path in sorted(beside) if os.access(path, os.X_OK)), None) or (
             find_tool(IMPORTER)
         )
 
     def _scratch(self) -> Path:
-        """Where nsys keeps files while it works: not among what it hands over."""
+        """The folder for nsys's temporary files, apart from its results."""
         folder = self.folder / "scratch"
         folder.mkdir(exist_ok=True)
         return folder
 
     def _find(self, *suffixes: str) -> Path | None:
-        """The largest file of such a kind."""
+        """The largest file with one of the suffixes."""
         found = [path for path in self.folder.iterdir() if path.suffix in suffixes]
         return max(found, key=lambda path: path.stat().st_size, default=None)
 
 
-def _without_chatter(output: str) -> str:
-    lines = [line for line in output.splitlines() if not line.lstrip().startswith(_CHATTER)]
+def _program_output(output: str) -> str:
+    lines = [line for line in output.splitlines() if not line.lstrip().startswith(_TOOL_OUTPUT)]
     return "\n".join(line for line in lines if "/report." not in line)

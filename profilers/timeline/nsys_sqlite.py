@@ -1,7 +1,7 @@
-"""What the SQLite file says that `nsys export` writes: operations of one device, and API calls.
+"""Reads the SQLite file that `nsys export` writes: operations of one device, and API calls.
 
-Its tables are made when first needed, so a table that is not there says that nothing of its kind
-happened; its columns differ between versions, so what depends on one may be missing.
+nsys creates its tables on demand, so an absent table means that nothing of its kind happened.
+Columns differ between versions, so facts that depend on one may be missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ from profilers.timeline.nsys_tables import (
     open_tables,
 )
 
-_PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
+_EXECUTION_COLUMNS = (
+    "start",
+    "end",
+    "deviceId",
+    "contextId",
+    "streamId",
+    "correlationId",
+    "globalPid",
+)
 # For versions that export no such table; CUPTI's and nsys's own numbers.
 _USUAL_COPY_KINDS = {
     1: "HTOD", 2: "DTOH", 3: "HTOA", 4: "ATOH", 5: "ATOA", 6: "ATOD", 7: "DTOA", 8: "DTOD",
@@ -38,9 +46,9 @@ _THREAD_BITS = 24
 
 
 def read_sqlite(path: Path) -> TimelineReport:
-    """Kernels, copies, memsets and API calls of an export, in the order of its tables.
+    """Read kernels, copies, memsets and API calls of an export, in the order of its tables.
 
-    Raises InputError where the file is no such export, is damaged or is too large to be read.
+    Raises InputError if the file is not such an export, is damaged or too large.
     """
     with open_tables(path) as tables:
         rows = [*_kernels(tables), *_graphs(tables), *_copies(tables), *_memsets(tables)]
@@ -55,12 +63,12 @@ def read_sqlite(path: Path) -> TimelineReport:
     if rows and not calls:
         missing.setdefault("API calls", "the report holds no CUDA API calls")
     rows, calls = _one_device(rows, calls, missing)
-    return _told_apart(rows, calls, missing)
+    return _with_unique_ids(rows, calls, missing)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An operation with where it ran, before processes and devices are told apart."""
+    """An operation and where it ran, before identifiers are made unique."""
 
     activity: Activity
     process: int
@@ -69,7 +77,7 @@ class _Row:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """The API call that enqueued it: a correlation counts from 1 in every process."""
+        """The API call that enqueued it; correlations count from 1 in every process."""
         return self.process, self.activity.correlation
 
 
@@ -79,7 +87,7 @@ _Call = tuple[int, ApiCall]
 
 def _kernels(tables: Tables) -> list[_Row]:
     names = ("shortName", "demangledName", "mangledName")
-    rows = tables.rows(KERNELS, (*_PLACE, *names), what="kernels")
+    rows = tables.rows(KERNELS, (*_EXECUTION_COLUMNS, *names), what="kernels")
     chosen = [next((cell for cell in row[7:] if isinstance(cell, int)), None) for row in rows]
     bare = {number: bare_name(text) for number, text in tables.texts(chosen).items()}
     if any(number not in bare for number in chosen):
@@ -91,21 +99,21 @@ def _kernels(tables: Tables) -> list[_Row]:
 
 
 def _graphs(tables: Tables) -> list[_Row]:
-    """CUDA graphs recorded as a whole: the device was busy, with what is not known."""
-    rows = tables.rows(GRAPHS, (*_PLACE, "graphId"), what="CUDA graphs")
+    """CUDA graphs that were recorded as a whole, without their kernels."""
+    rows = tables.rows(GRAPHS, (*_EXECUTION_COLUMNS, "graphId"), what="CUDA graphs")
     if rows:
         tables.missing["kernels of CUDA graphs"] = (
             "each graph was recorded as a whole and counts as one kernel; "
             "nsys profile --cuda-graph-trace=node records its kernels"
         )
-    return [_row("kernel", row, name=f"CUDA graph {_whole(row[7])}") for row in rows]
+    return [_row("kernel", row, name=f"CUDA graph {_integer(row[7])}") for row in rows]
 
 
 def _copies(tables: Tables) -> list[_Row]:
     directions = tables.enumeration(COPY_KINDS) or _USUAL_COPY_KINDS
     memory = tables.enumeration(MEMORY_KINDS) or _USUAL_MEMORY_KINDS
     pageable = {number for number, name in memory.items() if name == "PAGEABLE"}
-    columns = (*_PLACE, "bytes", "copyKind", "srcKind", "dstKind")
+    columns = (*_EXECUTION_COLUMNS, "bytes", "copyKind", "srcKind", "dstKind")
     found = []
     for row in tables.rows(COPIES, columns, what="copies"):
         ends = [kind for kind in row[9:] if isinstance(kind, int)]
@@ -114,7 +122,7 @@ def _copies(tables: Tables) -> list[_Row]:
         item = _row("copy", row, size=row[7])
         activity = replace(
             item.activity,
-            copy_kind=directions.get(_whole(row[8]), "UNKNOWN"),
+            copy_kind=directions.get(_integer(row[8]), "UNKNOWN"),
             pageable=any(kind in pageable for kind in ends) if len(ends) == 2 else None,
         )
         found.append(replace(item, activity=activity))
@@ -122,7 +130,7 @@ def _copies(tables: Tables) -> list[_Row]:
 
 
 def _memsets(tables: Tables) -> list[_Row]:
-    rows = tables.rows(MEMSETS, (*_PLACE, "bytes"), what="memsets")
+    rows = tables.rows(MEMSETS, (*_EXECUTION_COLUMNS, "bytes"), what="memsets")
     return [_row("memset", row, size=row[7]) for row in rows]
 
 
@@ -132,7 +140,7 @@ def _api_calls(tables: Tables) -> list[_Call]:
     names = tables.texts(row[2] for row in rows)
     found = []
     for row in rows:
-        start, end, name, correlation, thread = map(_whole, row)
+        start, end, name, correlation, thread = map(_integer, row)
         call = ApiCall(names.get(name, "unnamed call"), start, end, correlation, thread)
         found.append((thread >> _THREAD_BITS, call))
     return found
@@ -141,9 +149,9 @@ def _api_calls(tables: Tables) -> list[_Call]:
 def _one_device(
     rows: list[_Row], calls: list[_Call], missing: dict[str, str]
 ) -> tuple[list[_Row], list[_Call]]:
-    """The device whose kernels took longest, and the calls that are not another's.
+    """The operations of the device whose kernels took longest, without calls for other devices.
 
-    Devices side by side would pass for streams that overlap, and hide what each waits for.
+    Several devices together would look like overlapping streams and hide their idle time.
     """
     kernel_ns: Counter[int] = Counter()
     for row in rows:
@@ -161,11 +169,13 @@ def _one_device(
     return ours, [call for call in calls if (call[0], call[1].correlation) not in theirs]
 
 
-def _told_apart(rows: list[_Row], calls: list[_Call], missing: dict[str, str]) -> TimelineReport:
-    """Streams and correlations numbered so that no two processes or contexts share one."""
+def _with_unique_ids(
+    rows: list[_Row], calls: list[_Call], missing: dict[str, str]
+) -> TimelineReport:
+    """Renumber streams and correlations so that no two processes or contexts share one."""
     processes = sorted({row.process for row in rows})
     offsets = {process: n << 32 for n, process in enumerate(processes)}
-    known = any(processes)  # else this version does not tell whose operations they are
+    known = any(processes)  # otherwise this version does not record the process
     others = len(processes) << 32 if known else 0
     fresh = count(max((row.activity.stream for row in rows), default=0) + 1)
     streams: dict[tuple[int, ...], int] = {}
@@ -183,19 +193,21 @@ def _told_apart(rows: list[_Row], calls: list[_Call], missing: dict[str, str]) -
         activities.append(item)
     return TimelineReport(
         activities=tuple(activities),
-        api_calls=tuple(_moved(call, offsets.get(process, others)) for process, call in calls),
+        api_calls=tuple(
+            _with_offset(call, offsets.get(process, others)) for process, call in calls
+        ),
         missing=missing,
     )
 
 
-def _moved(call: ApiCall, offset: int) -> ApiCall:
+def _with_offset(call: ApiCall, offset: int) -> ApiCall:
     if not offset or not call.correlation:
         return call
     return replace(call, correlation=call.correlation + offset)
 
 
 def _row(kind: Kind, cells: Sequence[Cell], *, name: str = "", size: Cell = None) -> _Row:
-    start, end, device, context, stream, correlation, process = map(_whole, cells[:7])
+    start, end, device, context, stream, correlation, process = map(_integer, cells[:7])
     activity = Activity(
         kind=kind,
         name=name,
@@ -203,10 +215,10 @@ def _row(kind: Kind, cells: Sequence[Cell], *, name: str = "", size: Cell = None
         end_ns=end,
         stream=stream,
         correlation=correlation,
-        bytes=max(0, _whole(size)),
+        bytes=max(0, _integer(size)),
     )
     return _Row(activity, process=process >> _THREAD_BITS, device=device, context=context)
 
 
-def _whole(cell: Cell) -> int:
+def _integer(cell: Cell) -> int:
     return cell if isinstance(cell, int) else 0

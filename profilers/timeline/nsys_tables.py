@@ -1,7 +1,7 @@
-"""Tables of an SQLite file from nsys, read with nothing taken on trust.
+"""Tables of an untrusted SQLite file from nsys.
 
-The file may come from anywhere: only the tables named here are ever read (an export also holds
-the profiled process's environment), nothing in it is executed, and rows and time are bounded.
+The file may come from anywhere: only the tables named here are ever read (an export also holds the
+environment of the profiled process), nothing in it is executed, and rows and time are bounded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ Cell = int | str | float | bytes | None
 
 @contextlib.contextmanager
 def open_tables(path: Path) -> Iterator[Tables]:
-    """Raises InputError, also from within, where the file is no export, damaged or too large."""
+    """Open the tables of an export.
+
+    Raises InputError, also inside of the context, if it is not an export, damaged or too large.
+    """
     if not path.is_file():
         raise InputError(f"{path} is no file")
     if path.stat().st_size == 0:
@@ -46,7 +49,7 @@ def open_tables(path: Path) -> Iterator[Tables]:
 
 
 class Tables:
-    """The tables that are there, by column; `missing` gathers what they do not tell."""
+    """The tables of an export; `missing` collects what they do not contain."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.missing: dict[str, str] = {}
@@ -59,7 +62,7 @@ class Tables:
     def rows(self, table: str, columns: Sequence[str], *, what: str) -> list[list[Cell]]:
         """Values of `columns`, the first two being `start` and `end`, of rows with usable times.
 
-        A column that this version lacks is None; a table that it lacks has no rows.
+        Columns that this version lacks are None; tables that it lacks have no rows.
         """
         present = self._columns.get(table)
         if present is None:
@@ -86,7 +89,8 @@ class Tables:
         return found
 
     def texts(self, ids: Iterable[Cell]) -> dict[int, str]:
-        """What the numbers stand for, cut at a few thousand characters; unknown ones left out."""
+        """The strings with these numbers, cut at a few thousand characters, without unknown
+        ones."""
         if not {"id", "value"} <= self._columns.get(STRINGS, frozenset()):
             return {}
         wanted = sorted({n for n in ids if isinstance(n, int)})
@@ -101,7 +105,8 @@ class Tables:
         return found
 
     def enumeration(self, table: str) -> dict[int, str]:
-        """`CUDA_MEMCPY_KIND_HTOD` as `HTOD`, by number; empty where the export has no such."""
+        """Names such as `HTOD` (of `CUDA_MEMCPY_KIND_HTOD`) by number; empty without such a
+        table."""
         if not {"id", "name"} <= self._columns.get(table, frozenset()):
             return {}
         query = f"SELECT id, substr(name, 1, {_MOST_TEXT}) FROM {table} LIMIT 1000"
@@ -130,7 +135,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    """Nothing but reading the tables named above: no view, no other table, no function."""
+    """An authorizer that only allows reading `TABLES`: no views, no other tables or functions."""
     allowed = (
         action == sqlite3.SQLITE_SELECT
         or (action == sqlite3.SQLITE_READ and first in {*TABLES, "sqlite_master"})

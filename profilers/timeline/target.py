@@ -1,8 +1,8 @@
-"""The process whose timeline is recorded: each variant's call over and over, on random inputs.
+"""The process whose timeline is recorded: it repeats each variant's call on random inputs.
 
-Run as ``python -m profilers.timeline.target SPEC nsys|cupti``. Under nsys a marker kernel stands
-before and after each variant's window, and the variant's progress line names the marker by its
-number in launch order. With cupti the process records itself, and the line holds the facts, so
+Run as ``python -m profilers.timeline.target SPEC nsys|cupti``. With nsys, a marker kernel runs
+before and after each variant's window, and the variant's progress line has the number of the
+marker in launch order. With cupti the process records itself, and the line holds the facts, so
 that they survive a fault of a later variant.
 """
 
@@ -38,11 +38,11 @@ def main(arguments: list[str]) -> int:
             print(error, flush=True)
             return NO_CUPTI
     gc.disable()  # a collection would be a gap on the timeline
-    return run_variants(spec, Repeated(recorder))
+    return run_variants(spec, RepeatedCalls(recorder))
 
 
-class Repeated:
-    """Runs a call repeatedly, between marks or under the recorder."""
+class RepeatedCalls:
+    """Runs a call repeatedly, between markers or under the recorder."""
 
     def __init__(self, recorder: Recorder | None) -> None:
         self._recorder = recorder
@@ -51,7 +51,7 @@ class Repeated:
     def __call__(
         self, session: DeviceSession, prepared: PreparedCall, variant: dict[str, Any]
     ) -> dict[str, Any]:
-        """Time the call, then run a window of it; what the progress line says of that."""
+        """Time the call, then run a window of it; returns the fields of the progress line."""
         kernels = [step.kernel or "" for step in Call.from_json(variant["call"]).launches]
         prepared.enqueue()  # loads the kernels
         session.context.synchronize()
@@ -68,7 +68,7 @@ class Repeated:
         return line | self._recorded(self._recorder, session, prepared, kernels, line)
 
     def _times(self, session: DeviceSession, prepared: PreparedCall, launches: int) -> list[float]:
-        """Microseconds of single calls from a cold L2, the launches hidden behind the flush."""
+        """Microseconds of single calls with a cold L2; the flush hides the launch overhead."""
         first, last = session.context.event(), session.context.event()
         times: list[float] = []
         while len(times) < _TIMED_CALLS:
@@ -129,7 +129,7 @@ class Repeated:
 
 
 def repetitions(call_us: float) -> int:
-    """Calls that make a window of some milliseconds."""
+    """The number of calls that fill a window of some milliseconds."""
     return min(MOST_CALLS, max(LEAST_CALLS, math.ceil(_WINDOW_US / call_us)))
 
 

@@ -1,4 +1,4 @@
-"""A window of one call repeated: which operations and API calls belong to it, and its facts."""
+"""A window of repeated calls: which operations and API calls belong to it, and its facts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from mcts.domain import TimelineFacts
 from profilers.kernel_names import bare_name
 from profilers.timeline import Source, kernel_times, summarise
-from profilers.timeline.activities import Activity, ApiCall, TimelineReport, in_time
+from profilers.timeline.activities import Activity, ApiCall, TimelineReport, time_order
 
 MARK = "rooftree_flush"
-"""The kernel that the recorded process runs just before and just after a window."""
+"""The marker kernel that the recorded process runs just before and just after a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class CallTimeline:
 
 
 def between_marks(report: TimelineReport, mark: int) -> TimelineReport | None:
-    """What ran between mark number `mark` (from 0) and the next; None where they are not there."""
-    marks = sorted((item for item in report.activities if item.name == MARK), key=in_time)
+    """The operations between marker number `mark` (from 0) and the next; None without markers."""
+    marks = sorted((item for item in report.activities if item.name == MARK), key=time_order)
     if not 0 <= mark < len(marks) - 1:
         return None
     begin, end = marks[mark].end_ns, marks[mark + 1].start_ns
@@ -56,8 +56,10 @@ def call_timeline(
     time_us: float,
     source: Source,
 ) -> CallTimeline | str:
-    """The facts of a window that holds `kernels` in order, `repetitions` times; else why not."""
-    seen = [item.name for item in sorted(report.activities, key=in_time) if item.kind == "kernel"]
+    """The facts of a window that holds `kernels` in order, `repetitions` times, or why not."""
+    seen = [
+        item.name for item in sorted(report.activities, key=time_order) if item.kind == "kernel"
+    ]
     launched = [bare_name(name) for name in kernels] * repetitions
     if seen != launched:
         return f"{source} saw {len(seen)} kernels in a window of {len(launched)} launches" + (
@@ -73,7 +75,7 @@ def call_timeline(
 def enqueuing(activities: Sequence[Activity], calls: Sequence[ApiCall]) -> list[ApiCall]:
     """The API calls from the first to the last that enqueued one of the operations.
 
-    What comes after is the recorded process waiting for its window, not the call's doing.
+    Later calls are the recorded process waiting for its window; they do not belong to the call.
     """
     owners = {item.correlation for item in activities if item.correlation}
     own = [call for call in calls if call.correlation in owners]

@@ -13,7 +13,7 @@ from typing import Any
 from mcts.domain import SassFacts
 from mcts.errors import WorldError
 from profilers.sass import read_executable_sass, read_sass
-from profilers.sass.names import readable_names
+from profilers.sass.binaries import readable_names
 
 _MOST_FILES = 24
 _LARGEST = 64 * 2**20

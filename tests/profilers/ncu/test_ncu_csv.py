@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from mcts.domain import Metric
 from mcts.domain import metrics as m
-from profilers.kernel_names import bare_name
 from profilers.ncu import pages as ncu_csv
 from profilers.ncu import tables as ncu_tables
-from profilers.ncu.kernels import LAUNCHES, ROWS, TOOL, NcuReport
-from profilers.ncu.labels import LABELS
-from profilers.ncu.metrics import COLLECTED
+from profilers.ncu.metrics import COLLECTED, LABELS
 from profilers.ncu.pages import parse_csv
+from profilers.ncu.report import LAUNCHES, ROWS, TOOL, NcuReport
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "ncu"
@@ -419,24 +417,3 @@ def test_rows_beyond_the_cap_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     report = parse_csv(RAW)
     assert [kernel.name for kernel in report.kernels] == KERNELS[:1]
     assert "only the first 2 rows" in report.missing[ROWS]
-
-
-@pytest.mark.parametrize(
-    ("printed", "bare"),
-    [
-        ("saxpy(const float *, float *, int)", "saxpy"),
-        ("void copy<float>(const float *)", "copy"),
-        ("void at::native::<unnamed>::add<x<(int)4, (a>b)>>(T1)", "add"),
-        ("(anonymous namespace)::k(int)", "k"),
-        ("std::enable_if<(A)>(0), void>::type fill<int>(int)", "fill"),
-        ("volta_sgemm_32x128_nn", "volta_sgemm_32x128_nn"),
-    ],
-)
-def test_bare_names(printed: str, bare: str) -> None:
-    assert bare_name(printed) == bare
-
-
-@settings(deadline=None)
-@given(st.text(max_size=60))
-def test_any_name_has_a_bare_one(printed: str) -> None:
-    assert len(bare_name(printed)) <= len(printed)

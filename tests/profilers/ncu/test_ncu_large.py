@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profilers.ncu.kernels import MOST_LAUNCHES
+from profilers.ncu.report import MOST_LAUNCHES
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 SIZE = 100_000_000

@@ -16,7 +16,7 @@ from mcts.domain import metrics as m
 from mcts.errors import InputError
 from profilers.compiling import toolchain
 from profilers.ncu import LAUNCHES, NcuReport, parse_csv, read_report
-from profilers.ncu import reports as ncu_rep
+from profilers.ncu import report_files as ncu_rep
 from profilers.ncu.metrics import COLLECTED
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcts.domain import Metric
 from mcts.domain import metrics as m
 from profilers.ncu.metrics import COLLECTED
-from profilers.ncu.values import Notation, Witness, in_base_unit, read_value
+from profilers.ncu.values import Notation, NotationDetector, in_base_unit, read_value
 
 
 @given(
@@ -28,19 +28,19 @@ def test_what_a_locale_prints_is_read_back(value: float, places: int, comma: boo
 
 @given(st.text(alphabet="0123456789.,'+-e \u202f", max_size=12))
 def test_evidence_is_only_what_cannot_be_read_otherwise(cell: str) -> None:
-    witness = Witness()
-    witness.hear(cell, ours=True)
+    detector = NotationDetector()
+    detector.observe(cell, ours=True)
     point, comma = (read_value(m.SM, cell, "%", one) for one in (Notation.POINT, Notation.COMMA))
-    if witness.undecided:
+    if detector.undecided:
         assert isinstance(point, Metric) == isinstance(comma, Metric)
     else:
-        read = point if witness.notation() is Notation.POINT else comma
-        other = comma if witness.notation() is Notation.POINT else point
+        read = point if detector.notation() is Notation.POINT else comma
+        other = comma if detector.notation() is Notation.POINT else point
         assert isinstance(read, Metric) and not isinstance(other, Metric)
 
 
 def test_nothing_heard_is_the_c_locale() -> None:
-    assert Witness().notation() is Notation.POINT
+    assert NotationDetector().notation() is Notation.POINT
 
 
 @pytest.mark.parametrize(

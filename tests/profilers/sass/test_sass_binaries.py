@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from mcts.errors import WorldError
 from profilers.sass import binaries as sass_binaries
-from profilers.sass import names as sass_names
-from profilers.sass.binaries import best_architecture, cubins_in
-from profilers.sass.names import readable_names
+from profilers.sass.binaries import best_architecture, cubins_in, readable_names
 
 LISTED = """ELF file    1: main.sm_80.cubin
 ELF file    2: main.sm_90a.cubin
@@ -57,9 +55,9 @@ def test_what_a_program_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def demangling(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str]) -> None:
-    monkeypatch.setattr(sass_names, "find_tool", lambda name: Path(name))
+    monkeypatch.setattr(sass_binaries, "find_tool", lambda name: Path(name))
     monkeypatch.setattr(
-        sass_names, "tool_lines", lambda *_, given, **__: [answers[n] for n in given.split()]
+        sass_binaries, "tool_lines", lambda *_, given, **__: [answers[n] for n in given.split()]
     )
 
 
@@ -80,7 +78,7 @@ def test_names_that_would_be_confused_stay_long(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_a_demangler_confused_names_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sass_names, "find_tool", lambda name: None)
+    monkeypatch.setattr(sass_binaries, "find_tool", lambda name: None)
     names = readable_names([*SCALES, "_Z1kPf", "plain"])
     assert names == {**{name: name for name in SCALES}, "_Z1kPf": "k", "plain": "plain"}
 
@@ -89,15 +87,15 @@ def test_a_broken_demangler_costs_no_facts(monkeypatch: pytest.MonkeyPatch) -> N
     def broken(*_: object, **__: object) -> list[str]:
         raise WorldError("broken")
 
-    monkeypatch.setattr(sass_names, "find_tool", lambda name: Path(name))
-    monkeypatch.setattr(sass_names, "tool_lines", broken)
+    monkeypatch.setattr(sass_binaries, "find_tool", lambda name: Path(name))
+    monkeypatch.setattr(sass_binaries, "tool_lines", broken)
     assert readable_names(list(SCALES)) == {name: name for name in SCALES}
-    monkeypatch.setattr(sass_names, "tool_lines", lambda *_, **__: ["one", "too", "many"])
+    monkeypatch.setattr(sass_binaries, "tool_lines", lambda *_, **__: ["one", "too", "many"])
     assert readable_names(list(SCALES)) == {name: name for name in SCALES}
 
 
 @given(names=st.lists(st.text(min_size=1), unique=True))
 def test_no_two_kernels_get_one_name(names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sass_names, "find_tool", lambda name: None)
+        patch.setattr(sass_binaries, "find_tool", lambda name: None)
         assert len(set(readable_names(names).values())) == len(names)

@@ -14,7 +14,7 @@ from profilers.children.processes import allow_listed, child_environment
 from profilers.compiling import toolchain
 from profilers.compiling.calls import Call, Step
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
-from profilers.timeline import calls as timelines
+from profilers.timeline import collecting as timelines
 from profilers.timeline.nsys import profile_program
 
 REAL = Path(__file__).parents[2] / "data" / "nsys" / "three_kernels.sqlite"
@@ -107,7 +107,7 @@ def test_no_secret_reaches_recorded_calls(
         timeline=True,
     )
     for env in (None, dict(os.environ)):
-        found = timelines.collect_calls(
+        found = timelines.collect_timelines(
             {3: request}, device=0, support=tmp_path / "none.cubin", timeout_s=60, env=env
         )
         assert isinstance(found[3], str) and found[3]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import TimelineFacts
-from profilers.kernel_names import bare_name
 from profilers.timeline import Activity, ApiCall, kernel_times, summarise
 
 US = 1000
@@ -160,33 +159,6 @@ def test_copies_between_host_and_device() -> None:
 def test_kernel_times_by_name_in_order() -> None:
     items = [kernel(30, 34, "b"), kernel(10, 15), copy(0, 9), kernel(0, 7)]
     assert kernel_times(items) == {"k": [7, 5], "b": [4]}
-
-
-@pytest.mark.parametrize(
-    ("printed", "bare"),
-    [
-        ("saxpy", "saxpy"),
-        ("saxpy(const float *, float *, int)", "saxpy"),
-        ("void copy<float, (int)4>(T1 *)", "copy"),
-        ("void ns::inner::add<int>(int *)", "add"),
-        ("void (anonymous namespace)::helper(int)", "helper"),
-        ("_Z5saxpyPKfPfi", "saxpy"),
-        ("_Z6kernelIfLi4EEvPT_", "kernel"),
-        ("_ZN2ns5inner3addIiEEvPT_", "add"),
-        ("_ZN12_GLOBAL__N_16helperEi", "helper"),
-        ("::", "::"),
-        ("_ZNK", "_ZNK"),
-        ("", ""),
-        ("<", "<"),
-    ],
-)
-def test_bare_names(printed: str, bare: str) -> None:
-    assert bare_name(printed) == bare
-
-
-@given(st.text(alphabet="_ZNKLEI0123456789ab<(: ", max_size=40))
-def test_any_name_has_a_bare_one(text: str) -> None:
-    assert bare_name(text) or not text.strip()
 
 
 TIMES = st.integers(0, 2000)

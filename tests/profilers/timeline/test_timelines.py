@@ -13,8 +13,8 @@ from profilers.children.supervised import Ended
 from profilers.compiling.calls import Call, Step
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
 from profilers.timeline import Activity, ApiCall, TimelineReport, nsys
-from profilers.timeline import calls as timelines
-from profilers.timeline.calls import collect_calls
+from profilers.timeline import collecting as timelines
+from profilers.timeline.collecting import collect_timelines
 from profilers.timeline.cupti import NO_CUPTI
 from profilers.timeline.target import LEAST_CALLS, MOST_CALLS, Repeated, repetitions
 from profilers.timeline.windows import MARK, CallTimeline, between_marks, call_timeline
@@ -196,7 +196,9 @@ def good_cupti(spec: dict[str, Any]) -> tuple[list[dict[str, Any]], Ended]:
 
 
 def collect(*indices: int) -> dict[int, CallTimeline | str]:
-    return collect_calls({n: request() for n in indices}, device=0, support=Path("support.cubin"))
+    return collect_timelines(
+        {n: request() for n in indices}, device=0, support=Path("support.cubin")
+    )
 
 
 def test_nsys_is_taken_where_it_works(processes: Processes) -> None:
@@ -289,9 +291,9 @@ def test_variants_that_always_end_the_process_are_given_up(processes: Processes)
 
 def test_a_progress_file_cut_in_its_last_line_is_read_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
-    assert timelines.read_lines(path) == []
+    assert timelines.read_progress(path) == []
     path.write_text('{"variant": 0}\n{"variant": 1')
-    assert timelines.read_lines(path) == [{"variant": 0}]
+    assert timelines.read_progress(path) == [{"variant": 0}]
 
 
 class Bench:
@@ -369,7 +371,7 @@ def test_a_real_device_is_recorded(
     item = ProfilingRequest(
         cubin=compiled.cubin, call=call, data=(ProfiledBuffer("x", 4 * n, "float32", "normal"),)
     )
-    found = collect_calls({0: item, 7: item}, device=0, support=support.cubin)
+    found = collect_timelines({0: item, 7: item}, device=0, support=support.cubin)
     for seen in found.values():
         if isinstance(seen, str) and way == "cupti" and "cupti-python" in seen:
             pytest.skip(seen)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcts.errors import WorldError
+from profilers.sass import listing as sass_text
 from profilers.sass import parse_lines, parse_sass
-from profilers.sass import text as sass_text
-from profilers.sass.text import LONGEST_LINE, Instruction, read_functions
+from profilers.sass.listing import LONGEST_LINE, Instruction, read_functions
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 LISTINGS = [(DATA / name).read_text() for name in ("kernels.txt", "loops.txt", "wgmma.txt")]

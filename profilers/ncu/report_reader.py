@@ -1,7 +1,7 @@
 """The process that reads a .ncu-rep with NVIDIA's Python module `ncu_report`.
 
-Run as ``python -m profilers.ncu.reader SPEC``. It writes one line of JSON per launch, and a last
-one that says how many were left out; nothing at all where there is no such module.
+Run as ``python -m profilers.ncu.report_reader SPEC``. It writes one line of JSON per launch, and a
+last one that says how many were left out; it writes nothing if there is no such module.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def launch_facts(action: Any, wanted: Iterable[str]) -> dict[str, Any]:
             missing[name] = "not in the report"
         elif not metric.has_value():
             missing[name] = "the report has no value for it"
-        elif not _numeric(metric):  # asked for as a number, a text reads as zero
+        elif not _numeric(metric):  # a text reads as zero if asked for as a number
             missing[name] = "the report has no number for it"
         elif math.isfinite(value := metric.as_double()):
             metrics[name] = (value, metric.unit())

@@ -1,6 +1,6 @@
 """Timelines of compiled variants: their calls, repeated in a process that is recorded.
 
-Recorded with nsys where there is one that works, else by CUPTI in the process itself.
+Recorded with nsys if it works here, or else by CUPTI in the process itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from profilers.timeline.activities import TimelineReport
 from profilers.timeline.cupti import NO_CUPTI
 from profilers.timeline.windows import CallTimeline, between_marks, call_timeline
 
-__all__ = ["CallTimeline", "collect_calls"]
+__all__ = ["CallTimeline", "collect_timelines"]
 
 _START_S = 60.0
 _PER_VARIANT_S = 10.0
@@ -30,7 +30,7 @@ _RESTARTS = 4
 Requests = Mapping[int, ProfilingRequest]
 
 
-def collect_calls(
+def collect_timelines(
     requests: Requests,
     *,
     device: int,
@@ -40,14 +40,14 @@ def collect_calls(
 ) -> dict[int, CallTimeline | str]:
     """The timeline of each request's call, or in one sentence why there is none.
 
-    All variants run in one process, which is killed past `timeout_s`; after a fault or a hang the
-    rest get another. Of `env` (default: ours) only allow-listed variables reach it.
+    All variants run in one process, which is killed past `timeout_s`; after a fault or a hang, the
+    rest run in another. Of `env` (default: ours) only allow-listed variables reach it.
     """
-    run = _Run(device=device, support=support, env=child_environment(env), timeout_s=timeout_s)
+    run = _Recorder(device=device, support=support, env=child_environment(env), timeout_s=timeout_s)
     found: dict[int, CallTimeline | str] = {}
     reasons: list[str] = []
-    for recorded in (run.under_nsys, run.by_cupti):
-        reason = _exhaust(recorded, requests, found)
+    for attempt in (run.with_nsys, run.with_cupti):
+        reason = _collect_all(attempt, requests, found)
         if reason is None:
             break
         reasons.append(reason)
@@ -55,28 +55,28 @@ def collect_calls(
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What one recorded process gave: timelines and faults by request, and what it did not.
+class RecordingOutcome:
+    """The result of one recorded process: timelines and faults by request.
 
-    `reason` says why the way of recording gives nothing more. Without one, the rest may be tried
-    again in a fresh process.
+    `reason` says why this way of recording cannot give the rest. Without a reason, the rest may be
+    tried again in a fresh process.
     """
 
     found: dict[int, CallTimeline | str] = field(default_factory=dict)
     reason: str | None = None
 
 
-def _exhaust(
-    recorded: Callable[[Requests], Outcome],
+def _collect_all(
+    attempt: Callable[[Requests], RecordingOutcome],
     requests: Requests,
     found: dict[int, CallTimeline | str],
 ) -> str | None:
-    """Run processes until all of `requests` are in `found`; else why some are not."""
+    """Run processes until all of `requests` are in `found`; return why some are not, if any."""
     for _ in range(_RESTARTS):
         left = {index: item for index, item in requests.items() if index not in found}
         if not left:
             return None
-        outcome = recorded(left)
+        outcome = attempt(left)
         found.update(outcome.found)
         if outcome.reason is not None:
             return None if len(outcome.found) == len(left) else outcome.reason
@@ -84,7 +84,7 @@ def _exhaust(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Recorder:
     """How recorded processes are started."""
 
     device: int
@@ -92,14 +92,14 @@ class _Run:
     env: Mapping[str, str]
     timeout_s: float | None
 
-    def under_nsys(self, requests: Requests) -> Outcome:
+    def with_nsys(self, requests: Requests) -> RecordingOutcome:
         with tempfile.TemporaryDirectory(prefix="rooftree-timeline-") as name:
             command, progress = self._target(Path(name), requests, "nsys")
             report = nsys.profile_program(
                 command, env=self.env, cwd=Path(name), timeout_s=self._deadline(requests)
             )
-            lines = read_lines(progress)
-        outcome = Outcome(found=_faults(lines))
+            lines = read_progress(progress)
+        outcome = RecordingOutcome(found=_faults(lines))
         if nsys.TOOL in report.missing:
             outcome.reason = report.missing[nsys.TOOL]
             return outcome
@@ -116,7 +116,7 @@ class _Run:
             outcome.reason = f"under nsys the recorded process {ended}"
         return outcome
 
-    def by_cupti(self, requests: Requests) -> Outcome:
+    def with_cupti(self, requests: Requests) -> RecordingOutcome:
         with tempfile.TemporaryDirectory(prefix="rooftree-timeline-") as name:
             folder = Path(name).resolve()
             command, progress = self._target(folder, requests, "cupti")
@@ -124,8 +124,8 @@ class _Run:
                 command, env=self.env, cwd=folder, folder=folder,
                 timeout_s=self._deadline(requests),
             )  # fmt: skip
-            lines = read_lines(progress)
-        outcome = Outcome(found=_faults(lines))
+            lines = read_progress(progress)
+        outcome = RecordingOutcome(found=_faults(lines))
         for line in lines:
             if "seen" in line:
                 outcome.found[line["variant"]] = CallTimeline.from_json(line["seen"])
@@ -138,7 +138,7 @@ class _Run:
             own = ended.code == NO_CUPTI and said
             outcome.reason = said if own else f"the recorded process {ended.problem}"
         elif not any("fatal" in line for line in lines):
-            # It hung or crashed in the variant that it was at.
+            # It hung or crashed in the variant that it was running.
             at = next(index for index in requests if index not in outcome.found)
             outcome.found[at] = f"not recorded: the process {ended.problem}"
         return outcome
@@ -153,8 +153,8 @@ class _Run:
         return self.timeout_s or _START_S + _PER_VARIANT_S * len(requests)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a progress file: its process may have been killed while it wrote."""
+def read_progress(path: Path) -> list[dict[str, Any]]:
+    """The complete lines of a progress file: its process may have been killed while writing."""
     found = []
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
         try:
@@ -167,7 +167,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def _window(
     report: TimelineReport, line: Mapping[str, Any], request: ProfilingRequest
 ) -> CallTimeline | str:
-    """The window of a variant in nsys's report, found by the marks around it."""
+    """The window of a variant in the report of nsys, located by the markers around it."""
     part = between_marks(report, line["mark"])
     if part is None:
         return "nsys lost what it recorded of some variants"
@@ -181,5 +181,5 @@ def _window(
 
 
 def _faults(lines: list[dict[str, Any]]) -> dict[int, CallTimeline | str]:
-    """What went wrong with variants themselves: no other way of recording would mend it."""
+    """Faults of the variants themselves, which no other way of recording would avoid."""
     return {line["variant"]: f"not recorded: {line['error']}" for line in lines if "error" in line}

@@ -1,7 +1,7 @@
-"""Reads what `nvdisasm` and `cuobjdump` print: kernels, their instructions, labels and lines.
+"""Parses listings of `nvdisasm` and `cuobjdump`: kernels, their instructions, labels and lines.
 
-The text may be gigabytes and need not be sound: lines are read one by one, every step is linear in
-a line's length, what is not understood is skipped.
+A listing may be gigabytes long and malformed: lines are read one by one, every step is linear in
+the length of a line, and what is not understood is skipped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mcts.errors import WorldError
 from profilers.sass.opcodes import Operation, operation, with_operands
 
 LONGEST_LINE = 1 << 16
-"""Characters of a line that are looked at."""
+"""Characters of a line that are read."""
 
 _LONGEST_CODE = 1024
 _MOST_INSTRUCTIONS = 4_000_000
@@ -38,7 +38,7 @@ class Instruction:
     """One instruction. `guard` is its predicate (``@!P0``) or "".
 
     `targets` are labels that the disassembler names in an annotation. `places` are where in the
-    source it comes from, innermost inlined call first; () where unknown.
+    source it comes from, innermost inlined call first; () if unknown.
     """
 
     address: int
@@ -55,7 +55,7 @@ class Instruction:
 
     @property
     def text(self) -> str:
-        """All of it, without annotations."""
+        """The whole instruction, without annotations."""
         return " ".join(filter(None, (self.guard, self.mnemonic, self.operands)))
 
 
@@ -63,8 +63,8 @@ class Instruction:
 class Function:
     """One kernel with the subroutines in its section; labels are by the instruction they precede.
 
-    `resources` are what `cuobjdump -res-usage` says: REG, STACK, SHARED. `declared` and `launched`
-    are whether the listing says what sort of function it is, and that it is a kernel.
+    `resources` are those of `cuobjdump -res-usage`: REG, STACK, SHARED. `declared`: the listing
+    says what kind of function it is; `launched`: it says that it is a kernel.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Function:
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the host may launch it; where the listing does not say, it may."""
+        """Whether the host may launch it; assumed if the listing does not say."""
         return self.launched or not self.declared
 
 
 def read_functions(lines: Iterable[str]) -> Iterator[Function]:
-    """The functions of a listing in its order, each as soon as it ends.
+    """Yield the functions of a listing in order, each as soon as it ends.
 
     Reads `nvdisasm -c` with or without `-g` or `-gi`, `cuobjdump -sass` and `-res-usage`, one
     after the other. A name may come more than once, with its code and with its resources. Raises
@@ -147,7 +147,7 @@ def _instruction(line: str, places: tuple[Place, ...]) -> Instruction | None:
 
 
 def _without_annotations(code: str) -> tuple[str, tuple[str, ...]]:
-    """`code` less its ``(*"..."*)``, and the branch targets that they name."""
+    """`code` without its annotations, ``(*"..."*)``, and the branch targets that these name."""
     if "(*" not in code:
         return code, ()
     kept: list[str] = []
@@ -169,7 +169,7 @@ def _label_ends(note: str) -> list[str]:
 
 
 def _places(line: str, before: tuple[Place, ...]) -> tuple[Place, ...]:
-    """`before` with the place that `line` names; its caller too, which the next line repeats."""
+    """`before` with the place that `line` names and its caller, which the next line repeats."""
     found = _SOURCE.search(line)
     if found is None:
         return before

@@ -1,4 +1,4 @@
-"""What an ncu report comes to, whichever form it was read from."""
+"""A parsed ncu report, independent of the form it was read from."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from mcts.domain import Metric
 
 TOOL = "ncu"
-"""Key in `NcuReport.missing` for what concerns the whole report."""
+"""Key in `NcuReport.missing` for reasons that concern the whole report."""
 LAUNCHES = "launches"
 """Key in `NcuReport.missing` for launches that were left out."""
 ROWS = "ncu rows"
 """Key in `NcuReport.missing` for parts of the table that could not be read."""
 MOST_LAUNCHES = 2000
-"""Launches that are read from one report; more would only cost memory."""
+"""Most launches that are read from one report; more would only cost memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +27,32 @@ class NcuKernel:
 
 @dataclass(frozen=True, slots=True)
 class NcuReport:
-    """Profiled launches in launch order. `missing` says what is not known, and why."""
+    """Profiled launches in launch order; `missing` has the reason for each thing that is not
+    known."""
 
     kernels: tuple[NcuKernel, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def nothing(reason: str) -> NcuReport:
-    """A report that holds nothing, for one reason."""
+def empty_report(reason: str) -> NcuReport:
+    """A report without launches, for one reason."""
     return NcuReport((), {TOOL: reason})
 
 
 class Gaps:
-    """Why launches lack metrics, gathered while a report is read."""
+    """Reasons why launches lack metrics, collected while a report is read."""
 
     def __init__(self) -> None:
         self._first: dict[str, str] = {}
         self._count: dict[str, int] = {}
 
     def add(self, name: str, reason: str) -> None:
-        """One more launch lacks `name`; the first reason stands for all."""
+        """Count a launch that lacks the metric `name`; the first reason is kept for all."""
         self._first.setdefault(name, reason)
         self._count[name] = self._count.get(name, 0) + 1
 
-    def named(self, launches: int) -> Mapping[str, str]:
-        """Reasons by metric; where other launches have the metric, how many lack it."""
+    def reasons(self, launches: int) -> Mapping[str, str]:
+        """Reasons by metric, with the number of launches that lack it unless all do."""
         return {
             name: reason
             if self._count[name] >= launches

@@ -1,7 +1,7 @@
-"""Read an ncu report that a user brings: exported CSV, or Nsight Compute's own .ncu-rep.
+"""Read an ncu report file of the user: exported CSV, or Nsight Compute's own .ncu-rep.
 
 A .ncu-rep is read with NVIDIA's own reader, the Python module `ncu_report`, or else by ncu itself.
-Both run as processes of their own, because both may abort or hang on a damaged file.
+Both run in separate processes, because both may abort or hang on a damaged file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,22 @@ from profilers.children.processes import child_environment
 from profilers.children.supervised import Ended, run_to_end
 from profilers.compiling.toolchain import find_tool
 from profilers.kernel_names import bare_name
-from profilers.ncu.kernels import LAUNCHES, MOST_LAUNCHES, TOOL, Gaps, NcuKernel, NcuReport, nothing
 from profilers.ncu.messages import refusal
 from profilers.ncu.metrics import COLLECTED
 from profilers.ncu.pages import parse_stream
+from profilers.ncu.report import (
+    LAUNCHES,
+    MOST_LAUNCHES,
+    TOOL,
+    Gaps,
+    NcuKernel,
+    NcuReport,
+    empty_report,
+)
 from profilers.ncu.values import in_base_unit
 
 LARGEST_FILE = 2**30
-"""Bytes of a report that is read."""
+"""Bytes of the largest report that is read."""
 IMPORT_DEADLINE_S = 120.0
 _MODULE_ABSENT, _TOOL_ABSENT = "there is no Python module ncu_report", "there is no ncu"
 _BINARY = (".ncu-rep", ".ncu-repz")
@@ -38,7 +46,7 @@ _IMPORT = ("--csv", "--page", "raw", "--print-units", "base")
 def read_report(path: Path, *, wanted: Iterable[str] = COLLECTED) -> NcuReport:
     """The launches in a .csv (raw or details page) or .ncu-rep file.
 
-    InputError where it is neither, cannot be read, or holds no launch.
+    InputError if it is neither, cannot be read, or holds no launch.
     """
     names = tuple(dict.fromkeys(wanted))
     try:
@@ -69,28 +77,28 @@ def _check(path: Path) -> None:
 
 
 def _read_csv(path: Path, wanted: Iterable[str]) -> NcuReport:
-    """As `parse_csv`, from a file of any size; an encoding other than UTF-8 needs its mark."""
+    """`parse_csv` of a file of any size, in UTF-8, or in UTF-16 with a byte order mark."""
     with path.open("rb") as binary:
         mark = binary.read(2)
     utf16 = mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # what PowerShell's `>` writes
     with path.open(encoding="utf-16" if utf16 else "utf-8-sig", errors="replace") as stream:
         report, messages = parse_stream(stream, wanted=wanted)
     reason = None if report.kernels else refusal(messages)
-    return report if reason is None else nothing(reason)
+    return report if reason is None else empty_report(reason)
 
 
 def _read_binary(path: Path, wanted: tuple[str, ...]) -> NcuReport:
-    """Try NVIDIA's module, then ncu; InputError with what each said."""
-    said: list[str] = []
+    """Try NVIDIA's module, then ncu; InputError with what each of them said."""
+    messages: list[str] = []
     with tempfile.TemporaryDirectory(prefix="rooftree-ncu-", ignore_cleanup_errors=True) as name:
         for read in (_through_module, _through_tool):
             report = read(path.resolve(), Path(name).resolve(), wanted)
             if report is not None and report.kernels:
                 return report
             if report is not None:
-                said.append(report.missing[TOOL])
-    if said:
-        raise InputError(f"{path}: cannot be read, it may be damaged ({'; '.join(said)})")
+                messages.append(report.missing[TOOL])
+    if messages:
+        raise InputError(f"{path}: cannot be read, it may be damaged ({'; '.join(messages)})")
     example = shlex.join([TOOL, "--import", path.name, *_IMPORT])
     raise InputError(
         f"{path}: reading .ncu-rep needs NVIDIA's reader (`pip install ncu-report`) or Nsight "
@@ -99,13 +107,13 @@ def _read_binary(path: Path, wanted: tuple[str, ...]) -> NcuReport:
 
 
 def _through_module(path: Path, folder: Path, wanted: tuple[str, ...]) -> NcuReport | None:
-    """What the module reads; None where there is none."""
+    """The report as read by the module; None if there is no such module."""
     spec, out = folder / "spec.json", folder / "launches.jsonl"
     task = {"report": str(path), "out": str(out), "wanted": wanted, "most": MOST_LAUNCHES}
     spec.write_text(json.dumps({**task, "folders": [str(one) for one in module_folders()]}))
-    ended = _run([sys.executable, "-m", "profilers.ncu.reader", str(spec)], folder)
+    ended = _run([sys.executable, "-m", "profilers.ncu.report_reader", str(spec)], folder)
     if ended.problem:
-        return nothing(f"NVIDIA's reader {ended.problem}")
+        return empty_report(f"NVIDIA's reader {ended.problem}")
     if not out.is_file():
         return None
     with out.open() as stream:
@@ -129,15 +137,15 @@ def _assembled(lines: Iterable[dict[str, Any]]) -> NcuReport:
             gaps.add(name, reason)
         kernels.append(NcuKernel(bare_name(line["name"]), metrics))
     if not kernels:
-        return nothing("NVIDIA's reader finds no kernel in it")
-    missing = dict(gaps.named(len(kernels)))
+        return empty_report("NVIDIA's reader finds no kernel in it")
+    missing = dict(gaps.reasons(len(kernels)))
     if left_out:
         missing[LAUNCHES] = f"only the first {MOST_LAUNCHES} launches were read"
     return NcuReport(tuple(kernels), missing)
 
 
 def _through_tool(path: Path, folder: Path, wanted: tuple[str, ...]) -> NcuReport | None:
-    """What ncu prints of the report; None where there is no ncu."""
+    """The report as printed by ncu; None if there is no ncu."""
     tool = find_tool(TOOL)
     if tool is None:
         return None

@@ -1,7 +1,7 @@
-"""Lines and records of CSV that stands between other output and may be cut or damaged anywhere.
+"""Lines and records of CSV that is mixed with other output and may be cut or damaged anywhere.
 
-A record is trusted only where its quotes are in order: a row in which something else was printed
-is refused, because its cells may have moved to other columns.
+A record is trusted only if its quotes are in order: a row in which something else was printed is
+refused, because its cells may have moved to other columns.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TextIO
 
 LONGEST_LINE = 4 * 1024 * 1024
-"""Characters of a line that is read; `--set full` prints lines of some 130,000."""
+"""Characters of the longest line that is read; `--set full` prints lines of some 130,000."""
 MOST_LINES = 20_000_000
 """Lines that are read of one report, other output included."""
 MOST_JOINED = 16
-"""Lines that one record may spread over because a quoted cell holds line breaks."""
+"""Lines that one record may span because a quoted cell holds line breaks."""
 
-Fits = Callable[[int, bool], bool]
-"""Whether a record may have so many cells; the second says if it stands where the input ends."""
+RecordCheck = Callable[[int, bool], bool]
+"""Whether a record may have this number of cells; the second argument says if the input ends
+there."""
 
 
-class Lines:
-    """The lines of a stream, those too long left out and counted; some can be put back."""
+class ReplayableLines:
+    """The lines of a stream that can be put back; lines that are too long are skipped and
+    counted."""
 
     def __init__(self, stream: TextIO) -> None:
         self._fresh = self._read(stream)
@@ -60,16 +62,18 @@ class Lines:
 
 
 class Record(NamedTuple):
-    """The whole cells of one record; `ended` where the input ends with it, perhaps too early."""
+    """The complete cells of one record; `ended` if the input ends with it, perhaps too early."""
 
     cells: list[str]
     ended: bool
 
 
-def read_record(line: str, lines: Lines, *, delimiter: str, fits: Fits) -> Record | None:
-    """The record that starts with `line`, taking further ones from `lines` as quotes demand.
+def read_record(
+    line: str, lines: ReplayableLines, *, delimiter: str, fits: RecordCheck
+) -> Record | None:
+    """Read the record that starts with `line`, and further `lines` while a quote is open.
 
-    None where it cannot be trusted; then only `line` is used up.
+    Returns None if it cannot be trusted; then only `line` is consumed.
     """
     text, taken = line, list[str]()
     if line.count('"') % 2:
@@ -86,7 +90,7 @@ def read_record(line: str, lines: Lines, *, delimiter: str, fits: Fits) -> Recor
 
 
 def split_line(line: str, delimiter: str) -> list[str]:
-    """The cells of one whole line; none where its quotes are not in order."""
+    """The cells of one complete line; empty if its quotes are not in order."""
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:

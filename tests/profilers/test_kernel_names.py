@@ -1,0 +1,41 @@
+"""Bare names of kernels, as ncu and nsys print them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profilers.kernel_names import bare_name
+
+
+@pytest.mark.parametrize(
+    ("printed", "bare"),
+    [
+        ("saxpy", "saxpy"),
+        ("saxpy(const float *, float *, int)", "saxpy"),
+        ("void copy<float, (int)4>(T1 *)", "copy"),
+        ("void at::native::<unnamed>::add<x<(int)4, (a>b)>>(T1)", "add"),
+        ("void ns::inner::add<int>(int *)", "add"),
+        ("(anonymous namespace)::k(int)", "k"),
+        ("void (anonymous namespace)::helper(int)", "helper"),
+        ("std::enable_if<(A)>(0), void>::type fill<int>(int)", "fill"),
+        ("volta_sgemm_32x128_nn", "volta_sgemm_32x128_nn"),
+        ("_Z5saxpyPKfPfi", "saxpy"),
+        ("_Z6kernelIfLi4EEvPT_", "kernel"),
+        ("_ZN2ns5inner3addIiEEvPT_", "add"),
+        ("_ZN12_GLOBAL__N_16helperEi", "helper"),
+        ("::", "::"),
+        ("_ZNK", "_ZNK"),
+        ("", ""),
+        ("<", "<"),
+    ],
+)
+def test_bare_names(printed: str, bare: str) -> None:
+    assert bare_name(printed) == bare
+
+
+@given(st.text(max_size=60) | st.text(alphabet="_ZNKLEI0123456789ab<(: ", max_size=40))
+def test_any_name_has_a_bare_one_that_is_no_longer(printed: str) -> None:
+    assert bare_name(printed) or not printed.strip()
+    assert len(bare_name(printed)) <= len(printed)
