@@ -1,1 +1,1 @@
-"""From source and launch plan to a cubin and numbers, before a GPU is needed."""
+"""Compiling: from source and launch plan to a cubin and launch parameters, without a GPU."""

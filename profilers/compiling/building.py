@@ -1,4 +1,4 @@
-"""From a candidate to a cubin and numbers: all that can be done before a GPU is needed."""
+"""From a candidate to a cubin and launch parameters: everything that needs no GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profilers.compiling.lowering import configuration, lower
 
 
 class Failed(Exception):
-    """The candidate failed: evidence, never an error of the run."""
+    """The candidate failed, which is evidence for the search, never an error of the run."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Built:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Kernels that some workload launches; others may be left out of the source by macros."""
+        """Kernels that some workload launches; macros may remove others from the source."""
         return tuple(dict.fromkeys(name for call in self.calls.values() for name in call.kernels))
 
     def build(self, resources: dict[str, dict[str, int]] | None = None) -> Build:
@@ -63,9 +63,9 @@ class Built:
 
 
 def build(task: KernelTask, compiler: Compiler, candidate: Candidate) -> Built:
-    """Parse the plan, compile, and work the plan out for every workload.
+    """Parse the plan, compile, and evaluate the plan for every workload.
 
-    Raises Failed for what is the candidate's fault.
+    Raises Failed if the candidate is at fault.
     """
     try:
         plan = parse_launch_plan(candidate.source)

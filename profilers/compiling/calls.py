@@ -1,6 +1,6 @@
-"""A call in numbers: what a launch plan comes to on one workload, ready to cross to a worker.
+"""A call: a launch plan evaluated for one workload, ready to be sent to a worker.
 
-Nothing here knows of tasks or expressions, so that a worker imports neither.
+Nothing here depends on tasks or expressions, so that a worker imports neither.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Call:
         return tuple(dict.fromkeys(step.kernel for step in self.steps if step.kernel))
 
     def distinct(self) -> tuple[tuple[int, int], ...]:
-        """Launches worth profiling apart: the position of the first of each kernel with one grid
-        and block, and how often that launch occurs in the call."""
+        """Launches to profile separately: the position of the first one of each kernel, grid and
+        block, and how often that launch occurs in the call."""
         first: dict[tuple[object, ...], int] = {}
         count: dict[int, int] = {}
         for index, step in enumerate(self.steps):

@@ -1,4 +1,4 @@
-"""A disposable compiler: NVRTC in a process of its own, because its calls cannot be interrupted.
+"""A disposable compiler: NVRTC in a separate process, because its calls cannot be interrupted.
 
 Run as ``python -m profilers.compiling.compile_worker``. NVRTC needs no GPU to make a cubin.
 """
@@ -17,17 +17,17 @@ from profilers.children.serving import serve
 
 LOG_CAP = 8192
 SOURCE_FOLDER = "/rooftree/"
-"""Where the line information says that sources lie. Of a relative name NVRTC would note the working
-directory, a new one each time, and equal sources would make different cubins."""
+"""The folder of sources in the line information. For a relative name NVRTC would record the working
+directory, which changes, and equal sources would give different cubins."""
 
 CUBIN_CAP_BYTES = 64 * 2**20
-"""A kernel takes kilobytes; one that takes more than this is a table, or a bomb."""
+"""A kernel takes kilobytes; more than this is a table, or an attack on the disk."""
 
 _MEMORY_CAP_BYTES = 16 * 2**30
 
 
 def main() -> None:
-    # A source that makes the compiler swell must not take the machine's memory with it.
+    # A source that makes the compiler grow must not exhaust the machine's memory.
     with contextlib.suppress(ValueError, OSError):
         cap = _memory_cap()
         resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _memory_cap() -> int:
-    """Bytes of memory that a compiler may take: half of the machine's at most."""
+    """Bytes of memory that a compiler may use: at most half of the machine's."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(_MEMORY_CAP_BYTES, whole // 2)
 
@@ -57,7 +57,7 @@ def _hello(_request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compile(request: dict[str, Any]) -> dict[str, Any]:
-    """Compile `source` with `options` to the file `output`; the log either way."""
+    """Compile `source` with `options` to the file `output`; returns the log in any case."""
     from cuda.bindings import nvrtc
 
     begin = time.perf_counter()
@@ -106,7 +106,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def cap_log(log: str) -> str:
-    """The log, its middle left out where it is over the cap."""
+    """The log, without its middle if it is longer than the cap."""
     if len(log) <= LOG_CAP:
         return log
     half = LOG_CAP // 2
@@ -128,7 +128,7 @@ def _check(code: Any, where: str) -> None:
 
 
 def _includes(version: int) -> list[Path]:
-    """Header folders of the toolkit, where its release is the compiler's own."""
+    """Header folders of the toolkit, if it has the release of the compiler."""
     try:
         from cuda import pathfinder
 

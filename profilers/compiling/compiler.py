@@ -24,14 +24,14 @@ from profilers.hardware.locks import user_cache_dir
 from profilers.sandbox import Jail
 
 BASE_OPTIONS = ("--std=c++17", "-lineinfo", "--no-source-include")
-"""What every compilation is told. Line information costs no time and changes no instruction; it
-lets advice name source lines. Headers are found by name only, never next to the source."""
+"""Options of every compilation. Line information costs no time and changes no instruction; it lets
+advice name source lines. Headers are found by name only, never next to the source."""
 
 _START_TIMEOUT_S = 30.0
 
 
 class CompileFailed(RooftreeError):
-    """The compiler refused the source; `log` holds what it said."""
+    """The compiler refused the source; `log` holds its output."""
 
     def __init__(self, message: str, *, log: str = "", seconds: float = 0.0) -> None:
         super().__init__(message)
@@ -45,7 +45,8 @@ class CompileTimedOut(CompileFailed):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A cubin on disk. `seconds` is the compiler's own time, next to none when `cached`."""
+    """A cubin on disk. `seconds` is the time of the compiler, or that of the look-up if
+    `cached`."""
 
     cubin: Path
     sha256: str
@@ -64,10 +65,10 @@ def architecture(compute_capability: tuple[int, int]) -> str:
 class Compiler:
     """Compiles device code for one architecture; thread-safe, also among processes.
 
-    Results are kept as ``<key>.cubin`` and ``<key>.log``, where the key hashes source and its name,
-    options, architecture and compiler version. A file appears by a rename; the log begins with the
-    cubin's SHA-256, so that one damaged later (a full disk, a lost power supply) is made again.
-    Failures are not kept.
+    Results are cached as ``<key>.cubin`` and ``<key>.log``; the key is a hash of the source and its
+    name, options, architecture and compiler version. Files are written atomically; the log begins
+    with the cubin's SHA-256, so that a cubin damaged later (a full disk, a power failure) is
+    compiled again. Failures are not cached.
     """
 
     def __init__(
@@ -102,12 +103,12 @@ class Compiler:
 
     @property
     def folder(self) -> Path:
-        """Where cubins are kept."""
+        """The folder of cached cubins."""
         return self._folder
 
     @property
     def version(self) -> str:
-        """Release of NVRTC; starts a compiler to ask it. WorldError where there is none."""
+        """The release of NVRTC; starts a compiler to ask it. WorldError if there is none."""
         with self._lock:
             if self._version is None:
                 child = self._slots.get()
@@ -125,7 +126,7 @@ class Compiler:
 
         `name` is how the log and the line information call it. Equal arguments give equal bytes,
         wherever they are compiled.
-        Raises CompileFailed with the log, CompileTimedOut, WorldError where there is no compiler.
+        Raises CompileFailed with the log, CompileTimedOut, or WorldError if there is no compiler.
         """
         begin = time.perf_counter()
         _check_source(source, options)
@@ -143,7 +144,7 @@ class Compiler:
         return found or self._compile(key, source, options, name, begin)
 
     def close(self) -> None:
-        """End the compilers, those at work when they are given back; idempotent."""
+        """End the compilers, busy ones when they are returned to the pool; idempotent."""
         self._closed = True
         self._end_idle()
         self._scratch.cleanup()
@@ -232,7 +233,7 @@ class Compiler:
         return reply
 
     def _ready(self, child: Child | None) -> Child:
-        """A live compiler that has said which release it is."""
+        """A live compiler that has reported its release."""
         if child is not None:
             if child.alive:
                 return child
@@ -263,7 +264,7 @@ class Compiler:
 
 
 def _check_source(source: str, options: Sequence[str]) -> None:
-    """CompileFailed for what must not, or cannot, reach a compiler."""
+    """Raise CompileFailed if the source must not, or cannot, be passed to a compiler."""
     if name := forbidden_include(source, options):
         raise CompileFailed(
             f"does not compile: the source includes {name[:80]}; "

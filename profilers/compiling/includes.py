@@ -1,9 +1,9 @@
 """What a candidate may include: CUDA's own headers, by relative names, and nothing else.
 
 NVRTC opens whatever file an `#include` names, and its log then quotes that file. So the source is
-searched before a compiler sees it. The search takes directives for what they are in any of their
-spellings (comments and line splices inside, digraphs, trigraphs), also where they stand in a
-comment or a string: what is let through by mistake would be worse than one comment refused.
+checked before a compiler sees it. The check recognises directives in all their spellings (comments
+and line splices inside, digraphs, trigraphs), also in comments and strings: accepting a bad include
+would be worse than refusing a comment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TRIGRAPHS = (("??=", "#"), ("??/", "\\"))
 
 
 def forbidden_include(source: str, options: Sequence[str] = ()) -> str | None:
-    """The first file that `source` includes, or asks for, and may not; None where it is clean.
+    """The first forbidden file that `source` includes or tests for; None if there is none.
 
     Allowed are names such as ``<cuda_fp16.h>`` or ``<cuda/std/limits>``: no absolute path, no
     ``..``, no macro in place of a name. Macros are what the source or `options` define, and
@@ -48,7 +48,7 @@ def forbidden_include(source: str, options: Sequence[str] = ()) -> str | None:
 
 
 def _included(source: str, start: re.Match[str], macros: set[str]) -> str | None:
-    """What the directive at `start` includes, as it is written; None where it includes nothing."""
+    """What the directive at `start` includes, as written; None if it includes nothing."""
     at = _past_gap(source, start.end())
     keyword = _KEYWORD.match(source, at)
     if keyword is None:
@@ -60,7 +60,7 @@ def _included(source: str, start: re.Match[str], macros: set[str]) -> str | None
 
 
 def _asked(source: str, start: re.Match[str]) -> str | None:
-    """What the `__has_include` at `start` asks for; None for ``#ifdef __has_include``."""
+    """The file that the `__has_include` at `start` tests for; None for ``#ifdef __has_include``."""
     at = _past_gap(source, start.end())
     if source.startswith("(", at):
         return _operand(source, at + 1)
@@ -74,8 +74,8 @@ def _operand(source: str, at: int) -> str:
 
 
 def _past_gap(source: str, at: int) -> int:
-    """Where white space and comments from `at` on end; the start of one of absurdly many, or of
-    one without an end."""
+    """The end of white space and comments from `at` on; or the start of a comment that does not
+    end, or of one after too many others."""
     for passed in range(_MOST_COMMENTS + 1):
         space = _SPACE.match(source, at)
         at = space.end() if space else at

@@ -1,4 +1,4 @@
-"""From a launch plan's expressions to the numbers of a call on one workload."""
+"""Lowering: from the expressions of a launch plan to the values of a call on one workload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profilers.compiling.calls import Argument, Call, Step
 
 MAX_BLOCK_THREADS = 1024
 MAX_WORKSPACE_BYTES = 2**40
-"""More than any device has: beyond it the driver's 64-bit sizes could wrap round."""
+"""More than any device has; beyond this the driver's 64-bit sizes could overflow."""
 _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _RANGES = {"int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63)}
@@ -39,7 +39,7 @@ def lower(
 ) -> Call:
     """Evaluate the plan on `workload`.
 
-    Raises InputError, worded for whoever must mend the plan, for what no device could launch.
+    Raises InputError, which says how to fix the plan, if no device could launch the call.
     """
     return lower_plan(
         plan,
@@ -60,7 +60,7 @@ def lower_plan(
 ) -> Call:
     """Evaluate the plan for one set of shape values; `place` begins every message.
 
-    Raises InputError for what no device could launch.
+    Raises InputError if no device could launch the call.
     """
     names: dict[str, Scalar] = {**shape, **values}
     if not plan.space.allows(values, shape):
@@ -144,6 +144,6 @@ def _argument(
 
 
 def _shown(value: object) -> str:
-    """A number for a message, cut where somebody wrote hundreds of digits."""
+    """A number for a message, truncated if it has too many digits."""
     text = str(value)
     return text if len(text) <= 40 else f"{text[:40]}..."

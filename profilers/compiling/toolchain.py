@@ -1,4 +1,4 @@
-"""Where the CUDA command line tools are: on PATH, in a pip wheel, or in a toolkit."""
+"""Finds the CUDA command line tools: on PATH, in a pip wheel, or in a toolkit."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def find_tool(name: str) -> Path | None:
     """The executable called `name`, or None: "ncu", "nsys", "QdstrmImporter", "cuobjdump",
     "nvdisasm", "cu++filt", "nvcc".
 
-    PATH first, because a user who put one there means it; then the wheels' folders; then
-    CUDA_HOME and the usual places of a toolkit; then the Nsight tools, newest first, which have
-    subfolders of their own: Nsight Compute brings an nsys along, and nsys its importer.
+    Searched are PATH, because that is the user's choice; then the folders of wheels; then CUDA_HOME
+    and the usual places of a toolkit; then the Nsight tools, newest first, which have subfolders of
+    their own: Nsight Compute contains an nsys, and nsys its importer.
     """
     if found := shutil.which(name):
         return Path(found)

@@ -1,6 +1,6 @@
-"""What this very device can do: bandwidths of its memory levels, arithmetic rates, launch cost.
+"""The ceilings of a device: bandwidths of its memory levels, arithmetic rates, launch cost.
 
-`measuring.probes` finds them; they are kept per GPU and driver.
+`measuring.probes` measures them; they are cached per GPU and driver.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rates reached by the probes; None where this device has no such probe.
+    """Rates reached by the probes; None if this device has no such probe.
 
     The copy counts bytes read and written; L2 and shared memory are read by all multiprocessors.
     """
@@ -47,7 +47,7 @@ class Rates:
 
 
 def math_rate(rates: Rates | Ceilings, unit: MathUnit) -> float | None:
-    """The ceiling in TFLOP/s for arithmetic of `unit`; None where no probe tells.
+    """The ceiling in TFLOP/s for arithmetic of `unit`; None if no probe measures it.
 
     fp16 and bf16 share the tensor cores' rate, tf32 has half of it. Nothing is said of fp64 and
     int32: their share of the fp32 rate differs from one architecture to the next.

@@ -1,8 +1,8 @@
-"""What NVIDIA prints about its GPUs: the yardstick beside measured ceilings, never their stand-in.
+"""Peaks from NVIDIA's datasheets, for comparison with measured ceilings, never in place of them.
 
 Peaks are dense (published figures with sparsity are halved), at the boost clock, for the whole
-board as sold: no kernel reaches all of one. A GPU is looked up by the exact name its driver gives,
-since boards of similar names differ widely; one that is not listed has no datasheet here.
+board as sold: no kernel reaches all of one. A GPU is looked up by the exact name that its driver
+reports, since boards of similar names differ widely.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ __all__ = ["Datasheet", "datasheet"]
 
 @dataclass(frozen=True, slots=True)
 class Datasheet:
-    """Peaks of one board, and where they are printed.
+    """Peaks of one board, and their source.
 
-    `bf16_tflop_per_s` is the tensor cores' dense rate with fp32 accumulation; None where the board
+    `bf16_tflop_per_s` is the tensor cores' dense rate with fp32 accumulation; None if the board
     has no such units.
     """
 
@@ -27,15 +27,15 @@ class Datasheet:
 
 
 def datasheet(name: str) -> Datasheet | None:
-    """The datasheet of the GPU that the driver calls `name`; None for one that is not listed.
+    """The datasheet of the GPU that the driver calls `name`; None if it is not listed.
 
-    A MIG slice has a name of its own, and so none.
+    A MIG slice has a name of its own and is not listed.
     """
-    return _BY_NAME.get(_key(name))
+    return _BY_NAME.get(_board(name))
 
 
-def _key(name: str) -> str:
-    """Older drivers leave out NVIDIA, or say Tesla instead."""
+def _board(name: str) -> str:
+    """The name without NVIDIA, which older drivers omit, or Tesla, which they use instead."""
     words = name.split()
     while words and words[0].lower() in ("nvidia", "tesla"):
         words = words[1:]
@@ -81,5 +81,6 @@ _TABLE = (
     ("GeForce RTX 5090", 1792, 104.8, 209.5, _RTX_BLACKWELL),
 )
 _BY_NAME = {
-    _key(name): Datasheet(memory, fp32, bf16, source) for name, memory, fp32, bf16, source in _TABLE
+    _board(name): Datasheet(memory, fp32, bf16, source)
+    for name, memory, fp32, bf16, source in _TABLE
 }

@@ -1,4 +1,4 @@
-"""Which GPU is here: facts that need no context on it."""
+"""Facts about a GPU that need no CUDA context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profilers.hardware import driver
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU: its ordinal among the visible ones, its identity, and what it is."""
+    """One GPU: its ordinal among the visible ones, its identity, and its properties."""
 
     ordinal: int
     uuid: str
@@ -21,10 +21,10 @@ class Gpu:
 
 
 def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
-    """Describe GPU `ordinal`; `compiler` is whether the extra [cuda] is needed besides.
+    """Describe GPU `ordinal`; `compiler` is whether the extra [cuda] is needed as well.
 
-    InputError where that is missing or there is no such GPU; WorldError where the driver does not
-    answer. Either text is one line that says what to do.
+    InputError if that is missing or there is no such GPU; WorldError if the driver does not
+    answer. Either message is one line that says what to do.
     """
     if compiler and not _compiler_installed():
         raise InputError("the GPU evaluator needs the extra [cuda]: pip install 'rooftree[cuda]'")
@@ -75,7 +75,7 @@ _NO_GPU = (
 
 
 def _management_facts(uuid: str) -> tuple[str | None, str | None]:
-    """Driver release and clocks as text, from NVML; None each where it does not say."""
+    """Driver release and clocks as text, from NVML; None if it does not report them."""
     try:
         import pynvml
     except ImportError:

@@ -1,7 +1,7 @@
-"""The few CUDA driver calls that the judge needs, checked, through ctypes.
+"""The few CUDA driver calls that the judge needs, with error checks, through ctypes.
 
-The driver's C interface is stable over releases and is there wherever a GPU is, so that a worker
-starts without importing a binding. Only child processes and `device` use this module.
+The driver's C interface is stable over releases and present on every machine with a GPU, so that a
+worker starts without importing a binding. Only child processes and `device` use this module.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }
 _NOT_FOUND = 500
-# After these the context still works; every other error is taken for one that ruins it.
-_MENDABLE = frozenset({1, 2, 200, 209, 215, 218, 222, 300, 400, _NOT_FOUND, 701, 703, 801, 912})
+# After these the context still works; any other error is assumed to corrupt it.
+_HARMLESS = frozenset({1, 2, 200, 209, 215, 218, 222, 300, 400, _NOT_FOUND, 701, 703, 801, 912})
 OUT_OF_MEMORY = 2
 _INVALID_VALUE, _UNSUPPORTED_LIMIT, _NOT_SUPPORTED = 1, 215, 801
 
@@ -67,13 +67,13 @@ _FUNC_SHARED, _FUNC_LOCAL, _FUNC_REGISTERS, _FUNC_MAX_DYNAMIC = 1, 3, 4, 8
 
 
 class CudaError(WorldError):
-    """A driver call failed. `sticky` errors leave a context of no further use."""
+    """A driver call failed. `sticky` errors leave the context unusable."""
 
     def __init__(self, name: str, code: int, text: str, call: str) -> None:
         super().__init__(f"{name}: {text} (in {call})")
         self.name = name
         self.code = code
-        self.sticky = code not in _MENDABLE
+        self.sticky = code not in _HARMLESS
 
 
 @lru_cache(maxsize=1)
@@ -93,7 +93,7 @@ def _library() -> ctypes.CDLL:
 
 
 def call(name: str, *arguments: object) -> None:
-    """Call a driver function; CudaError where it does not return success."""
+    """Call a driver function; CudaError unless it returns success."""
     try:
         function = getattr(_library(), name)
     except AttributeError:
@@ -162,7 +162,7 @@ class DeviceQuery:
 
 
 class Event:
-    """A point in the stream's time; given back to the driver with the object."""
+    """A CUDA event; destroyed with the object."""
 
     def __init__(self) -> None:
         self.handle = c_void_p()
@@ -206,14 +206,14 @@ class Function:
         return self._attribute(_FUNC_LOCAL)
 
     def allow_dynamic_shared(self, size: int) -> None:
-        """Let launches use up to `size` bytes; never takes back what an earlier call allowed."""
+        """Let launches use up to `size` bytes; never lowers what an earlier call allowed."""
         if size <= self._allowed_shared:
             return
         call("cuFuncSetAttribute", self.handle, _FUNC_MAX_DYNAMIC, size)
         self._allowed_shared = size
 
     def parameter_sizes(self) -> list[int] | None:
-        """Size of each parameter in bytes; None where the driver is too old to say."""
+        """Size of each parameter in bytes; None if the driver is too old to report it."""
         sizes: list[int] = []
         offset, size = c_size_t(), c_size_t()
         if not hasattr(_library(), "cuFuncGetParamInfo"):
@@ -236,7 +236,7 @@ class Module:
         call("cuModuleLoadData", byref(self._handle), cubin)
 
     def function(self, name: str) -> Function | None:
-        """The kernel of that name, or None where the module has none."""
+        """The kernel of that name, or None if the module has none."""
         try:
             return Function(self._handle, name)
         except CudaError as error:
@@ -249,7 +249,7 @@ class Module:
 
 
 class PreparedLaunch:
-    """A launch with its arguments laid out once, so that enqueueing it costs little."""
+    """A launch with prepared arguments, so that enqueueing it is cheap."""
 
     def __init__(
         self,
@@ -268,14 +268,14 @@ class PreparedLaunch:
         self._launch = _library().cuLaunchKernel
 
     def enqueue(self, stream: c_void_p) -> None:
-        """Enqueue; CudaError where the driver refuses the launch."""
+        """Enqueue the launch; CudaError if the driver refuses it."""
         code = self._launch(self.function.handle, *self._shape, stream, self._array, None)
         if code:
             raise _error(code, f"the launch of {self.function.name}")
 
 
 class Context:
-    """The primary context of a device with one stream that everything runs on, in order."""
+    """The primary context of a device, with one stream on which everything runs in order."""
 
     def __init__(self, ordinal: int) -> None:
         count = initialise()
@@ -299,18 +299,18 @@ class Context:
         call("cuMemFree_v2", pointer)
 
     def free_bytes(self) -> int:
-        """Device memory that is not taken, by whomever."""
+        """Bytes of device memory that no process uses."""
         free, total = c_size_t(), c_size_t()
         call("cuMemGetInfo_v2", byref(free), byref(total))
         return free.value
 
     def limit(self, which: int, value: int) -> None:
-        """Set a limit of the context, where the device has it."""
-        _unless_unsupported("cuCtxSetLimit", which, value)
+        """Set a limit of the context, if the device has it."""
+        _call_if_supported("cuCtxSetLimit", which, value)
 
     def reset_persisting(self) -> None:
-        """Make lines that were marked to stay in L2 ordinary ones, where the device has such."""
-        _unless_unsupported("cuCtxResetPersistingL2Cache")
+        """Reset persisting L2 lines to normal ones, if the device has such."""
+        _call_if_supported("cuCtxResetPersistingL2Cache")
 
     def upload(self, pointer: int, address: int, size: int) -> None:
         """Copy `size` bytes from host `address`; returns when the copy is done."""
@@ -328,7 +328,7 @@ class Context:
         call("cuMemsetD8Async", pointer, value, size, self.stream)
 
     def synchronize(self) -> None:
-        """Wait for the stream; raises what went wrong on the device."""
+        """Wait for the stream; raises the device's errors."""
         call("cuStreamSynchronize", self.stream)
 
     def event(self) -> Event:
@@ -338,7 +338,7 @@ class Context:
         call("cuEventRecord", event.handle, self.stream)
 
 
-def _unless_unsupported(name: str, *arguments: object) -> None:
+def _call_if_supported(name: str, *arguments: object) -> None:
     try:
         call(name, *arguments)
     except CudaError as error:

@@ -1,4 +1,4 @@
-"""One judge per GPU: an advisory file lock, held for as long as the evaluator lives."""
+"""One evaluator per GPU: an advisory file lock, held as long as the evaluator exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcts.errors import WorldError
 
 
 def user_cache_dir() -> Path:
-    """Where caches of this user live: ``$XDG_CACHE_HOME/rooftree`` or ``~/.cache/rooftree``."""
+    """The folder of this user's caches: ``$XDG_CACHE_HOME/rooftree`` or ``~/.cache/rooftree``."""
     base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     return Path(base) / "rooftree"
 
@@ -20,7 +20,7 @@ def user_cache_dir() -> Path:
 class GpuLock:
     """An exclusive lock on one GPU among the processes of this user.
 
-    The kernel drops it when the holder dies, however it died, so that no stale lock is left.
+    The operating system drops it when the holder dies, so that no stale lock is left.
     """
 
     def __init__(self, uuid: str, *, folder: Path | None = None) -> None:
@@ -54,7 +54,7 @@ class GpuLock:
         self._fd = fd
 
     def release(self) -> None:
-        """Give the lock back; idempotent."""
+        """Release the lock; idempotent."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,4 +1,4 @@
-"""The energy counter of a GPU, read through NVML: no context on the device is made."""
+"""The energy counter of a GPU, read through NVML without a CUDA context."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mcts.errors import EnergyUnavailable
 class NvmlEnergy:
     """The counter of total energy of the GPU with `uuid`, in millijoules since the driver loaded.
 
-    A context manager that holds NVML open. Raises EnergyUnavailable where there is no counter
-    (before Volta), no NVML, or MIG is on: the counter is the whole board's, and the other
-    instances' work would be counted as ours.
+    A context manager that holds NVML open. Raises EnergyUnavailable if there is no counter (before
+    Volta) or no NVML, or if MIG is on: the counter is that of the whole board, and the work of
+    other instances would be counted as ours.
     """
 
     def __init__(self, uuid: str) -> None:
@@ -38,7 +38,7 @@ class NvmlEnergy:
             raise
 
     def read_mj(self) -> float:
-        """The counter now."""
+        """The current value of the counter."""
         try:
             return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
         except self._nvml.NVMLError_NotSupported:
@@ -47,7 +47,7 @@ class NvmlEnergy:
             raise EnergyUnavailable(f"the energy counter cannot be read: {error}") from None
 
     def close(self) -> None:
-        """Let NVML go."""
+        """Shut NVML down."""
         self._nvml.nvmlShutdown()
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@ from mcts.domain import Isolation
 from mcts.errors import WorldError
 from profilers.children.processes import Child, ChildGone
 from profilers.children.protocol import RequestRefused
-from profilers.hardware.probing import probe_gpu
+from profilers.hardware.health import check_gpu
 from profilers.sandbox import Jail
 
 _START_TIMEOUT_S = 60.0
@@ -115,7 +115,7 @@ class GpuWorker:
         The worker is ended first.
         """
         self.replace()
-        return probe_gpu(self._device, self._support, cwd=Path(self._folder.name))
+        return check_gpu(self._device, self._support, cwd=Path(self._folder.name))
 
     def replace(self) -> None:
         """Kill the worker; the next `ready` starts a fresh one."""

@@ -1,13 +1,13 @@
-"""Timing in blocks: before each one both programs are loaded anew and the buffers move.
+"""Timing in blocks: before each block both programs are reloaded and the buffers move.
 
-A block is a handful of rounds. In a round baseline and candidate run once each, in random order,
-on content that was drawn on the device for that round alone, at addresses that change from call to
-call; then their outputs are compared. Nothing that a kernel could keep from one call, in its
-globals or anywhere else, is of use to it in the next. What depends on where code and buffers
-happen to lie differs between blocks, so that it enters the interval of the result.
+A block is a handful of rounds. In a round, baseline and candidate run once each, in random order,
+on inputs that were drawn on the device for that round alone, at addresses that change from call to
+call; then their outputs are compared. Whatever a kernel could keep from one call, in its globals or
+anywhere else, is useless in the next. Effects of the placement of code and buffers differ between
+blocks, so that they enter the interval of the result.
 
-Where several workloads are timed, each on a field of its own, they take turns, a block of each: a
-drift of the device meets all alike, and all have as many blocks.
+Several workloads, each with a field of its own, take turns, a block of each: a drift of the device
+affects all of them alike, and all have the same number of blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from profilers.measuring.statistics import blocked_half_width
 _WARM_UP_FLUSHES = 64  # some milliseconds of traffic, so that an idle device raises its clocks
 _LAUNCHES_PER_FLUSH = 8
 _ALIGN = 512
-_SLACK = 64 * 2**10  # how far a buffer may lie from where it lay in another block
+_SLACK = 64 * 2**10  # how far a buffer may move between blocks
 _MOST_SETS = 3
 _LONG_US, _SLOW_US = 5_000.0, 20_000.0
 _BOTH = 2.0  # both sides may be off by the tolerance
@@ -36,9 +36,9 @@ _BOTH = 2.0  # both sides may be off by the tolerance
 
 @dataclass(frozen=True, slots=True)
 class TimingPlan:
-    """How long to measure; `half_width` is the relative precision at which it is enough.
+    """How long to measure; `half_width` is the relative precision that is enough.
 
-    A call over 5 ms is timed in half the rounds a block, one over 20 ms once in `slow_blocks`.
+    A call over 5 ms is timed in half the rounds per block, one over 20 ms once in `slow_blocks`.
     """
 
     min_blocks: int
@@ -54,7 +54,7 @@ class TimingPlan:
         return cls(**data)
 
     def rounds_of(self, slowest_us: float) -> int:
-        """Rounds in a block where the slower of both takes so long."""
+        """The number of rounds in a block, given the time of the slower program."""
         if slowest_us > _SLOW_US:
             return 1
         return max(1, self.rounds // 2) if slowest_us > _LONG_US else self.rounds
@@ -65,11 +65,11 @@ class TimingPlan:
 
 
 class Field:
-    """Sets of the task's buffers that calls take turns in, each time laid out differently.
+    """Sets of the task's buffers that calls take turns in, laid out differently each time.
 
     `buffers` has each buffer's name, role, dtype, fill and number of elements. There are three
-    sets where they leave half of the free memory to candidates, else two. Of several fields each
-    has a `name`, and a `share` of that memory.
+    sets if these leave half of the free memory to candidates, or else two. If there are several
+    fields, each has a `name` and a `share` of that memory.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Field:
         ]
 
     def lay_out(self, order: random.Random) -> list[DeviceCase]:
-        """One case a set, at fresh places; what is expected of it is not known yet."""
+        """One case per set, at new addresses; its expected outputs are not known yet."""
         return [self._case(arena, order) for arena in self._arenas]
 
     def fill(self, case: DeviceCase, seeds: Mapping[str, int]) -> None:
-        """Enqueue drawing the inputs of a case."""
+        """Enqueue the kernels that draw the inputs of a case."""
         for buffer in self._buffers:
             if buffer["role"] == "input":
                 region = case.inputs[buffer["name"]]
@@ -101,7 +101,7 @@ class Field:
                 self._session.fill_random(region, buffer["dtype"], buffer["fill"], seed=seed)
 
     def seeds(self) -> dict[str, int]:
-        """Fresh secrets, one for every input."""
+        """Fresh secret seeds, one for every input."""
         return {item["name"]: secrets.randbits(64) for item in self._buffers}
 
     def _case(self, arena: Region, order: random.Random) -> DeviceCase:
@@ -121,7 +121,7 @@ class Field:
 
 
 class Stopwatch:
-    """Times single calls, each from a cold L2 and poisoned outputs."""
+    """Times single calls, each with a cold L2 and poisoned outputs."""
 
     def __init__(self, session: DeviceSession) -> None:
         self._session = session
@@ -150,8 +150,8 @@ class Stopwatch:
 class BlockTimer:
     """Baseline and candidate, timed against each other on a field, block by block.
 
-    `workload` is the one that is timed; `tolerance` the task's (relative, absolute); `order` is
-    where chance comes from.
+    `workload` is the one that is timed; `tolerance` the task's (relative, absolute); `order` the
+    source of randomness.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class BlockTimer:
         self._slowest = 0.0
 
     def add_block(self, plan: TimingPlan) -> None:
-        """Time one more block; it ends early where an output was wrong."""
+        """Time one more block; it ends early if an output is wrong."""
         self._begin_block()
         if self._slowest <= _LONG_US:
             self._slowest = max(self._slowest, *self._round())  # a first call is no sample
@@ -200,7 +200,7 @@ class BlockTimer:
         return any(output["mismatches"] for output in self._found)
 
     def has_least(self, plan: TimingPlan) -> bool:
-        """Whether there are as many blocks as the plan asks for at least."""
+        """Whether there are at least as many blocks as the plan requires."""
         return len(self._blocks) >= plan.blocks_of(self._slowest)
 
     def is_full(self, plan: TimingPlan) -> bool:
@@ -212,11 +212,12 @@ class BlockTimer:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """Samples in microseconds of both by block, and what the comparisons found."""
+        """The samples of both programs in microseconds, by block, and the results of
+        comparisons."""
         return {"blocks": self._blocks, "outputs": self._found}
 
     def _begin_block(self) -> None:
-        """Load both programs anew and move the buffers."""
+        """Reload both programs and move the buffers."""
         session = self._session
         session.context.synchronize()
         programs = [loaded.reload() for loaded in self._contenders]
@@ -232,7 +233,7 @@ class BlockTimer:
         ]
 
     def _round(self) -> tuple[float, float]:
-        """Both once, in random order, on the same fresh content: baseline's and candidate's us."""
+        """Run both once, in random order, on the same fresh inputs; their times in microseconds."""
         session, key, seeds = self._session, fresh_key(), self._field.seeds()
         session.clear_results()
         slots = [0, 1]
@@ -244,12 +245,12 @@ class BlockTimer:
             self._turn += 1
             case = self._cases[number]
             found = [output.found for output in case.outputs.values()]
-            # A line marked to stay would survive the flush, and crowd out whoever runs next.
+            # A persisting line would survive the flush and take cache from whatever runs next.
             session.context.reset_persisting()
             self._field.fill(case, seeds)
             poisoned = (*(view.region for view in found), *self._workspaces[slot].values())
             self._watch.enqueue(self._prepared[slot][number], poisoned)
-            if place == 0:  # whoever comes second must not find the answer
+            if place == 0:  # the second program must not find the answer
                 found = [view._replace(key=key) for view in found]
                 for view in found:
                     session.seal(view)
@@ -259,7 +260,7 @@ class BlockTimer:
                 self._compare(views)
             session.context.synchronize()
             times[slot] = self._watch.us()
-        # Now, before a candidate runs again, which could write where they lie.
+        # Read now, before a candidate runs again and could overwrite them.
         compared = session.results(self._cases[0], values=False)
         self._found = merged(self._found, compared) if self._found else compared
         return times[0], times[1]
@@ -297,7 +298,7 @@ def measure_in_turn(session: DeviceSession, timers: Sequence[BlockTimer], plan: 
 def merged(
     held: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What comparisons of some rounds found together, output by output; `rounds` says how many."""
+    """The combined results of comparisons, output by output; `rounds` is their number."""
     return [_both(before, after) for before, after in zip(held, found, strict=True)]
 
 
@@ -325,7 +326,7 @@ def _precise(blocks: Sequence[Mapping[str, Sequence[float]]], plan: TimingPlan) 
 
 
 def field_bytes(buffers: Iterable[int]) -> int:
-    """Bytes of one set of buffers of these sizes, with room to move."""
+    """Bytes of one set of buffers of these sizes, with room for moving them."""
     return sum(_rounded(size) + _SLACK for size in buffers)
 
 

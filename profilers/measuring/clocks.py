@@ -1,7 +1,7 @@
 """Three clocks over the same work: CUDA events, the worker's clock, and the judge's own.
 
-Each counts batches of calls in a row. What it adds to every batch, whatever its size, cancels in
-the slope over several sizes, so that the slopes are times per call and must agree.
+Each times batches of consecutive calls. Its constant overhead per batch cancels in the slope over
+several batch sizes, so that the slopes are times per call and must agree.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 SHARE, SLACK_US = 0.05, 3.0
-"""How far two clocks may be apart per call: a share, and some microseconds."""
-_TICK_US = 2.0  # what an event may be off
+"""How much two clocks may differ per call: a share plus some microseconds."""
+_TICK_US = 2.0  # the resolution of an event
 _MOST_CALLS = 5000
 _SIZES = (0.5, 1.0, 1.5, 2.0)
 _JITTER = 0.2
@@ -21,7 +21,7 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """So many calls in a row, in microseconds by each clock."""
+    """The time of consecutive calls in microseconds, by each clock."""
 
     calls: int
     event_us: float
@@ -48,7 +48,7 @@ class Clocks:
         return self._slope(lambda batch: batch.outside_us)
 
     def disagreement(self) -> str | None:
-        """What is wrong between the clocks, or None."""
+        """How the clocks disagree, or None if they agree."""
         for batch in self.batches:
             if batch.event_us > batch.host_us * 1.001 + _TICK_US:
                 return (
@@ -57,7 +57,7 @@ class Clocks:
                 )
         event = self.event_us
         for name, found in (("worker's", self.host_us), ("judge's", self.outside_us)):
-            # A pause of the host makes a batch longer by its clock, never shorter by the events'.
+            # A pause of the host lengthens a batch by its own clock, never by the events'.
             if abs(found - event) > SHARE * abs(event) + SLACK_US:
                 calls = ", ".join(str(batch.calls) for batch in self.batches)
                 return (
@@ -71,7 +71,7 @@ class Clocks:
 
 
 def batch_sizes(call_us: float, batch_us: float, order: random.Random) -> list[int]:
-    """Different numbers of calls, in random order, about `batch_us` long."""
+    """Different batch sizes in random order; batches take about `batch_us`."""
     usual = min(_MOST_CALLS, max(2, math.ceil(batch_us / call_us)))
     sizes: list[int] = []
     for share in _SIZES:
@@ -84,7 +84,7 @@ def batch_sizes(call_us: float, batch_us: float, order: random.Random) -> list[i
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """Of the line through `points` by least squares; ValueError unless two of them differ in x."""
+    """The slope of a least-squares line; ValueError unless two `points` differ in x."""
     count = len(points)
     mean_x = sum(x for x, _ in points) / max(count, 1)
     mean_y = sum(y for _, y in points) / max(count, 1)

@@ -1,16 +1,16 @@
 """Energy per call: long windows of fixed work between readings of the GPU's energy counter.
 
-The counter is the integral of a power sensor that is coarse. It moves only every 20 to 100 ms, and
-on some GPUs the sensor looks at the power during a quarter of that time and takes the rest to be
-the same (Yang, Adamek & Armour, "Part-time power measurements: nvidia-smi's lack of attention",
-2024, arXiv:2312.02741, on A100 and H100). Hence, after that paper's advice: windows of many sensor
-periods, read where the counter moves; each begun at a random phase of the period, so that what the
-sensor does not see averages out; several of them; and the idle device's energy taken off. Baseline
-and candidate take turns in random order, so that a drift of clocks or temperature which both share
+The counter integrates a coarse power sensor. It changes only every 20 to 100 ms, and on some GPUs
+the sensor samples the power during a quarter of that time and assumes the rest to be the same
+(Yang, Adamek & Armour, "Part-time power measurements: nvidia-smi's lack of attention", 2024,
+arXiv:2312.02741, on A100 and H100). Hence, following that paper: windows of many sensor periods,
+read when the counter changes; each begun at a random phase of the period, so that what the sensor
+misses averages out; several of them; and the energy of the idle device subtracted. Baseline and
+candidate take turns in random order, so that a drift of clocks or temperature that both share
 cancels in the ratio.
 
-Reading (`EnergySensor`), running (`Run`), time and waiting are handed in, so that all of it can be
-tested with a sensor that is only simulated.
+Reading (`EnergySensor`), running (`Run`), time and waiting are injected, so that everything can be
+tested with a simulated sensor.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from mcts.errors import EnergyUnavailable
 from profilers.measuring.statistics import Interval
 
 Run = Callable[[int], None]
-"""Runs so many calls and returns when the device has done them."""
+"""Runs a number of calls and returns when the device has finished them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runners:
-    """What to run; each returns when the device is done."""
+    """The two programs to run."""
 
     baseline: Run
     candidate: Run
 
 
 _PATIENCE_S = 3.0
-_CHANGES = 8
+_OBSERVED_CHANGES = 8
 _POLL_S = 0.001
 _SETTLE_PERIODS = 3
 _LEAST_PAIRS = 3
@@ -49,7 +49,7 @@ _LEAST_PAIRS = 3
 
 class EnergySensor(Protocol):
     def read_mj(self) -> float:
-        """Millijoules since some fixed moment; EnergyUnavailable where it cannot be read."""
+        """Millijoules since some fixed moment. EnergyUnavailable if it cannot be read."""
         ...
 
 
@@ -57,8 +57,8 @@ class EnergySensor(Protocol):
 class EnergyPlan:
     """How long to measure.
 
-    A window lasts at least `window_s` and `periods` of the sensor's; `pairs` are wanted, at least
-    three taken, as many as fit into `budget_s` between. `seed` draws the order and the phases.
+    A window lasts at least `window_s` and `periods` of the sensor. At most `pairs` are taken and at
+    least three, as many as fit into `budget_s`. `seed` draws the order and the phases.
     """
 
     window_s: float = 1.0
@@ -70,7 +70,7 @@ class EnergyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Energy between two moves of the counter, with `calls` of work in between."""
+    """Energy between two changes of the counter, with `calls` of work in between."""
 
     energy_mj: float
     seconds: float
@@ -96,7 +96,7 @@ def figures(
     """Figures from windows measured in pairs.
 
     Geometric means, so that the ratio of the two energies is the mean of the pairs' ratios.
-    EnergyUnavailable where the work draws no more than the idle device.
+    EnergyUnavailable if the work draws no more power than the idle device.
     """
     before = [window.net_mj(idle_w) for window in baseline]
     after = [window.net_mj(idle_w) for window in candidate]
@@ -135,8 +135,8 @@ def measure_energy(
 ) -> Energy:
     """The candidate's energy per call beside the baseline's; takes a quarter of a minute or more.
 
-    The device must be ready to run either, and idle but for that. Raises EnergyUnavailable where
-    the counter does not move or the work cannot be told from idling.
+    The device must be ready to run either, and otherwise idle. Raises EnergyUnavailable if the
+    counter does not change or the work cannot be distinguished from idling.
     """
     meter = _Meter(sensor, clock, sleep, random.Random((plan or EnergyPlan()).seed))
     return meter.measure(baseline, candidate, plan or EnergyPlan())
@@ -170,9 +170,9 @@ class _Meter:
                 windows[which].append(self._window(runs[which], calls[which]))
         idle_w.append(self._idle_w(window_s))
         found = figures(*windows, idle_w=statistics.fmean(idle_w))
-        return self._noun(found, windows, idle_w)
+        return self._energy(found, windows, idle_w)
 
-    def _noun(
+    def _energy(
         self,
         found: EnergyFigures,
         windows: tuple[Sequence[Window], Sequence[Window]],
@@ -198,32 +198,32 @@ class _Meter:
         )
 
     def _window(self, run: Run, calls: int) -> Window:
-        """Work between two moves of the counter, begun at a random phase of its period.
+        """Work between two changes of the counter, begun at a random phase of its period.
 
         The sensor may lag behind, so that the second reading waits until the work must be in it.
         """
-        began, before = self._next_move()
+        began, before = self._next_change()
         self.sleep(self.random.random() * self.period_s)
         run(calls)
         self.sleep(_SETTLE_PERIODS * self.period_s)
-        ended, after = self._next_move()
+        ended, after = self._next_change()
         return Window(after - before, ended - began, calls)
 
     def _idle_w(self, window_s: float) -> float:
         """Power of the idle device, just after work: with its context up and its clocks raised."""
         self.sleep(_SETTLE_PERIODS * self.period_s)
-        began, before = self._next_move()
+        began, before = self._next_change()
         self.sleep(window_s)
-        ended, after = self._next_move()
+        ended, after = self._next_change()
         return (after - before) / (ended - began) / 1e3
 
     def _find_period(self) -> float:
-        """Seconds between moves of the counter: the median of some."""
-        moves = [self._next_move()[0] for _ in range(_CHANGES + 1)]
+        """Seconds between changes of the counter: the median of several."""
+        moves = [self._next_change()[0] for _ in range(_OBSERVED_CHANGES + 1)]
         return statistics.median(b - a for a, b in itertools.pairwise(moves))
 
-    def _next_move(self) -> tuple[float, float]:
-        """Wait until the counter moves; when it did, and where it stands."""
+    def _next_change(self) -> tuple[float, float]:
+        """Wait until the counter changes; returns the time of the change and the new value."""
         stood = self.sensor.read_mj()
         deadline = self.clock() + _PATIENCE_S
         while True:
@@ -237,9 +237,9 @@ class _Meter:
             self.sleep(_POLL_S)
 
     def _call_s(self, run: Run) -> float:
-        """Seconds per call, from ever longer runs; they warm the device up as well.
+        """Seconds per call, from ever longer runs, which also warm the device up.
 
-        Each twice, and the faster counts: what compiles when it is first called does so then.
+        Each runs twice and the faster counts, since the first call may compile something.
         """
         calls = 1
         while True:

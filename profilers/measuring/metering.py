@@ -1,4 +1,4 @@
-"""An evaluation with its energy: what to run, and the counter to read, brought together."""
+"""Adds the measured energy to an evaluation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profilers.measuring.energy import EnergyPlan, Runners, measure_energy
 def with_energy(
     evaluation: Evaluation, *, uuid: str | None, runners: AbstractContextManager[Runners]
 ) -> Evaluation:
-    """`evaluation` with the energy of a call on the GPU with `uuid`, or with a note why not."""
+    """`evaluation` with the energy per call on the GPU with `uuid`, or with a note why not."""
     if uuid is None:
         return _noted(evaluation, "energy was not measured: there is no GPU")
     plan = EnergyPlan(seed=seed_from("energy", evaluation.candidate_id))

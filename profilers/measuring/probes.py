@@ -1,4 +1,4 @@
-"""The probes of `support.cu`: what this device reaches, measured in a worker.
+"""The probes of `support.cu`: the rates that this device reaches, measured in a worker.
 
 A probe moves or computes a known amount, and its median time gives the rate. All of them together
 take some hundred milliseconds.
@@ -59,7 +59,7 @@ class _Probes:
         )
 
     def warm_up(self) -> None:
-        """Some milliseconds of traffic and arithmetic: an idle device raises its clocks."""
+        """Some milliseconds of traffic and arithmetic, so that an idle device raises its clocks."""
         for launch in (self._copy(), self._fma(), self._copy()):
             self._median_us(launch, repeats=_WARM_UP)
 
@@ -73,7 +73,7 @@ class _Probes:
         return _COPY_BYTES / self._median_us(launch) / 1e3
 
     def l2_read(self) -> float | None:
-        """Read bandwidth of L2, past L1; None where the driver does not say how large L2 is."""
+        """Read bandwidth of L2, bypassing L1; None if the driver does not report its size."""
         l2_bytes = self._session.context.device.attribute(driver.L2_BYTES)
         elements = power_of_two_within(l2_bytes // _L2_SHARE // 16)
         if elements == 0:
@@ -98,7 +98,7 @@ class _Probes:
         return operations / self._median_us(self._fma()) / 1e6
 
     def bf16(self) -> float | None:
-        """Dense rate of the tensor cores; None where `support.cu` has no probe for them."""
+        """Dense rate of the tensor cores; None if `support.cu` has no probe for them."""
         blocks = self._multiprocessors * 2
         iterations = ctypes.c_int32(_BF16_ITERATIONS)
         try:
@@ -133,5 +133,5 @@ class _Probes:
 
 
 def power_of_two_within(limit: int) -> int:
-    """The greatest power of two that is not above `limit`; 0 where there is none."""
+    """The greatest power of two that is not above `limit`; 0 if there is none."""
     return 1 << (limit.bit_length() - 1) if limit > 0 else 0

@@ -1,4 +1,4 @@
-"""Errors that no rounding makes, whatever tolerance a task allows."""
+"""Errors that are too large to be rounding errors, whatever tolerance a task allows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ an output errs more (Micikevicius et al., FP8 Formats for Deep Learning, 2022, t
 def unrelated(
     name: str, *, error_share: float | None, error_ratio: float | None, error_factor: float
 ) -> str | None:
-    """Why an output within a tolerance that is wider than itself is wrong all the same.
+    """Why an output is wrong although it is within a tolerance that is wider than itself.
 
-    None where its error is one that a lower precision could make, or an honest run makes too.
-    `error_share` is the error over the output's own size, `error_ratio` over an honest run's error,
-    which may be passed by `error_factor`.
+    None if a lower precision could explain the error, or if an honest run has it too. `error_share`
+    is the error relative to the size of the output, `error_ratio` relative to the error of an
+    honest run, of which it may be `error_factor` times.
     """
     if error_share is None or error_share <= COARSEST_ROUNDING:
         return None

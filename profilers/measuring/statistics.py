@@ -1,9 +1,9 @@
 """Medians and speedups with 95 % intervals.
 
 Timings have long right tails, so the median is the summary; ratios are formed in logarithms, so
-that "twice as fast" and "half as fast" lie equally far from one.
+that "twice as fast" and "half as fast" are equally far from one.
 
-Rounds that were measured in blocks (code and buffers placed anew for each) vary within a block and
+Rounds that were measured in blocks (with new places of code and buffers) vary within a block and
 from one block to the next, and there are few blocks. So a block counts as one observation, its
 median, and Student's t over the blocks gives the interval, as Kalibera & Jones, Rigorous
 Benchmarking in Reasonable Time (ISMM 2013), section 6, do with the means of the highest level that
@@ -122,7 +122,7 @@ def widened(interval: Interval, *, relative: float) -> Interval:
 def detectable_effect(
     baseline_blocks: Sequence[Sequence[float]], candidate_blocks: Sequence[Sequence[float]]
 ) -> float | None:
-    """The least relative difference that so many blocks would tell from none, four times in five.
+    """The least relative difference that this number of blocks detects with 80 % power.
 
     2.8 standard errors: the quantiles of 5 % significance from both sides and of 80 % power, 1.96
     and 0.84 (Cohen, Statistical Power Analysis, 1988, chapter 2). None for fewer than two blocks.

@@ -1,4 +1,4 @@
-"""Times of single launches and of batches, where nothing is compared."""
+"""Times of single launches and of batches, without comparing anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from profilers.launching.session import DeviceSession
 def median_event_us(
     session: DeviceSession, launch: driver.PreparedLaunch, *, repeats: int
 ) -> float:
-    """Median time of one cold launch: for the probes behind the ceilings."""
+    """Median time of one launch with a cold L2, for the probes behind the ceilings."""
     first, last = session.context.event(), session.context.event()
     samples = []
     for _ in range(repeats):
@@ -37,7 +37,7 @@ def case_call_us(session: DeviceSession, call: PreparedCall) -> float:
 
 
 def batch_us(session: DeviceSession, call: PreparedCall, calls: int) -> dict[str, Any]:
-    """Many calls in a row: microseconds between events, and on this process's own clock."""
+    """Time consecutive calls, in microseconds, by events and by the clock of this process."""
     first, last = session.context.event(), session.context.event()
     session.context.synchronize()
     begin = time.perf_counter()

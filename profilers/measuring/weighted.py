@@ -1,8 +1,8 @@
 """The weighted latency of several shapes and its speedup, with 95 % intervals.
 
 The latency of a program is T = sum of w_i t_i over its shapes, the speedup the baseline's T over
-the candidate's. The shapes take turns, a block of each, so that a drift of the device meets all of
-them alike; a turn of blocks counts as one observation, as a block does where there is one shape.
+the candidate's. The shapes take turns, a block of each, so that a drift of the device affects all
+of them alike; a turn of blocks counts as one observation, as a block does with a single shape.
 
 The interval is by the delta method (Oehlert, A Note on the Delta Method, The American Statistician
 46, 1992). With x_ik and y_ik the logarithms of candidate's and baseline's median in block k of
@@ -67,7 +67,7 @@ def weighted_blocked(shapes: Sequence[Samples], seed: int) -> Weighted:
 
     The time of a shape is the geometric mean of its blocks' medians, as `median_blocked` has it. A
     single block has the interval of `weighted_unpaired`, the only use of `seed`. ValueError without
-    samples, or where shapes differ in their number of blocks.
+    samples, or if shapes differ in their number of blocks.
     """
     if len({len(side) for shape in shapes for side in (shape.baseline, shape.candidate)}) > 1:
         raise ValueError("the shapes were not timed in as many blocks")
@@ -106,7 +106,7 @@ def timing_of_all(
     *,
     host_us: float | None,
 ) -> Timing:
-    """The timing noun of several shapes of `task`."""
+    """The `Timing` of several shapes of `task`."""
     return Timing(
         median_us=whole.candidate.point,
         low_us=whole.candidate.low,
@@ -124,7 +124,7 @@ def timing_of_all(
 
 
 class _Side:
-    """One program: its latency, and to first order how far each turn moves the latency's log."""
+    """One program: its latency, and to first order the change of its log in each turn."""
 
     def __init__(
         self, shapes: Sequence[Samples], blocks: Sequence[Sequence[Sequence[float]]]
@@ -149,7 +149,7 @@ def _around(point: float, moves: Array) -> Interval:
 def _resampled(
     sides: Sequence[tuple[float, Sequence[Sequence[float]]]], generator: np.random.Generator
 ) -> tuple[float, Array]:
-    """A weighted latency of medians, and what resampling every shape makes of it."""
+    """A weighted latency of medians, and its distribution under resampling of every shape."""
     total, drawn = 0.0, np.zeros(1)
     for weight, blocks in sides:
         times = as_times([us for block in blocks for us in block])

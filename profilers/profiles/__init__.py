@@ -1,1 +1,1 @@
-"""Profiles of kernels, from the tools that collect them."""
+"""Profiles of kernels, assembled from what the profiling tools collect."""

@@ -1,4 +1,4 @@
-"""Profiles of single kernels that belong to no search: what `rooftree inspect` looks at.
+"""Profiles of single kernels outside of a search, for `rooftree inspect`.
 
 Nothing is verified here: the kernel is run as it is, on random inputs, in processes that are
 killed when they fault or hang.
@@ -40,8 +40,8 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class KernelInput:
-    """A kernel to look at: source, what its spec says, and values of its tunables."""
+class KernelToInspect:
+    """A kernel to inspect: its source, its spec, and values of its tunables."""
 
     source: str
     spec: KernelSpec
@@ -50,9 +50,9 @@ class KernelInput:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What was seen of a kernel: its profile, its time per call in microseconds, its least work.
+    """The result for a kernel: its profile, its time per call in microseconds, its least work.
 
-    `recorded_on` is the ISO date of a recording, None where it was just measured.
+    `recorded_on` is the ISO date of a recording, None if it was just measured.
     """
 
     profile: Profile
@@ -64,7 +64,7 @@ class Inspected:
 class Inspector:
     """Profiles kernels on one GPU; a context manager that holds the GPU's lock.
 
-    Raises InputError where there is no GPU or no compiler, WorldError where the GPU is taken.
+    Raises InputError if there is no GPU or no compiler, WorldError if the GPU is in use.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Inspector:
         return self._gpu.hardware.model_copy(update={"ceilings": rates.ceilings})
 
     def profile(self, source: str, spec: KernelSpec, tunables: Mapping[str, Scalar]) -> Inspected:
-        """Compile, run and profile one kernel. InputError for what is wrong with it."""
-        return self.profile_many([KernelInput(source, spec, tunables)])[0]
+        """Compile, run and profile one kernel. InputError if something is wrong with it."""
+        return self.profile_many([KernelToInspect(source, spec, tunables)])[0]
 
-    def profile_many(self, kernels: Sequence[KernelInput]) -> list[Inspected]:
-        """Profile several kernels under one start of each profiler, in order."""
+    def profile_many(self, kernels: Sequence[KernelToInspect]) -> list[Inspected]:
+        """Profile several kernels, in order, with one start of each profiler."""
         requests = [self._request(kernel) for kernel in kernels]
         hardware = self.hardware
         self._say("profiling")
@@ -127,7 +127,7 @@ class Inspector:
     def _support(self) -> Compiled:
         return self._compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
 
-    def _request(self, kernel: KernelInput) -> ProfilingRequest:
+    def _request(self, kernel: KernelToInspect) -> ProfilingRequest:
         spec, values = kernel.spec, dict(kernel.tunables)
         spec.check()
         spec.space.check(values)
@@ -155,9 +155,9 @@ def static_profile(
     arch: str = DEFAULT_ARCH,
     cache_dir: Path | None = None,
 ) -> Profile:
-    """What machine code alone tells, for machines without a GPU: SASS facts of every kernel.
+    """A profile without a GPU: the SASS facts of every kernel.
 
-    Raises InputError where the source does not compile or there is no compiler here.
+    Raises InputError if the source does not compile or there is no compiler.
     """
     compiler = Compiler(arch=arch, cache_dir=cache_dir, processes=1, deadline_s=_COMPILE_DEADLINE_S)
     try:

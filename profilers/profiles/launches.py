@@ -1,7 +1,7 @@
-"""The kernels of one call, from what a profiler said of its launches.
+"""The kernels of one call, from the launches that a profiler reports.
 
-A call that nobody has planned may launch anything any number of times, a library's kernels among
-them. Launches of one name and size are taken for one kernel; what was not profiled is named.
+A call without a launch plan may launch anything any number of times, library kernels included.
+Launches of the same name and size count as one kernel; what was not profiled is named.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Key = tuple[str, int | None, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """A kernel of a call as a trace saw it: its full name, blocks, threads of a block.
+    """A kernel of a call, from a trace: its full name, blocks, threads per block.
 
     `launches` and `us` are per call: how often it ran, and how long in all.
     """
@@ -42,11 +42,11 @@ class Launched:
 
 
 def batches(launched: Sequence[Launched], *, most: int, runs: int, least: float) -> list[list[str]]:
-    """Bare names by run of the profiler, so that the longest kernels come first.
+    """Bare names by run of the profiler, longest kernels first.
 
-    A run profiles its first `most` launches: a kernel that alone has more gets one of its own. All
-    in one run where they fit. Past `runs`, and where what is left takes less than the share `least`
-    of the time, kernels are left out. Empty where nothing was traced.
+    A run profiles its first `most` launches; a kernel with more than that gets a run of its own.
+    If all fit, there is one run. Kernels are left out after `runs` runs, or if the rest takes less
+    than the share `least` of the time. Empty if nothing was traced.
     """
     counts: dict[str, int] = {}
     times: dict[str, float] = {}
@@ -71,14 +71,15 @@ def batches(launched: Sequence[Launched], *, most: int, runs: int, least: float)
 
 
 @dataclass(slots=True)
-class _Seen:
-    """Launches of one name and size that were profiled."""
+class _ProfiledLaunches:
+    """The profiled launches of one name and size."""
 
     launches: list[dict[str, Metric]] = field(default_factory=list)
 
     @property
     def typical(self) -> dict[str, Metric]:
-        """The counters of the launch of median duration; of the first where that is unknown."""
+        """The counters of the launch of median duration, or of the first if durations are
+        unknown."""
         timed = [one for one in self.launches if m.DURATION in one]
         if not timed:
             return self.launches[0]
@@ -93,14 +94,14 @@ def kernel_profiles(
     sass: Mapping[str, SassFacts],
     is_library: Callable[[str], bool],
 ) -> tuple[tuple[KernelProfile, ...], dict[str, str]]:
-    """Kernels in the order of a call, with what was not profiled by key of `Profile.missing`.
+    """Kernels in the order of a call, and what was not profiled, for `Profile.missing`.
 
-    Where nothing was `profiled` they are those that were traced, without counters; where nothing
-    was traced either, those of the machine code.
+    If nothing was `profiled`, they are those of the trace, without counters; if nothing was traced
+    either, those of the machine code.
     """
-    seen: dict[Key, _Seen] = {}
+    seen: dict[Key, _ProfiledLaunches] = {}
     for one in profiled:
-        seen.setdefault(_key(one), _Seen()).launches.append(one.metrics)
+        seen.setdefault(_key(one), _ProfiledLaunches()).launches.append(one.metrics)
     traced: dict[Key, list[Launched]] = {}
     for item in launched:
         traced.setdefault(item.key, []).append(item)
@@ -124,7 +125,7 @@ def kernel_profiles(
                 library=library,
             )
         )
-    # Where the two disagree on a kernel's size, it is the same kernel all the same.
+    # If trace and profile disagree on a kernel's size, it is still the same kernel.
     elsewhere = {key[0] for key in seen if key not in traced}
     left_out = [
         item for item in launched if seen and item.key not in seen and item.key[0] not in elsewhere
@@ -159,7 +160,7 @@ def _missing(left_out: Sequence[Launched], launched: Sequence[Launched]) -> dict
 
 
 def shown_name(full: str) -> str:
-    """A kernel's name without result and parameters, its template arguments cut where long."""
+    """A kernel's name without result type and parameters, truncated if it is long."""
     name = _RESULT.sub("", full.strip())
     depth, end = 0, len(name)
     for place, mark in enumerate(name):

@@ -28,26 +28,26 @@ from profilers.sass import read_sass
 from profilers.timeline.collecting import collect_timelines
 
 TIMELINE, SASS = "timeline", "sass"
-"""Keys in `Profile.missing` for a level of profiling that is not there as a whole."""
+"""Keys in `Profile.missing` for a level of profiling that is missing as a whole."""
 _START_S = 30.0
 _PER_LAUNCH_S = 10.0
 MOST_RESTARTS = 8
-"""Starts of the profiler for one batch: each but the first follows a kernel that ended it."""
+"""Starts of the profiler for one batch: each after the first follows a kernel that ended it."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """What the profiler said about one variant: counters per launch, and what is missing."""
+    """The profiler's result for one variant: counters per launch, and what is missing."""
 
     launches: list[dict[str, Metric]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    endless: bool = False
-    """It did not end and was stopped: it is not run again."""
+    hung: bool = False
+    """It did not end and was killed; it is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
-    """A profile with the time per call in microseconds that its roofline stands on."""
+    """A profile with the time per call in microseconds that its roofline is based on."""
 
     profile: Profile
     time_us: float | None
@@ -60,13 +60,13 @@ def profile_all(
     device: int,
     support: Path,
 ) -> list[Profiled]:
-    """One profile per request, in order; a request that is a text is missing for that reason.
+    """One profile per request, in order; a request that is a string is missing for that reason.
 
-    All variants run in one profiled process. Where one of them faults, the rest get another.
+    All variants run in one profiled process. If one of them faults, the rest run in another.
     """
     todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
     counters = _counters(todo, device=device, support=support)
-    alive = {index: item for index, item in todo.items() if not counters[index].endless}
+    alive = {index: item for index, item in todo.items() if not counters[index].hung}
     timelines = _timelines(alive, device=device, support=support)
     profiled = []
     for index, item in enumerate(requests):
@@ -80,7 +80,7 @@ def profile_all(
 def _counters(
     requests: Mapping[int, ProfilingRequest], *, device: int, support: Path
 ) -> dict[int, Counters]:
-    """Profile until every variant was tried; one that ends the process is blamed and left out."""
+    """Profile until every variant was tried; one that ends the process is left out."""
     found: dict[int, Counters] = {}
     for _ in range(MOST_RESTARTS):
         left = {index: item for index, item in requests.items() if index not in found}
@@ -114,11 +114,11 @@ def _collect(
         started, lines = progress.is_file(), _read_progress(progress)
     if not started:  # the profiler itself did not get that far
         return {index: Counters(missing=dict(report.missing)) for index in requests}
-    told = {line["variant"] for line in lines}
-    culprit = next((index for index in requests if index not in told), None)
+    reported = {line["variant"] for line in lines}
+    culprit = next((index for index in requests if index not in reported), None)
     if stopped and culprit is not None:
         late = f"the kernel had not ended after {limit_s:.0f} s and was stopped"
-        return {culprit: Counters(missing={ncu.TOOL: late}, endless=True)}
+        return {culprit: Counters(missing={ncu.TOOL: late}, hung=True)}
     found = assign(report, lines, requests)
     if culprit is not None:
         ended = "the profiled process ended while this kernel ran"
@@ -131,7 +131,7 @@ def assign(
     lines: Sequence[Mapping[str, Any]],
     requests: Mapping[int, ProfilingRequest],
 ) -> dict[int, Counters]:
-    """Deal the report's kernels out to the variants, in launch order and by name.
+    """Assign the kernels of the report to the variants, in launch order and by name.
 
     A variant that the target did not get to is left out. One whose kernels are not all in the
     report says so in `missing`.
@@ -187,7 +187,7 @@ def _profile(
     time_us = request.time_us
     if isinstance(timeline, str):
         missing[TIMELINE] = timeline
-    elif counters.endless:
+    elif counters.hung:
         missing[TIMELINE] = "not run again, because it does not end"
     elif timeline is not None:
         seen = timeline.facts
@@ -200,7 +200,7 @@ def _profile(
 
 
 def profiled_us(profile: Profile) -> float | None:
-    """Microseconds all launches took under the profiler; None where one was not measured.
+    """Microseconds of all launches under the profiler; None if one was not measured.
 
     Slower than a call really is: the profiler empties caches and runs launches apart.
     """

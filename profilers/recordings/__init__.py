@@ -1,1 +1,1 @@
-"""What a device answered once: recorded, kept in T4 files, replayed."""
+"""Recordings: what a device measured once, kept in T4 files and replayed."""

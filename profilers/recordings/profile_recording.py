@@ -1,8 +1,8 @@
-"""Profiles kept in a file, so that a kernel can be inspected again where there is no GPU.
+"""Profiles kept in a file, so that a kernel can be inspected again without a GPU.
 
-One JSON object, gzipped where the name ends in .gz: format, device, date, and per kernel the hash
-of source and tunables, its time and its profile. Rooflines are left out: they are worked out anew,
-so that a better classifier reads old recordings too.
+One JSON object, gzipped if the name ends in .gz: format, device, date, and per kernel the hash of
+source and tunables, its time and its profile. Rooflines are not stored but computed on reading, so
+that a better classifier also applies to old recordings.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST_BYTES = 256 * 2**20
 _DIGITS = 6
 
 
-def key_of(source: str, tunables: Mapping[str, Scalar]) -> str:
-    """What a profile is kept under: source and tunables, nothing else."""
+def profile_key(source: str, tunables: Mapping[str, Scalar]) -> str:
+    """The key of a profile: a hash of source and tunables."""
     return Candidate(source=source, tunables=dict(tunables)).id
 
 
 @dataclass(slots=True)
 class ProfileRecording:
-    """Profiles by kernel, all measured on one device."""
+    """Profiles by kernel, all measured on the same device."""
 
     hardware: Hardware | None = None
     recorded_on: str = ""
@@ -44,7 +44,7 @@ class ProfileRecording:
 
     @classmethod
     def load(cls, path: Path) -> ProfileRecording:
-        """Read a recording; InputError where it is none."""
+        """Read a recording. InputError if the file is not one."""
         data = _read(path)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{path} is no recording of profiles (format {FORMAT})")
@@ -58,8 +58,8 @@ class ProfileRecording:
             raise InputError(f"{path} is damaged: {error!r}"[:300]) from None
 
     def find(self, source: str, tunables: Mapping[str, Scalar]) -> Inspected | None:
-        """What was recorded of this very source with these tunables, or None."""
-        entry = self.entries.get(key_of(source, tunables))
+        """The profile recorded for exactly this source with these tunables, or None."""
+        entry = self.entries.get(profile_key(source, tunables))
         if entry is None:
             return None
         try:
@@ -75,7 +75,7 @@ class ProfileRecording:
         return Inspected(profile, time_us, work, self.recorded_on)
 
     def put(self, source: str, tunables: Mapping[str, Scalar], inspected: Inspected) -> None:
-        """Keep a profile. InputError where it was measured on another device than the rest."""
+        """Add a profile. InputError if it was measured on another device than the rest."""
         profile = inspected.profile
         if self.hardware is None:
             self.hardware = profile.hardware
@@ -92,13 +92,13 @@ class ProfileRecording:
         bare = profile.model_copy(update={"kernels": kernels, "roofline": None, "hardware": None})
         entry: dict[str, Any] = {"profile": bare.model_dump(mode="json", exclude_defaults=True)}
         if inspected.time_us is not None:
-            entry["time_us"] = _short(inspected.time_us)
+            entry["time_us"] = _significant(inspected.time_us)
         if inspected.work is not None:
             entry["work"] = inspected.work.model_dump(mode="json")
-        self.entries[key_of(source, tunables)] = entry
+        self.entries[profile_key(source, tunables)] = entry
 
     def save(self, path: Path) -> None:
-        """Write the recording, whole or not at all. InputError where nothing was kept."""
+        """Write the recording atomically. InputError if it is empty."""
         if self.hardware is None:
             raise InputError("nothing was measured that could be recorded")
         text = json.dumps(
@@ -135,10 +135,10 @@ def _read(path: Path) -> Any:
 
 def _rounded(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     return {
-        name: Metric(value=_short(metric.value), unit=metric.unit)
+        name: Metric(value=_significant(metric.value), unit=metric.unit)
         for name, metric in metrics.items()
     }
 
 
-def _short(value: float) -> float:
+def _significant(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")

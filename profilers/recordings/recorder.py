@@ -1,4 +1,4 @@
-"""Measuring a whole tunable space into a recording, resumable at any record."""
+"""Measures a whole tunable space into a recording; can be resumed after any record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MESSAGE_LENGTH = 600
 
 @runtime_checkable
 class BatchProfiler(Protocol):
-    """An evaluator that profiles many variants in one process, where start-up is most of it."""
+    """An evaluator that profiles many variants in one process, since start-up dominates."""
 
     def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]: ...
 
@@ -67,10 +67,10 @@ def record(
     """Measure every allowed configuration of `task`'s space through `evaluator`.
 
     The baseline comes first; with `limit`, an even, repeatable choice of the others follows.
-    Failures are kept as such. `on_result` gets each record when it is measured and again when it
-    is profiled (spool it; the later one counts); `done` gives such records back by their key after
-    a kill. Raises InputError when the baseline fails; WorldError passes through, with all that was
-    measured already handed to `on_result`.
+    Failures are recorded as such. `on_result` gets each record when it is measured and again when
+    it is profiled (store both; the later one counts); `done` are such records by key, from a run
+    that was killed. Raises InputError when the baseline fails; a WorldError propagates after all
+    finished measurements were passed to `on_result`.
     """
     space = space or _space_of(task)
     tell = on_progress or (lambda _: None)
@@ -93,7 +93,7 @@ def record(
 def _check_baseline(
     task: KernelTask, records: Mapping[ConfigurationKey, RecordedConfiguration]
 ) -> None:
-    """A recording without its baseline is of no use: stop as soon as that is known."""
+    """Stop as soon as the baseline has failed: a recording without it is useless."""
     found = records.get(configuration_key(task.baseline.tunables))
     if found is not None and not found.measured:
         raise InputError(f"the baseline of task {task.name!r} failed: {found.message}")
@@ -133,9 +133,9 @@ def _choose(
 def _measure(
     evaluator: Evaluator, todo: Mapping[ConfigurationKey, Candidate], parallel: int
 ) -> Iterator[RecordedConfiguration]:
-    """Records in the order they come; nothing is left running when the caller stops.
+    """Yield records in the order in which they finish; nothing keeps running if the caller stops.
 
-    When the world breaks, what had been measured by then still comes, and then the WorldError.
+    After a WorldError, measurements that had finished are still yielded before it is raised.
     """
     broken: WorldError | None = None
     pool = ThreadPoolExecutor(max_workers=max(1, parallel), thread_name_prefix="record")
@@ -160,7 +160,7 @@ def _measure(
 
 
 def to_record(candidate: Candidate, evaluation: Evaluation) -> RecordedConfiguration:
-    """What a recording keeps of an evaluation, rounded as it will be written."""
+    """The record of an evaluation, rounded as it will be written."""
     timing, verification, build = evaluation.timing, evaluation.verification, evaluation.build
     seconds = build.seconds if build else None
     log = build.log if build and evaluation.status == "compile_failed" else ""

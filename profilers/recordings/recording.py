@@ -1,4 +1,4 @@
-"""A recording: what a device answered for each configuration of a tunable space."""
+"""A recording: what a device measured for each configuration of a tunable space."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RecordedShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedConfiguration:
-    """One configuration's verdict and, where measured, its times in microseconds per call.
+    """One configuration's status and, if measured, its times in microseconds per call.
 
-    `runtimes_us` are those of the heaviest workload. `shapes` has all where several were timed, and
-    nothing in a recording of one, in one made before they were, and in a file of others. `metrics`
-    and `sass` are by kernel in launch order; a file of others has neither.
+    `runtimes_us` are those of the heaviest workload. `shapes` has all workloads if several were
+    timed; it is empty if there was one, in older recordings, and in files of other tools. `metrics`
+    and `sass` are by kernel in launch order; files of other tools have neither.
     """
 
     configuration: dict[str, Scalar]
@@ -47,7 +47,7 @@ class RecordedConfiguration:
     metrics: dict[str, dict[str, Metric]] = field(default_factory=dict)
     sass: dict[str, SassFacts] = field(default_factory=dict)
     launches: dict[str, int] = field(default_factory=dict)
-    """How often a kernel runs per call, where that is more than once."""
+    """Launches per call, for kernels that run more than once."""
     timestamp: str = ""
 
     @property
@@ -60,7 +60,7 @@ class RecordedConfiguration:
 
     @property
     def time_us(self) -> float | None:
-        """Median time per call, of several shapes the weighted one; None unless measured."""
+        """Median time per call, weighted over several shapes; None unless measured."""
         if not self.measured:
             return None
         if self.shapes:
@@ -72,7 +72,7 @@ class RecordedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class RecordingSummary:
-    """Facts of a recording on one line; `best_speedup` is over the baseline's configuration."""
+    """A summary of a recording; `best_speedup` is relative to the baseline's configuration."""
 
     valid: int
     failed: dict[str, int]
@@ -89,10 +89,10 @@ class RecordingSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """All answers of one device for one task.
+    """All measurements of one task on one device.
 
-    `task_id` and `baseline` are None in files of others, which know neither. `tunables` holds the
-    values of each tunable in their natural order; `origin` is the file's name, for messages.
+    `task_id` and `baseline` are None in files of other tools. `tunables` holds the values of each
+    tunable in their natural order; `origin` is the name of the file, for messages.
     """
 
     origin: str
@@ -117,12 +117,12 @@ class Recording:
         return tuple(record for record in self.configurations if record.measured)
 
     def baseline_record(self) -> RecordedConfiguration:
-        """What speedups are measured against.
+        """The record that speedups are relative to.
 
-        The recorded task's default configuration; where the file names none, the measured
-        configuration of median time (the slower of the middle two): it is there in every file,
-        does not move with the seed, and a speedup over it is one over a typical configuration.
-        Raises InputError where nothing, or not the baseline, was measured.
+        The recorded task's default configuration; if the file names none, the measured
+        configuration of median time (the slower of the middle two): every file has one, it does not
+        depend on the seed, and a speedup over it is one over a typical configuration. Raises
+        InputError if the baseline, or anything at all, was not measured.
         """
         if self.baseline is not None:
             found = self.find(self.baseline)
@@ -154,7 +154,7 @@ class Recording:
 
 
 def natural_values(configurations: Iterable[Mapping[str, Scalar]]) -> dict[str, tuple[Scalar, ...]]:
-    """Every tunable's values as they occur, numbers by size, then text by its numbers."""
+    """The values of each tunable that occur: numbers by size, then strings in natural order."""
     seen: dict[str, dict[Scalar, None]] = {}
     for configuration in configurations:
         for name, value in configuration.items():

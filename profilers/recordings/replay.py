@@ -24,18 +24,23 @@ from mcts.errors import InputError, NotRecorded
 from mcts.search.seeding import seed_from
 from profilers.ncu.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording
-from profilers.recordings.replayed import Times, by_workload, latency, replayed, replayed_weights
+from profilers.recordings.replay_timing import (
+    Times,
+    latency_fields,
+    replayable_weights,
+    times_by_workload,
+    weighted_timing,
+)
 from profilers.roofline import classify
 
 
 class ReplayEvaluator:
-    """Judges candidates of `task` from `recording`; a Confirmer and an EnergyMeter besides.
+    """Evaluates candidates of `task` from `recording`; also a Confirmer and an EnergyMeter.
 
     Times are drawn from the recorded runtimes, with replacement, under a seed derived from `seed`
-    and the candidate's id: the noise is the device's own, and the same question always gets the
-    same answer. Where several shapes were recorded, so is the weighted latency; where the task has
-    several and the recording one, that is the heaviest, and every evaluation has a note. Pure and
-    thread-safe.
+    and the candidate's id: the noise is the device's own, and equal candidates get equal answers.
+    If several shapes were recorded, their weighted latency is replayed; if the task has several but
+    the recording only the heaviest, every evaluation has a note. Pure and thread-safe.
 
     Raises InputError when the recording belongs to another state of the task; `allow_stale=True`
     overrides that for a task whose change cannot affect the measurements.
@@ -52,7 +57,7 @@ class ReplayEvaluator:
                 f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "
                 "or put the task back"
             )
-        self._task = narrowed(task, recording)
+        self._task = restricted_to_recorded(task, recording)
         self._recording = recording
         self._seed = seed
         found = recording.find(task.baseline.tunables)
@@ -62,7 +67,7 @@ class ReplayEvaluator:
                 "re-record it on a GPU"
             )
         self._baseline = found
-        self._weights = replayed_weights(task, found)
+        self._weights = replayable_weights(task, found)
         self._notes: tuple[str, ...] = ()
         if len(task.timed_workloads) > 1 and not self._weights:
             self._notes = (
@@ -71,7 +76,7 @@ class ReplayEvaluator:
 
     @property
     def task(self) -> KernelTask:
-        """The task with the combinations that the recording holds: no others can be judged."""
+        """The task, restricted to the configurations that the recording holds."""
         return self._task
 
     @cached_property
@@ -96,9 +101,9 @@ class ReplayEvaluator:
         timed = record.measured
         return Evaluation(
             candidate_id=candidate.id,
-            # A recording keeps neither the times of a suspect variant nor a refusal's evidence,
-            # which Evaluation would require.
-            status="wrong_result" if record.status in _DOUBTED else record.status,
+            # Evaluation requires the times of a suspect variant and the evidence of a refusal,
+            # which a recording does not have.
+            status="wrong_result" if record.status in _REJECTED else record.status,
             message=record.message,
             build=build,
             verification=_verification(record) if record.status in _COMPARED else None,
@@ -134,7 +139,7 @@ class ReplayEvaluator:
         return evaluation.model_copy(update={"energy": energy})
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """What was recorded of the hardware's doing, placed under the recorded device's roofline.
+        """The recorded counters and facts, with the roofline of the recorded device.
 
         Raises NotRecorded like `evaluate`.
         """
@@ -157,7 +162,7 @@ class ReplayEvaluator:
         return profile.model_copy(update={"roofline": roofline})
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: no resources are held."""
 
     def _record(self, candidate: Candidate) -> RecordedConfiguration:
         baseline = self._task.baseline
@@ -176,13 +181,13 @@ class ReplayEvaluator:
         return record
 
     def _timing(self, candidate: Candidate, record: RecordedConfiguration, *purpose: str) -> Timing:
-        """Times drawn for a purpose; the search's own has no name."""
+        """Times drawn for a purpose; the purpose of the search has no name."""
         seed = seed_from(self._seed, candidate.id, *purpose, "interval")
         if not self._weights:
             after, before = record.runtimes_us, self._baseline.runtimes_us
             both = self._drawn(before, after, candidate.id, *purpose)
-            return Timing(**latency(*both, seed=seed), host_us=record.host_us)
-        own, usual = by_workload(record), by_workload(self._baseline)
+            return Timing(**latency_fields(*both, seed=seed), host_us=record.host_us)
+        own, usual = times_by_workload(record), times_by_workload(self._baseline)
         if missing := self._weights.keys() - own.keys():
             values = ", ".join(f"{k}={v}" for k, v in sorted(candidate.tunables.items()))
             raise NotRecorded(
@@ -192,12 +197,12 @@ class ReplayEvaluator:
             name: self._drawn(usual[name], own[name], candidate.id, *purpose, name)
             for name in self._weights
         }
-        return replayed(self._task, self._weights, drawn, host_us=record.host_us, seed=seed)
+        return weighted_timing(self._task, self._weights, drawn, host_us=record.host_us, seed=seed)
 
     def _drawn(
         self, before: Times, after: Times, candidate_id: str, *purpose: str
     ) -> tuple[Times, Times]:
-        """The baseline's and the candidate's times, drawn anew from those recorded."""
+        """The baseline's and the candidate's times, redrawn from the recorded ones."""
         return (
             self._draw(before, candidate_id, *purpose, "baseline"),
             self._draw(after, candidate_id, *purpose, "candidate"),
@@ -208,8 +213,8 @@ class ReplayEvaluator:
         return tuple(generator.choices(recorded, k=len(recorded)))
 
 
-_DOUBTED = frozenset({"suspect", "refused"})
-_COMPARED = frozenset({"measured", "wrong_result"}) | _DOUBTED
+_REJECTED = frozenset({"suspect", "refused"})
+_COMPARED = frozenset({"measured", "wrong_result"}) | _REJECTED
 
 
 def _build(record: RecordedConfiguration) -> Build:
@@ -249,11 +254,11 @@ def _missing(record: RecordedConfiguration) -> dict[str, str]:
     return missing
 
 
-def narrowed(task: KernelTask, recording: Recording) -> KernelTask:
-    """The task with no more combinations of its tunables than `recording` holds.
+def restricted_to_recorded(task: KernelTask, recording: Recording) -> KernelTask:
+    """The task, restricted to the configurations that `recording` holds.
 
-    A recording may be an even choice of a large space; a search that knows which have no answer
-    wastes no trial on them. As it is where the recording is of other tunables.
+    A recording may be an even choice of a large space; a search that knows the recorded ones wastes
+    no trials on others. Unchanged if the recording is of other tunables.
     """
     names = tuple(task.space.tunables)
     if not names or task.space.rows or not set(names) <= recording.tunables.keys():
@@ -277,8 +282,8 @@ def narrowed(task: KernelTask, recording: Recording) -> KernelTask:
 def task_from_recording(recording: Recording) -> KernelTask:
     """The space itself as a task, for a recording without source: every configuration is a move.
 
-    The baseline is `Recording.baseline_record()`: the configuration of median time where the file
-    names no default. Only recorded combinations exist. Raises InputError where none was measured.
+    The baseline is `Recording.baseline_record()`: the configuration of median time if the file
+    names no default. Only recorded combinations exist. Raises InputError if none was measured.
     """
     baseline = recording.baseline_record().configuration
     names = tuple(recording.tunables)

@@ -2,7 +2,7 @@
 
 Layout as the auto-tuning benchmark hub and Kernel Tuner write it: `metadata` with `timeunit`,
 `schema_version`, and `results`, each with `configuration`, `times`, `invalidity`, `measurements`.
-What only Rooftree knows lives in `metadata.rooftree` and in `measurements`, so that other tools
+Fields of Rooftree's own are in `metadata.rooftree` and in `measurements`, so that other tools
 read our files and we read theirs.
 """
 
@@ -60,7 +60,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write `recording` as T4, gzipped where the name ends in .gz; the same content, same bytes.
+    """Write `recording` as T4, gzipped if the name ends in .gz; equal content gives equal bytes.
 
     Raises WorldError when the file cannot be written; an old file then stays as it was.
     """
@@ -190,7 +190,7 @@ def _check_same_tunables(results: list[dict[str, Any]]) -> None:
 def _tunables(
     ours: Mapping[str, Any], configurations: tuple[RecordedConfiguration, ...]
 ) -> dict[str, tuple[Scalar, ...]]:
-    """The declared values in their declared order where we wrote the file, else as they occur."""
+    """The declared values in their order if Rooftree wrote the file, or else those that occur."""
     found = natural_values(record.configuration for record in configurations)
     declared = ours.get("tunables")
     if declared is None:

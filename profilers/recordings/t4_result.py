@@ -1,4 +1,4 @@
-"""One result of a T4 file, both ways."""
+"""One result of a T4 file: reading and writing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIME_UNITS_US: dict[str, float] = {
     "microseconds": 1.0, "microsecond": 1.0, "us": 1.0,
     "nanoseconds": 1e-3, "ns": 1e-3,
 }  # fmt: skip
-"""Microseconds per unit; the field's files do spell it "miliseconds"."""
+"""Microseconds per unit; existing files do spell it "miliseconds"."""
 
 _STATUS_OF: dict[str, Status] = {
     "correct": "measured",
@@ -48,7 +48,7 @@ _SCALARS = ("host_us", "verification_rounds", "max_error", "worst_ratio")
 _ENERGY = ("energy_mj", "low_mj", "high_mj", "window_s")
 _TABLES = ("global_loads", "global_stores", "shared_loads", "shared_stores", "mix")
 _NOT_RECORDED = frozenset({"loops", "lines"})
-"""SASS facts that are no numbers; whoever replays can have them by compiling the code again."""
+"""SASS facts that are not numbers; compiling the code again gives them."""
 
 _SHORTEST_US, _LONGEST_US = 1e-6, 1e15  # a picosecond, thirty years
 _MOST_ROUNDS = 10**6
@@ -60,7 +60,7 @@ _RUNTIMES_OF = "rooftree.runtimes@"
 
 
 _OF_OURS = frozenset({_LAUNCHES, _TIME_OF, _WEIGHT_OF})
-"""What stands before an "@" and is no counter of a kernel."""
+"""Names before an "@" that are not counters of a kernel."""
 
 
 class FieldError(Exception):
@@ -128,7 +128,7 @@ def record_from_json(
 ) -> RecordedConfiguration:
     """Read one entry of `results`; `unit_us` is the microseconds in the file's time unit.
 
-    Fields we do not know are left alone. Raises FieldError naming the path from `where`.
+    Unknown fields are ignored. Raises FieldError naming the path from `where`.
     """
     if not isinstance(result, dict):
         raise FieldError(f"{where}: an object is expected, not {type(result).__name__}")
@@ -206,7 +206,7 @@ def _runtimes(given: Any, unit_us: float, where: str) -> tuple[float, ...]:
 def _shapes(
     times: Mapping[str, Any], values: _Values, unit_us: float, where: str
 ) -> tuple[RecordedShape, ...]:
-    """The timed workloads where there were several; each with its runtimes and its weight."""
+    """The timed workloads if there were several, each with its runtimes and its weight."""
     shapes = []
     for name, given in times.items():
         if not isinstance(name, str) or not name.startswith(_RUNTIMES_OF):
@@ -239,7 +239,7 @@ def _status(result: Mapping[str, Any], values: _Values, where: str) -> tuple[Sta
 def _objective_time(
     result: Mapping[str, Any], values: _Values, unit_us: float
 ) -> tuple[float, ...]:
-    """The one time a file without runtimes gives: its `time` measurement or first objective."""
+    """The only time in a file without runtimes: its `time` measurement or first objective."""
     objectives = result.get("objectives")
     names = ["time", *(objectives if isinstance(objectives, list) else [])]
     for name in names:
@@ -252,7 +252,7 @@ def _objective_time(
 
 
 def _time_us(value: Any, unit_us: float) -> float | None:
-    """A time in microseconds; None for what cannot be one: failures are recorded as 0, -1, NaN."""
+    """A time in microseconds; None if it cannot be one: failures are recorded as 0, -1, NaN."""
     number = _finite(value)
     time = 0.0 if number is None else number * unit_us
     return time if _SHORTEST_US <= time <= _LONGEST_US else None
@@ -279,7 +279,7 @@ def _energy(values: _Values) -> Energy | None:
 def _by_kernel(
     values: _Values, where: str
 ) -> tuple[dict[str, dict[str, Metric]], dict[str, SassFacts]]:
-    """Counters and SASS facts by kernel. Values without "@" are others' own measurements."""
+    """Counters and SASS facts by kernel. Values without "@" are measurements of other tools."""
     metrics: dict[str, dict[str, Metric]] = {}
     sass: dict[str, dict[str, Any]] = {}
     for name, (value, unit) in values.items():
@@ -300,7 +300,7 @@ def _by_kernel(
 
 
 def _launches(values: _Values) -> dict[str, int]:
-    """How often each kernel runs per call, where it is told; what is no such number is left out."""
+    """Launches per call by kernel, if recorded; values that are no such number are ignored."""
     found = {}
     for name, (value, _) in values.items():
         base, at, kernel = name.rpartition("@")
@@ -321,7 +321,7 @@ def _add_fact(facts: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _finite(value: Any) -> float | None:
-    """`value` as a float where it is a finite number, else None."""
+    """`value` as a float if it is a finite number, or else None."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -332,5 +332,5 @@ def _finite(value: Any) -> float | None:
 
 
 def rounded(value: float, digits: int = 6) -> float:
-    """`value` to `digits` significant digits: what a recording keeps of a measured number."""
+    """`value` rounded to `digits` significant digits, as a recording stores it."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else value

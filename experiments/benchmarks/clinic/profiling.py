@@ -10,7 +10,7 @@ from experiments.benchmarks.clinic.scores import CaseResult
 from mcts.errors import InputError
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
-from profilers.profiles.inspecting import Inspected, Inspector, KernelInput
+from profilers.profiles.inspecting import Inspected, Inspector, KernelToInspect
 from profilers.recordings.profile_recording import ProfileRecording
 
 Say = Callable[[str], None]
@@ -51,7 +51,7 @@ def measured(
     found: dict[ClinicCase, Inspected] = {}
     with Inspector(device=device, on_progress=on_progress) as inspector:
         inputs = [
-            KernelInput(case.kernel.source, case.kernel.spec, case.tunables) for case in specs
+            KernelToInspect(case.kernel.source, case.kernel.spec, case.tunables) for case in specs
         ]
         on_progress(f"profiling {len(specs)} kernels")
         found.update(zip(specs, inspector.profile_many(inputs), strict=True))

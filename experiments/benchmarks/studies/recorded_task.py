@@ -12,7 +12,7 @@ from experiments.runs.tasks.files import TaskSource, find_task
 from mcts.domain import KernelTask, Noun
 from mcts.errors import InputError
 from profilers.recordings.recording import Recording
-from profilers.recordings.replay import ReplayEvaluator, narrowed
+from profilers.recordings.replay import ReplayEvaluator, restricted_to_recorded
 from profilers.recordings.t4 import load_recording
 
 
@@ -51,7 +51,7 @@ class RecordedTask:
     @cached_property
     def task(self) -> KernelTask:
         """With the combinations that were recorded."""
-        return narrowed(self.source.task, self.recording)
+        return restricted_to_recorded(self.source.task, self.recording)
 
     @cached_property
     def space(self) -> RecordedSpace:

@@ -1,4 +1,4 @@
-"""Repeated calls find their windows in a recording, and every variant an answer."""
+"""RepeatedCalls calls find their windows in a recording, and every variant an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profilers.timeline import Activity, ApiCall, TimelineReport, nsys
 from profilers.timeline import collecting as timelines
 from profilers.timeline.collecting import collect_timelines
 from profilers.timeline.cupti import NO_CUPTI
-from profilers.timeline.target import LEAST_CALLS, MOST_CALLS, Repeated, repetitions
+from profilers.timeline.target import LEAST_CALLS, MOST_CALLS, RepeatedCalls, repetitions
 from profilers.timeline.windows import MARK, CallTimeline, between_marks, call_timeline
 
 CALL = Call(steps=(Step(kernel="a"), Step(memset="w"), Step(kernel="_Z1bPf")), workspaces={"w": 64})
@@ -327,7 +327,7 @@ class Bench:
 @pytest.mark.parametrize(("call_us", "timed", "window"), [(2500.0, 5, 4), (30_000.0, 3, 3)])
 def test_the_target_says_where_its_windows_are(call_us: float, timed: int, window: int) -> None:
     bench = Bench(call_us)
-    repeated = Repeated(None)
+    repeated = RepeatedCalls(None)
     for _ in range(2):
         before = bench.log.count("flush")
         line = repeated(bench, bench, {"call": CALL.to_json()})  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Whether the GPU still works, asked by a process that no candidate has touched.
+"""Checks that the GPU still works, in a process that no candidate has touched.
 
-Run as ``python -m profilers.hardware.probing --device N``. When a worker dies, or faults in a way
-that a failing board also shows, the answer decides whether the candidate is to blame or the world.
+Run as ``python -m profilers.hardware.health --device N``. When a worker dies, or faults in a way
+that a failing board also shows, the result decides whether the candidate or the GPU is to blame.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _TIMEOUT_S = 60.0
 _WORD = 0x5A5A5A5A
 
 
-def probe_gpu(device: int, support: Path, *, cwd: Path) -> str | None:
-    """Start on the GPU, run a tiny kernel and wait for it: None where that works, else why not."""
+def check_gpu(device: int, support: Path, *, cwd: Path) -> str | None:
+    """Run a tiny kernel in a fresh process; None if that works, or else why not."""
     try:
         child = Child.module(
-            "profilers.hardware.probing", cwd=cwd, arguments=["--device", str(device)]
+            "profilers.hardware.health", cwd=cwd, arguments=["--device", str(device)]
         )
     except WorldError as error:
         return str(error)
     try:
-        reply = child.request({"op": "probe", "support": str(support)}, timeout_s=_TIMEOUT_S)
+        reply = child.request({"op": "check", "support": str(support)}, timeout_s=_TIMEOUT_S)
     except ChildGone as gone:
         return f"{gone} {gone.output[-300:]}".strip()
     finally:
@@ -40,10 +40,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", type=int, default=0)
     options, _ = parser.parse_known_args()
-    serve({"probe": lambda request: _probe(options.device, Path(request["support"]))})
+    serve({"check": lambda request: _check_device(options.device, Path(request["support"]))})
 
 
-def _probe(device: int, support: Path) -> dict[str, Any]:
+def _check_device(device: int, support: Path) -> dict[str, Any]:
     from profilers.hardware import driver
 
     context = driver.Context(device)

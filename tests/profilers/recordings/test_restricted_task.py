@@ -15,7 +15,7 @@ from mcts.errors import NoMoves, NotRecorded
 from mcts.ports import ProposalRequest
 from mcts.search.trial import Move
 from profilers.recordings.recording import Recording
-from profilers.recordings.replay import ReplayEvaluator, narrowed
+from profilers.recordings.replay import ReplayEvaluator, restricted_to_recorded
 from profilers.recordings.t4 import load_recording
 
 
@@ -53,30 +53,33 @@ def test_the_scripted_proposer_asks_for_nothing_that_was_not_recorded() -> None:
 
 def test_it_is_the_same_task_with_fewer_combinations() -> None:
     task, whole = softmax()
-    few = narrowed(task, part_of(whole, task, size=30))
+    few = restricted_to_recorded(task, part_of(whole, task, size=30))
     assert few.id == task.id
     assert len(few.space.rows) == 30
     assert few.space.rows != task.space.rows
     assert declared_space(few, task.baseline.source) == few.space
-    assert narrowed(few, whole) is few
+    assert restricted_to_recorded(few, whole) is few
 
 
 def test_rows_stand_in_natural_order_however_they_were_recorded() -> None:
     task, whole = softmax()
     backwards = replace(whole, configurations=tuple(reversed(whole.configurations)))
-    assert narrowed(task, backwards).space.rows == narrowed(task, whole).space.rows
+    assert (
+        restricted_to_recorded(task, backwards).space.rows
+        == restricted_to_recorded(task, whole).space.rows
+    )
 
 
 def test_other_source_has_the_space_that_it_declares() -> None:
     task, whole = softmax()
-    few = narrowed(task, part_of(whole, task, size=30))
+    few = restricted_to_recorded(task, part_of(whole, task, size=30))
     assert not declared_space(few, find_task("transpose").task.baseline.source).rows
 
 
 def test_a_recording_of_other_tunables_narrows_nothing() -> None:
     task, _ = softmax()
     other = load_recording(find_task("transpose").recordings[-1])
-    assert narrowed(task, other) is task
+    assert restricted_to_recorded(task, other) is task
 
 
 def test_what_is_not_recorded_is_still_refused() -> None:

@@ -1,4 +1,4 @@
-"""Timings from recorded times: of one workload, or the weighted latency of several."""
+"""Timings from recorded times, of one workload or of several, weighted."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from profilers.recordings.recording import RecordedConfiguration
 Times = tuple[float, ...]
 
 
-def replayed_weights(task: KernelTask, baseline: RecordedConfiguration) -> dict[str, float]:
-    """The weights of the shapes that can be replayed; empty where that is the heaviest alone.
+def replayable_weights(task: KernelTask, baseline: RecordedConfiguration) -> dict[str, float]:
+    """The weights of the shapes that can be replayed; empty if that is only the heaviest one.
 
-    They are the task's, which may have been changed since, but for a recording that is its own
-    task.
+    They are those of the task, which may have changed since, except for a recording that is a task
+    by itself.
     """
     recorded = {shape.workload: shape.weight for shape in baseline.shapes}
     if task.dialect == "space":
@@ -28,11 +28,11 @@ def replayed_weights(task: KernelTask, baseline: RecordedConfiguration) -> dict[
     return task.weights if several else {}
 
 
-def by_workload(record: RecordedConfiguration) -> dict[str, Times]:
+def times_by_workload(record: RecordedConfiguration) -> dict[str, Times]:
     return {shape.workload: shape.runtimes_us for shape in record.shapes}
 
 
-def replayed(
+def weighted_timing(
     task: KernelTask,
     weights: Mapping[str, float],
     drawn: Mapping[str, tuple[Times, Times]],
@@ -40,17 +40,17 @@ def replayed(
     host_us: float | None,
     seed: int,
 ) -> Timing:
-    """The timing of several workloads; `drawn` has the baseline's and the candidate's times."""
+    """The timing of several workloads; `drawn` are the baseline's and the candidate's times."""
     shapes = tuple(
-        ShapeTiming(workload=name, weight=weight, **latency(*drawn[name], seed=seed))
+        ShapeTiming(workload=name, weight=weight, **latency_fields(*drawn[name], seed=seed))
         for name, weight in weights.items()
     )
     samples = [Samples(weights[name], [before], [after]) for name, (before, after) in drawn.items()]
     return timing_of_all(task, weighted_unpaired(samples, seed), shapes, host_us=host_us)
 
 
-def latency(before: Times, after: Times, *, seed: int) -> dict[str, Any]:
-    """The fields that the times of one workload and those of all have in common."""
+def latency_fields(before: Times, after: Times, *, seed: int) -> dict[str, Any]:
+    """The fields that the timing of one workload and that of all workloads have in common."""
     time = median_interval(after, seed=seed)
     speedup = speedup_unpaired(before, after, seed=seed)
     return {
