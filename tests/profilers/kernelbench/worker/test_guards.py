@@ -234,7 +234,7 @@ def test_a_mode_that_is_left_active(judge: Judge) -> None:
         assert cheats(reply) == {"patched_harness"}
         assert "Mode" in reply["problems"][0]["evidence"]
     finally:
-        judge.worker.bench.candidate.model.forward.__globals__["mode"].__exit__(None, None, None)
+        judge.worker.session.candidate.model.forward.__globals__["mode"].__exit__(None, None, None)
 
 
 def test_a_default_device_is_no_mode_of_that_kind(judge: Judge) -> None:

@@ -105,7 +105,7 @@ def test_inputs_are_new_for_every_call_and_keep_their_strides(judge: Judge) -> N
     coded = encode([torch.randn(8, 4).t()], BufferWriter(judge.inputs))
     for _ in range(4):
         judge.ask("call", inputs=coded, at=0, late_at=LATE)
-    model = judge.worker.bench.candidate.model
+    model = judge.worker.session.candidate.model
     seen = model.forward.__globals__["seen"]
     assert {strides for _, strides in seen} == {(1, 4)}
     assert all(first != second for (first, _), (second, _) in pairwise(seen))
