@@ -51,10 +51,10 @@ def test_a_build_that_was_prepared_is_told_as_the_fresh_one_it_is(tmp_path: Path
     compiler = Counting(tmp_path)
     made = builder(compiler, tmp_path)
     made.prepare(CANDIDATE)
-    built = made.build(CANDIDATE).noun
+    built = made.build(CANDIDATE).build
     assert (built.cached, built.seconds) == (False, 30.0)
     made.prepare(CANDIDATE)
-    assert made.build(CANDIDATE).noun == built
+    assert made.build(CANDIDATE).build == built
     assert compiler.calls == 1
 
 
