@@ -44,7 +44,7 @@ svg { font-family: system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-ser
 
 
 def svg(inspection: Inspection) -> str:
-    """The picture. InputError where there is neither a place on the roofline nor a counter."""
+    """The picture. InputError if there is neither a place on the roofline nor a counter."""
     title = _title(inspection)
     chart = chart_of(inspection.parts)
     if chart is not None:

@@ -49,7 +49,7 @@ def _point(part: Part) -> Point | None:
 def _counted(kernel: KernelProfile) -> Point | None:
     """fp32 operations that were executed, over the bytes that DRAM moved.
 
-    None where one of them was not counted, and for kernels that compute on other units, whose
+    None if one of them was not counted, and for kernels that compute on other units, whose
     operations no counter here tells.
     """
     names = (m.FFMA, m.FADD, m.FMUL, m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES, m.DURATION)

@@ -58,7 +58,7 @@ class Board:
     def take(self, event: Event, at: float) -> None:
         """Read one event, written at `at` (seconds since the epoch).
 
-        Raises JournalError where it is damaged.
+        Raises JournalError if it is damaged.
         """
         try:
             self._reader.take(event)

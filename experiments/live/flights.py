@@ -44,7 +44,7 @@ class Flights:
         self._profiled_for: dict[str, int] = {}
 
     def take(self, event: Event, at: float) -> None:
-        """Read one event; KeyError where it is damaged."""
+        """Read one event; KeyError if it is damaged."""
         payload = event.payload
         match event.kind:
             case "asked":

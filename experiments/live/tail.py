@@ -27,7 +27,7 @@ class JournalTail:
     """Hands out each event once. It connects anew for each read and holds no snapshot between them,
     so that the writer may check-point and close as if nobody looked.
 
-    Raises InputError where `run_dir` is no run folder.
+    Raises InputError if `run_dir` is no run folder.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -88,7 +88,7 @@ class JournalTail:
             ) from None
 
     def is_written(self) -> bool | None:
-        """Whether a process holds the run for writing; None where that cannot be told.
+        """Whether a process holds the run for writing; None if that cannot be told.
 
         It asks for the lock that a writer holds, and lets go of it at once.
         """

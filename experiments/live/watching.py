@@ -32,7 +32,7 @@ Wait = Callable[[float], object]
 
 
 class Watcher:
-    """Follows one run until nobody writes it any more. Raises InputError where there is none."""
+    """Follows one run until nobody writes it any more. Raises InputError if there is none."""
 
     def __init__(self, run_dir: Path, *, clock: Callable[[], float] = time.time) -> None:
         self.board = Board()
@@ -108,7 +108,7 @@ class Watcher:
 def watch(run_dir: Path, *, stream: TextIO, plain: bool = False, wait: Wait | None = None) -> Board:
     """Show a run on `stream` until it is over; returns what it came to.
 
-    `wait` is called between two looks with the seconds to wait. Raises InputError where there is
+    `wait` is called between two looks with the seconds to wait. Raises InputError if there is
     no run, JournalError, with what to do, where its journal is damaged.
     """
     watcher = Watcher(run_dir)

@@ -47,7 +47,7 @@ def changes(before: Candidate, after: Candidate) -> Changes:
 
 
 def source_diff(before: Candidate, after: Candidate) -> list[str]:
-    """Unified diff of the two sources, empty where they are equal."""
+    """Unified diff of the two sources, empty if they are equal."""
     return list(
         difflib.unified_diff(
             before.source.splitlines(),

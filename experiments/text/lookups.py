@@ -39,7 +39,7 @@ def lookups_of(usage: Mapping[str, Any]) -> tuple[Looked, ...]:
 
 
 def lookups_text(looked: Iterable[Looked]) -> str:
-    """``5 look-ups, 1 refused, 12,345 bytes, 0.021 s``; empty where there was none."""
+    """``5 look-ups, 1 refused, 12,345 bytes, 0.021 s``; empty if there was none."""
     every = tuple(looked)
     if not every:
         return ""
@@ -54,7 +54,7 @@ def lookups_text(looked: Iterable[Looked]) -> str:
 
 
 def library_of(nodes: Iterable[NodeRecord]) -> str:
-    """The library that a run's models looked into; empty where they looked into none."""
+    """The library that a run's models looked into; empty if they looked into none."""
     named = (node.usage.get("library") for node in nodes)
     return next((name for name in named if isinstance(name, str)), "")
 

@@ -18,7 +18,7 @@ def money_text(amount: Decimal) -> str:
 
 
 def cost_text(spending: Spending) -> str:
-    """What the replies cost; empty where nobody was asked."""
+    """What the replies cost; empty if nobody was asked."""
     if spending.replies == 0:
         return ""
     if spending.unpriced == 0:
@@ -30,7 +30,7 @@ def cost_text(spending: Spending) -> str:
 
 
 def tokens_text(spending: Spending) -> str:
-    """What the model has read and written; empty where nobody was asked."""
+    """What the model has read and written; empty if nobody was asked."""
     if spending.replies == 0:
         return ""
     if spending.uncounted == 0:
@@ -51,7 +51,7 @@ def judging_text(spending: Spending, *, replayed: bool) -> str:
 
 
 def spending_text(spending: Spending, *, replayed: bool) -> str:
-    """All three in a row; empty where a replay asked nobody."""
+    """All three in a row; empty if a replay asked nobody."""
     parts = (
         cost_text(spending),
         tokens_text(spending),
@@ -61,7 +61,7 @@ def spending_text(spending: Spending, *, replayed: bool) -> str:
 
 
 def caps_text(caps: Budget) -> str:
-    """The caps of a run on what is spent; empty where it has none."""
+    """The caps of a run on what is spent; empty if it has none."""
     parts = []
     if caps.cost_usd is not None:
         parts.append(f"{caps.cost_usd:g} USD")

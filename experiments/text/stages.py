@@ -32,7 +32,7 @@ def stage_words(stage: str) -> str:
 def shares(stages: Mapping[str, float]) -> list[tuple[str, float]]:
     """Stages with their part of the time of all trials, the greatest first; together 1.
 
-    Empty where there is nothing to tell apart: hardly any time, or only that it was spent judging.
+    Empty if there is nothing to tell apart: hardly any time, or only that it was spent judging.
     """
     total = sum(stages.values())
     if total < _LEAST_S or set(stages) <= {JUDGING}:
@@ -42,7 +42,7 @@ def shares(stages: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def shares_text(stages: Mapping[str, float]) -> str:
-    """``62 % timing, 37 % proposing``, the greatest first; empty where there is nothing to tell."""
+    """``62 % timing, 37 % proposing``, the greatest first; empty if there is nothing to tell."""
     return ", ".join(f"{percent(share)} {stage_words(stage)}" for stage, share in shares(stages))
 
 
@@ -52,6 +52,6 @@ def percent(share: float) -> str:
 
 
 def time_text(stages: Mapping[str, float]) -> str:
-    """The shares and what they are shares of; empty where there is nothing to tell."""
+    """The shares and what they are shares of; empty if there is nothing to tell."""
     said = shares_text(stages)
     return f"{said} (of the {clock(sum(stages.values()))} of all trials)" if said else ""

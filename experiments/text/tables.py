@@ -61,7 +61,7 @@ class Fitted:
 
     @property
     def note(self) -> str:
-        """What is to be said about the columns that are missing; empty where none is."""
+        """What is to be said about the columns that are missing; empty if none is."""
         if not self.left_out:
             return ""
         titles = ", ".join(self.left_out)

@@ -26,7 +26,7 @@ def counted(count: int, what: str) -> str:
 def did_you_mean(
     given: str, known: Iterable[str], *, most: int = 1, cutoff: float = 0.6, behind: str = ""
 ) -> str:
-    """``did you mean gelu?`` and what is to follow it; empty where nothing known is alike.
+    """``did you mean gelu?`` and what is to follow it; empty if nothing known is alike.
 
     cutoff: how alike, in [0, 1], as `difflib.get_close_matches` takes it.
     """

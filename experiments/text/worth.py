@@ -18,7 +18,7 @@ def worth_text(found: Attribution) -> str:
 
 
 def gain_text(found: Attribution) -> str:
-    """``+25.0 % (+24.1 to +26.0)``: what the method gains; empty where that was not measured."""
+    """``+25.0 % (+24.1 to +26.0)``: what the method gains; empty if that was not measured."""
     if found.gain is None or found.gain_low is None or found.gain_high is None:
         return ""
     low, gain, high = (100 * part for part in (found.gain_low, found.gain, found.gain_high))
@@ -26,7 +26,7 @@ def gain_text(found: Attribution) -> str:
 
 
 def removal_text(found: Attribution) -> str:
-    """How the method was taken out; empty where it could not be."""
+    """How the method was taken out; empty if it could not be."""
     if found.tunables:
         return ", ".join(found.tunables)
     return "the proposer" if found.without is not None else ""

@@ -120,7 +120,7 @@ class RunLog:
     def confirm(self, kind: str, payload: Mapping[str, Any]) -> bool:
         """Like `write`, but an event that is there must say the same; returns whether it was.
 
-        Raises JournalError where it does not: the search took another way than before.
+        Raises JournalError if it does not: the search took another way than before.
         """
         before = self.find(kind, payload[_KEYS[kind]])
         differs = before is not None and any(

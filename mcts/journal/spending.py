@@ -108,7 +108,7 @@ class Receipts:
         self._priced: set[int | str] = set()
 
     def take(self, kind: str, payload: Mapping[str, Any]) -> Spending:
-        """What an event adds; nothing where it tells of neither. KeyError where it is damaged."""
+        """What an event adds; nothing if it tells of neither. KeyError if it is damaged."""
         if kind in PRICES:
             return self._price(payload[PRICES[kind]], payload["cost_usd"])
         if kind in REPLIES:
@@ -133,7 +133,7 @@ class Receipts:
 
 
 def money(value: object) -> Decimal | None:
-    """US dollars as the decimal that was written, so that sums are exact; None where unknown."""
+    """US dollars as the decimal that was written, so that sums are exact; None if unknown."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
     try:
@@ -144,7 +144,7 @@ def money(value: object) -> Decimal | None:
 
 
 def seconds_of(payload: Mapping[str, Any]) -> float:
-    """What a journalled measurement took; 0 where it was written before that was kept."""
+    """What a journalled measurement took; 0 if it was written before that was kept."""
     return float(payload.get("seconds", 0.0))
 
 

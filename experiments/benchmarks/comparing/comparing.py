@@ -115,7 +115,7 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
 
 
 def _duel(found: RunComparison, arm: str) -> Duel | None:
-    """None where the two have no task in common."""
+    """None if the two have no task in common."""
     common = [
         task for task in found.tasks if found.of(found.reference, task) and found.of(arm, task)
     ]

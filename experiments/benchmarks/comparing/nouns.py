@@ -10,7 +10,7 @@ class Standing(Noun):
     """The runs of one arm on one task: geometric mean of their speedups, the least, the greatest.
 
     Of a single run `low` and `high` are its own 95 % interval. evaluations, failed: means.
-    cost_usd, gpu_s: sums, null where one of them is not known.
+    cost_usd, gpu_s: sums, null if one of them is not known.
     """
 
     task: str
@@ -31,7 +31,7 @@ class Duel(Noun):
 
     ratio: geometric mean over tasks of its speedup over the arm's. low, high: 95 % interval; over
     seeds, for these very tasks, where runs can be paired by seed, and from the two measurements
-    where there is one pair; null where neither can be. wins, ties, losses: the reference's, pair by
+    where there is one pair; null if neither can be. wins, ties, losses: the reference's, pair by
     pair, where a tie is two intervals that overlap. by_seed: whether pairs share their seed.
     """
 

@@ -24,7 +24,7 @@ class ComparedRun(Noun):
     """One run: fields of RunSummary by their names, and some of its own. Speedups are those of its
     best, confirmed where it was, `best_so_far` the search's.
 
-    label: what the user calls it, empty where nothing was given. traits: who searched, and how.
+    label: what the user calls it, empty if nothing was given. traits: who searched, and how.
     task_id and hardware must agree, and `over` what the speedup is over, for two runs to be
     compared. best_so_far: after 1, 2, 3 ... unique evaluations. Of costs null is not known.
     """

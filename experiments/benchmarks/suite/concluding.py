@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from codegen.self_contained import self_contained
-from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
+from experiments.benchmarks.suite.folder import Chosen, Plan, SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome, Spent
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.runs.folders.settling import settle
 from experiments.runs.options.config import RunConfig
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring import composing
+from experiments.text.spending import money_text
 from experiments.views import summary
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, JournalError, WorldError
@@ -36,7 +38,7 @@ def conclude(folder: SuiteFolder, chosen: Chosen, *, compare: bool, say: Say) ->
 
     A candidate counts as correct when it was measured again and held; the problem's own model does
     not count. `compare` measures it once more with torch.compile as the baseline; what goes wrong
-    there costs that figure alone. Raises WorldError where the world broke before, InputError where
+    there costs that figure alone. Raises WorldError if the world broke before, InputError if
     the evaluator cannot be opened.
     """
     run = RunFolder(folder.run(chosen.key))
@@ -166,7 +168,7 @@ def _exported(folder: SuiteFolder, chosen: Chosen, candidate: Candidate) -> Mapp
 
 
 def spent_in(run_dir: Path) -> Spent:
-    """What a search has taken so far; nothing where not even its baseline was measured."""
+    """What a search has taken so far; nothing if not even its baseline was measured."""
     if not (run_dir / DATABASE).is_file():
         return Spent()
     try:
@@ -181,3 +183,23 @@ def spent(result: Result) -> Spent:
     asked_nobody = {"cost_usd", "tokens"} if totals["replies"] == 0 else set()
     known = {name: totals[name] for name in Spent.model_fields.keys() - asked_nobody}
     return Spent(**{name: value for name, value in known.items() if value is not None})
+
+
+def reprice(folder: SuiteFolder, plan: Plan, prices: Sequence[str], *, say: Say) -> None:
+    """Lay `prices` (``MODEL=IN,OUT``) on the replies of problems whose cost is not wholly known.
+
+    InputError for a price that is none.
+    """
+    if not prices:
+        return
+    for chosen in plan.problems:
+        outcome = folder.outcome(chosen.key)
+        if outcome is None or not outcome.spent.unpriced:
+            continue
+        run_dir = folder.run(chosen.key)
+        added = settle(run_dir, prices)
+        if not added.unpriced:
+            continue
+        folder.keep(outcome.model_copy(update={"spent": spent_in(run_dir)}))
+        many = f"{-added.unpriced} earlier repl{'y' if added.unpriced == -1 else 'ies'}"
+        say(f"{chosen.name}: priced {many} at {money_text(added.cost)}")

@@ -32,7 +32,7 @@ class ProblemFile:
 def problems_of(root: Path, level: int) -> dict[int, ProblemFile]:
     """The problems of a level by number, from a checkout or from a folder of levels.
 
-    InputError where there is no such level, none is in it, or a number stands for two files.
+    InputError if there is no such level, none is in it, or a number stands for two files.
     """
     folder = _levels(root).get(level)
     if folder is None:

@@ -82,7 +82,7 @@ class SuiteFolder:
         return self.path / "kernels" / f"{key}.py"
 
     def plan(self) -> Plan:
-        """What the suite was asked. InputError where the folder is none."""
+        """What the suite was asked. InputError if the folder is none."""
         path = self.path / SUITE_FILE
         if not path.is_file():
             there = f"has no {SUITE_FILE}" if self.path.is_dir() else "does not exist"
@@ -95,7 +95,7 @@ class SuiteFolder:
     def begin(self, settings: dict[str, Any], problems: Sequence[ProblemFile]) -> Plan:
         """Begin a suite in the claimed folder, or go on in it with further problems.
 
-        InputError where it was begun with other settings: their figures do not belong in one table.
+        InputError if it was begun with other settings: their figures do not belong in one table.
         """
         if (self.path / SUITE_FILE).is_file():
             plan = self.plan()
@@ -137,7 +137,7 @@ class SuiteFolder:
     def claimed(self) -> Iterator[None]:
         """Hold the folder against other processes, made where there is none.
 
-        InputError where another process has it, or it holds something else.
+        InputError if another process has it, or it holds something else.
         """
         self._check_ours()
         self.path.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ class Scores:
     speedup greater than p; with p = 0 it is the share that is correct (KernelBench, "Metric
     Design").
     geomean_correct is over correct ones alone, geomean_all over all, a problem without a correct
-    kernel as 1.0: its user keeps what there was. None where there is nothing to take it of.
+    kernel as 1.0: its user keeps what there was. None if there is nothing to take it of.
     """
 
     over: str
@@ -110,7 +110,7 @@ def _gain(outcome: Outcome, gain: Gain | None) -> float | None:
 
 
 def cost_of(outcomes: Iterable[Outcome]) -> float | None:
-    """US dollars in all, summed as decimals: cents add up. None where no cost is known."""
+    """US dollars in all, summed as decimals: cents add up. None if no cost is known."""
     known = [cost for outcome in outcomes if (cost := money(outcome.spent.cost_usd)) is not None]
     return float(sum(known)) if known else None
 

@@ -37,7 +37,7 @@ class Spent(Noun):
     """What a problem's search took, every reply of a model included: those fields of
     `mcts.journal.summary.Totals` that a suite keeps.
 
-    `cost_usd` and `tokens` are None where no reply told; `unpriced` counts replies whose cost is
+    `cost_usd` and `tokens` are None if no reply told; `unpriced` counts replies whose cost is
     not in it. `evaluations` counts trials, failures included; `seconds` is wall clock over all
     sessions, `gpu_s` the part in which candidates were judged.
     """

@@ -75,7 +75,7 @@ class SuiteRunner:
     ) -> None:
         """Take each problem to its outcome, and skip those that have one.
 
-        `enough` says why no further one is to be begun. WorldError where the same trouble has cost
+        `enough` says why no further one is to be begun. WorldError if the same trouble has cost
         several in a row.
         """
         for count, problem in enumerate(problems, start=1):

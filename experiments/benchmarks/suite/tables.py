@@ -202,7 +202,7 @@ def reasons(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
 
 
 def cost_cell(outcome: Outcome) -> str:
-    """``$0.1234``, with a + where there was more; nothing where no cost is known."""
+    """``$0.1234``, with a + where there was more; nothing if no cost is known."""
     cost = outcome.spent.cost_usd
     return "" if cost is None else f"{money(cost)}{'+' if outcome.spent.unpriced else ''}"
 

@@ -13,11 +13,11 @@ from types import FrameType
 from typing import Any
 
 from experiments.benchmarks.suite import tables
+from experiments.benchmarks.suite.concluding import reprice
 from experiments.benchmarks.suite.finding import ProblemFile, chosen, problems_of
 from experiments.benchmarks.suite.folder import Plan, SuiteFolder, go_on_words
 from experiments.benchmarks.suite.metrics import cost_of, summarize
 from experiments.benchmarks.suite.outcome import Outcome
-from experiments.benchmarks.suite.repricing import reprice
 from experiments.benchmarks.suite.running import SuiteRunner
 from experiments.benchmarks.suite.searching import MAY_CHANGE
 from experiments.runs.options.libraries import read_library

@@ -16,7 +16,7 @@ _NO_NODE = "trials that came to no node, and attribution"
 
 
 def account_rows(result: Result) -> list[dict[str, Any]]:
-    """A row per prompt and model, what led to no node, and the sum; empty where nobody was asked.
+    """A row per prompt and model, what led to no node, and the sum; empty if nobody was asked.
 
     Costs are texts that add up to the last digit, so that nothing is lost in a sum.
     """
@@ -48,7 +48,7 @@ def account_rows(result: Result) -> list[dict[str, Any]]:
 
 
 def usage_rows(node: NodeRecord) -> list[tuple[str, str]]:
-    """What one node's replies took, as name and text; empty where nobody was asked."""
+    """What one node's replies took, as name and text; empty if nobody was asked."""
     usage, spent = node.usage, node.spending
     if not spent_on_reply(usage).replies:
         return []

@@ -43,7 +43,7 @@ Conversations = Mapping[int, tuple[Conversation, ...]]
 
 
 def read_conversations(run_dir: Path, events: Iterable[Event]) -> Conversations:
-    """Every exchange that can be found and told apart; empty where nothing was kept.
+    """Every exchange that can be found and told apart; empty if nothing was kept.
 
     A file that is gone or cannot be read is passed over: the report shows what there is.
     """

@@ -11,9 +11,10 @@ from typing import Any
 from experiments.runs.folders.journal import DATABASE, read_events
 from experiments.runs.tasks.problems import PROBLEM_FILE
 from experiments.text.changes import changes
+from experiments.text.stages import shares, stage_words
 from experiments.views.branching import Branches
 from experiments.views.figures import REPORT_BEST, REPORT_RUN, rows
-from experiments.views.report import account, conversations, methods, outcomes, roofs, times, tools
+from experiments.views.report import account, conversations, methods, outcomes, roofs, tools
 from experiments.views.report.columns import columns
 from experiments.views.report.details import detail
 from experiments.views.report.packing import Packer
@@ -25,6 +26,11 @@ from mcts.journal.summary import Provenance, RunSummary
 from mcts.ports import Event
 
 FORMAT = 1
+_COLOURED = frozenset(
+    ("proposing", "waiting", "compiling", "verifying", "timing", "metering", "profiling",
+     "judging", "confirming")
+)  # fmt: skip
+"""Stages with a colour in `charts.css`; others share one."""
 _PYTHON = re.compile(r"^(import|from|def|class) \w", re.MULTILINE)
 
 
@@ -80,7 +86,7 @@ def page_data(
         "tools": tools.tool_rows(result),
         "failures": outcomes.failure_rows(result.nodes),
         "account": account.account_rows(result),
-        "times": times.time_rows(result),
+        "times": time_rows(result),
         "blocks": packer.starts,
     }
     return PageData(table, packer.blocks)
@@ -117,3 +123,16 @@ def changed_between(before: NodeRecord, after: NodeRecord) -> list[str]:
     if before.candidate is None or after.candidate is None:
         return []
     return [line(word, 200) for word in changes(before.candidate, after.candidate).words()]
+
+
+def time_rows(result: Result) -> list[dict[str, Any]]:
+    """A row per stage, the longest first; empty if there is nothing to tell apart."""
+    return [
+        {
+            "stage": stage if stage in _COLOURED else "other",
+            "words": line(stage_words(stage), 60),
+            "seconds": round(result.stages[stage], 3),
+            "share": round(share, 6),
+        }
+        for stage, share in shares(result.stages)
+    ]

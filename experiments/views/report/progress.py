@@ -16,7 +16,7 @@ _JUDGED = frozenset({"measured", "confirmed", "profiled", "broken"})
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """When a node was told: `elapsed_s` of the wall clock, None where that is not known, and the
+    """When a node was told: `elapsed_s` of the wall clock, None if that is not known, and the
     US dollars and seconds of judging that the run had taken by then."""
 
     node: int

@@ -32,7 +32,7 @@ class Place:
 
 
 def place_of(node: NodeRecord) -> Place | None:
-    """Where `node` stands; None where its roofline is not known."""
+    """Where `node` stands; None if its roofline is not known."""
     roofline = roofline_of(node)
     if roofline is None:
         return None
@@ -57,7 +57,7 @@ def roofline_of(node: NodeRecord) -> Roofline | None:
 
 
 def moved_bytes(profile: Profile) -> float | None:
-    """Bytes that all launches moved through device memory; None where a kernel does not tell."""
+    """Bytes that all launches moved through device memory; None if a kernel does not tell."""
     moved = 0.0
     for kernel in profile.kernels:
         read, written = kernel.value(m.DRAM_READ_BYTES), kernel.value(m.DRAM_WRITE_BYTES)

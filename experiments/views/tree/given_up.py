@@ -20,7 +20,7 @@ def given_up(events: Iterable[Event]) -> frozenset[int]:
 
     Leaves that nothing was ever to grow from (duplicates, replies without code) are none of them.
     Empty for searches other than the tree search, which prune nothing, and where there was nothing
-    left to try anywhere: then no line was given up for another. Raises JournalError where
+    left to try anywhere: then no line was given up for another. Raises JournalError if
     the journal is damaged.
     """
     told: dict[int, Mapping[str, Any]] = {}

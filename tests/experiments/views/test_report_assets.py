@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from experiments.views.report import assets
-from experiments.views.report.linking import link
+from experiments.views.report.assets import link
 
 VENDOR = files("experiments.views.report") / "vendor"
 

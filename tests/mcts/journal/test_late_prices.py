@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from experiments.views.report.account import account_rows
-from experiments.views.report.progress import course_of
+from experiments.views.report.progress import progress_of
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import Result
 from mcts.journal.runlog import RunLog
@@ -97,7 +97,7 @@ def test_a_price_given_later_is_laid_on_each_removal_once(again: str) -> None:
     assert Decimal(rows[-1]["cost_usd"]) == after.spending.cost
     assert sum(Decimal(row["cost_usd"]) for row in rows[:-1]) == after.spending.cost
     assert "unknown" not in "".join(row["cost"] for row in rows)
-    assert len(course_of(journal.events())) == len(after.nodes)
+    assert len(progress_of(journal.events())) == len(after.nodes)
 
 
 def test_the_course_of_a_run_that_goes_on_holds_the_price_of_its_removals() -> None:
@@ -106,7 +106,7 @@ def test_the_course_of_a_run_that_goes_on_holds_the_price_of_its_removals() -> N
     more = after.spending.replies - result.spending.replies
     assert more > asked and after.spending.unpriced == 0
     assert after.spending.cost == result.spending.cost + more * DIME
-    assert course_of(journal.events())[-1].cost_usd == after.spending.cost_usd
+    assert progress_of(journal.events())[-1].cost_usd == after.spending.cost_usd
 
 
 def test_what_removals_cost_by_a_later_price_counts_for_the_cap() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.views.report.progress import course_of
+from experiments.views.report.progress import progress_of
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.journal.spending import NOTHING, Spending, money, spent_on_reply
@@ -193,7 +193,7 @@ def test_a_price_found_later_adds_what_was_not_counted_yet() -> None:
     before = read_result(journal.events()).spending
     asked = len(replies(journal))
     assert before.cost == asked * Decimal(str(KNOWN)) and before.unpriced == 2 * asked
-    assert course_of(journal.events())[-1].cost_usd == before.cost_usd
+    assert progress_of(journal.events())[-1].cost_usd == before.cost_usd
     lines: list[Progress] = []
     toy = PricedMixedToy(**toys)
     after = optimizer(journal, toy, evaluations=30, on_progress=lines.append).run()
@@ -207,7 +207,7 @@ def test_a_price_found_later_adds_what_was_not_counted_yet() -> None:
     assert after.spending.unpriced == 0
     assert after.spending.replies == 3 * len(replies(journal))
     assert lines[-1].spending.cost == after.spending.cost
-    assert course_of(journal.events())[-1].cost_usd == after.spending.cost_usd
+    assert progress_of(journal.events())[-1].cost_usd == after.spending.cost_usd
 
 
 def test_a_cap_counts_the_known_part_of_mixed_replies() -> None:
