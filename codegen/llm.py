@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any
 
 from codegen.branching import branches_of
+from codegen.chat.clients import client_of
 from codegen.chat.messages import ChatClient, Message, Reply
-from codegen.chat.prices import Price, price_of
+from codegen.chat.prices import parse_prices, price_of
 from codegen.chat.usage import ProposalUsage
-from codegen.lookups.conversation import NONE_LEFT, Lookups, LookupSettings
+from codegen.lookups.conversation import NONE_LEFT, Lookups
 from codegen.lookups.prompt import VERSION
 from codegen.plan_text import plan_of
-from codegen.prompting import Feedback, Prompt, PromptSettings, build_prompt, fence, reply_form
+from codegen.prompting import Prompt, build_prompt, fence, reply_form
 from codegen.prompting.roles import Form
 from codegen.prompting.untrusted import shortened
 from codegen.replies import Read, read_reply, without_thoughts
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.library import Library
+from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest
 
 PRIOR = 0.5
@@ -30,58 +32,38 @@ _ECHO = 24_000
 
 
 class LlmProposer:
-    """Asks `model` (any name litellm knows, or `openai/NAME` with `api_base`) for the next variant.
+    """Asks the model that `options` name (any name litellm knows, or ``openai/NAME`` with an
+    `api_base`) for the next variant, as they say.
 
     With `tunables_only` the model chooses values for the tunables and the source stays: that is
-    all a replay can judge. `feedback` is what a prompt says of the profile: advice of the tools,
-    raw counters, or nothing. `prompt_tokens` is the budget of a prompt, by estimate. A reply that
-    cannot be used is asked for again `reply_repairs` times, with the reason. Of each proposal
-    `branches` variants are timed: 1 is the candidate alone, more add other values of its tunables.
+    all a replay can judge. A reply that cannot be used is asked for again `reply_repairs` times,
+    with the reason. Of each proposal `branches` variants are timed: 1 is the candidate alone, more
+    add other values of its tunables.
 
-    `timeout_s` bounds one attempt, `retries` the further ones; `prices` are by the user, for models
-    litellm knows none of. `client` replaces litellm. In `library` a model may look things up while
-    it prepares a proposal, as far as `lookups` allows; it is closed with the proposer. Thread-safe.
+    `client` replaces litellm. In `library` a model may look things up while it prepares a proposal,
+    as far as the options allow; it is closed with the proposer. Thread-safe.
     """
 
     inline = False
 
     def __init__(
         self,
-        model: str,
+        options: ModelOptions,
         *,
-        api_base: str | None = None,
-        temperature: float = 0.7,
-        max_tokens: int = 16_000,
-        timeout_s: float = 300.0,
-        retries: int = 2,
         tunables_only: bool = False,
-        feedback: Feedback = "tools",
-        prompt_tokens: int = 24_000,
-        reply_repairs: int = 1,
-        branches: int = 1,
-        prices: Mapping[str, Price] | None = None,
         hardware: Hardware | None = None,
         client: ChatClient | None = None,
         library: Library | None = None,
-        lookups: LookupSettings | None = None,
     ) -> None:
-        _check(feedback, prompt_tokens, reply_repairs, branches)
-        self._library, self._lookups = library, lookups or LookupSettings()
-        self._lookups.check()
-        if client is None:
-            from codegen.chat.client import LitellmClient
-
-            client = LitellmClient(model, api_base=api_base, timeout_s=timeout_s, retries=retries)
-        self.model = model
-        self._client, self._hardware = client, hardware
-        self._prices = prices or {}
-        self._temperature, self._max_tokens = temperature, max_tokens
-        self._tunables_only, self._repairs = tunables_only, reply_repairs
-        self._settings = PromptSettings(feedback=feedback, tokens=prompt_tokens, branches=branches)
+        self._options = options
+        self._client = client or client_of(options)
+        self._prices = parse_prices(options.prices)
+        self._library, self._hardware = library, hardware
+        self._tunables_only = tunables_only
 
     @property
     def name(self) -> str:
-        return f"llm:{self.model}"
+        return f"llm:{self._options.name}"
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
@@ -105,18 +87,18 @@ class LlmProposer:
         """
         form = reply_form(request, tunables_only=self._tunables_only)
         space = _space_of(request) if form == "values" else None
-        lookups = Lookups(self._library, self._lookups) if self._library is not None else None
+        lookups = Lookups(self._library, self._options) if self._library is not None else None
         prompt = build_prompt(
             request,
             self._hardware,
             form=form,
-            settings=self._settings,
+            options=self._options,
             space=space,
             lookups=lookups.words if lookups is not None else "",
         )
         talk = _Talk(request, prompt, form, space, _spending(prompt, lookups), lookups)
         read = self._ask(talk)
-        most = self._settings.branches - 1 if form != "values" else 0
+        most = self._options.branches - 1 if form != "values" else 0
         return Proposal(
             candidate=read.candidate,
             branches=branches_of(read.candidate, read.branches, request, most=most),
@@ -133,8 +115,8 @@ class LlmProposer:
         form = reply_form(request, tunables_only=self._tunables_only)
         if form == "values":
             raise NoMoves("no code may be written here")
-        plain = replace(self._settings, branches=1)
-        prompt = build_prompt(request, self._hardware, form=form, settings=plain, without=method)
+        plain = self._options.model_copy(update={"branches": 1})
+        prompt = build_prompt(request, self._hardware, form=form, options=plain, without=method)
         talk = _Talk(request, prompt, form, None, _spending(prompt, None))
         found = self._ask(talk).candidate
         left = tuple(name for name in request.parent.methods if name != method)
@@ -146,7 +128,7 @@ class LlmProposer:
         known = talk.prompt.messages
         messages = known
         reason = ""
-        for _ in range(self._repairs + 1):
+        for _ in range(self._options.reply_repairs + 1):
             try:
                 reply, looked = self._converse(messages, talk)
             except ProposalRejected as error:  # the service refuses this very prompt
@@ -185,8 +167,8 @@ class LlmProposer:
         begin = time.perf_counter()
         reply = self._client.complete(
             messages,
-            max_tokens=self._max_tokens,
-            temperature=self._temperature,
+            max_tokens=self._options.reply_tokens,
+            temperature=self._options.temperature,
             seed=talk.request.seed,
             offer=talk.lookups.offer if talk.lookups is not None else None,
         )
@@ -221,17 +203,6 @@ def _spending(prompt: Prompt, lookups: Lookups | None) -> ProposalUsage:
     """An empty account; a prompt that offers look-ups is another one than without."""
     offered = f"+lookups/{VERSION}" if lookups is not None else ""
     return ProposalUsage(prompt.id + offered, prompt.dropped)
-
-
-def _check(feedback: Feedback, prompt_tokens: int, reply_repairs: int, branches: int) -> None:
-    """Raise InputError for a setting that means nothing."""
-    if feedback not in get_args(Feedback):
-        raise InputError(f"feedback is one of {', '.join(get_args(Feedback))}, not {feedback!r}")
-    if prompt_tokens < 1 or reply_repairs < 0 or branches < 1:
-        raise InputError(
-            "a prompt needs tokens, a proposal one variant at least, and replies are repaired "
-            "0 times or more"
-        )
 
 
 def _space_of(request: ProposalRequest) -> TunableSpace:

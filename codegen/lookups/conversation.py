@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 from codegen.chat.messages import Message, Offer, Reply, ToolCall
 from codegen.lookups.messages import (
@@ -29,8 +29,8 @@ from codegen.prompting.budget import CHARACTERS_PER_TOKEN, estimate_tokens
 from codegen.prompting.untrusted import clean, fence, inline
 from mcts.errors import InputError
 from mcts.library import Library
+from mcts.options import ModelOptions
 
-Protocol = Literal["calls", "text"]
 LONGEST_ANSWER = 16_000
 """Characters of one answer, whatever a library brings."""
 MOST_AT_ONCE = 16
@@ -38,33 +38,6 @@ MOST_AT_ONCE = 16
 LEAST_TOKENS = 200
 """With fewer tokens left nothing useful can be brought."""
 NONE_LEFT = "no look-ups are left for this step: reply with your variant now"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookupSettings:
-    """`calls`: look-ups of one proposal, refused ones included. `tokens`: what asking for them and
-    their answers may take of the conversation, estimated by length. `protocol`: "calls" by the
-    service's tool calling, "text" by blocks in plain text, which every model can write.
-
-    Twelve look-ups are two or three searches, some definitions and a few readings of the files
-    that they cite. 24,000 tokens are as many as the prompt has by default, so that the conversation
-    at most doubles; each further reply reads all of it again.
-    """
-
-    calls: int = 12
-    tokens: int = 24_000
-    protocol: Protocol = "text"
-
-    def check(self) -> None:
-        """Raise InputError for a setting that means nothing."""
-        if self.calls < 1 or self.tokens < LEAST_TOKENS:
-            raise InputError(
-                f"a library needs one look-up and {LEAST_TOKENS} tokens for it at least"
-            )
-        if self.protocol not in get_args(Protocol):
-            raise InputError(
-                f"look-ups are made by {' or '.join(get_args(Protocol))}, not {self.protocol!r}"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +63,18 @@ class LookupRecord:
 class Lookups:
     """The look-ups of one proposal, and what is left of its budget. Not thread-safe."""
 
-    def __init__(self, library: Library, settings: LookupSettings) -> None:
-        self._library, self._settings = library, settings
+    def __init__(self, library: Library, options: ModelOptions) -> None:
+        self._library, self._options = library, options
         self._tools = tuple(library.tools)
         self._asked: dict[tuple[str, str], int] = {}
         self._ids: set[str] = set()
-        self._calls, self._tokens = settings.calls, settings.tokens
+        self._calls, self._tokens = options.lookups, options.lookup_tokens
         self.done: list[LookupRecord] = []
+
+    @property
+    def _plain(self) -> bool:
+        """Whether look-ups are written in plain text, which every model can, and not called."""
+        return self._options.lookup_protocol != "calls"
 
     @property
     def open(self) -> bool:
@@ -106,7 +84,7 @@ class Lookups:
     @property
     def offer(self) -> Offer | None:
         """The tools for the service; None if look-ups are made in plain text."""
-        if self._settings.protocol == "text":
+        if self._plain:
             return None
         return Offer(tools=self._tools, open=self.open)
 
@@ -115,9 +93,9 @@ class Lookups:
         """What the prompt says of them."""
         return lookup_section(
             self._library,
-            calls=self._settings.calls,
-            tokens=self._settings.tokens,
-            plain=self._settings.protocol == "text",
+            calls=self._options.lookups,
+            tokens=self._options.lookup_tokens,
+            plain=self._plain,
         )
 
     def wanted(self, reply: Reply) -> tuple[ToolCall, ...]:

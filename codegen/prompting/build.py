@@ -11,7 +11,7 @@ from typing import Any
 from codegen.chat.messages import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
 from codegen.prompting.experience import experience_section
-from codegen.prompting.feedback import FEEDBACK_TOKENS, Feedback, feedback_section
+from codegen.prompting.feedback import FEEDBACK_TOKENS, feedback_section
 from codegen.prompting.hardware import hardware_section
 from codegen.prompting.history import (
     attempts_section,
@@ -25,6 +25,7 @@ from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, NoMoves
+from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
 
 _BLOCK = {
@@ -32,17 +33,6 @@ _BLOCK = {
     "kernelbench": {"language": "python", "first": "imports"},
     "host": {"language": "cuda", "first": "the plan's comment"},
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptSettings:
-    """`feedback`: what a prompt says of the profile. `tokens`: the budget of a prompt, estimated
-    by its length. `branches`: how many variants a proposal may hold, 1 for no branches.
-    """
-
-    feedback: Feedback = "tools"
-    tokens: int = 24_000
-    branches: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +58,7 @@ def build_prompt(
     hardware: Hardware | None,
     *,
     form: Form,
-    settings: PromptSettings | None = None,
+    options: ModelOptions | None = None,
     space: TunableSpace | None = None,
     without: str | None = None,
     lookups: str = "",
@@ -79,18 +69,18 @@ def build_prompt(
     What does not fit is left out, least valuable first, and the prompt says so. Where what must
     stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
     """
-    settings = settings or PromptSettings()
+    options = options or ModelOptions()
     role = role_of(request, without=without)
-    system = _system(form, settings, lookups)
+    system = _system(form, options, lookups)
     far = request.move.far and role == "optimize"
     order = _order_section(role, form, without, far=far)
     before, after = _sections(request, hardware, role, form, space)
     reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
-    fitted = fit([*before, *after, order], budget=settings.tokens - reserved)
+    fitted = fit([*before, *after, order], budget=options.prompt_tokens - reserved)
     tokens = fitted.tokens + reserved
-    if tokens > settings.tokens:
-        _too_long(request, tokens, settings)
-    feedback = feedback_section(request, settings.feedback, offered(form, hardware))
+    if tokens > options.prompt_tokens:
+        _too_long(request, tokens, options)
+    feedback = feedback_section(request, options.feedback, offered(form, hardware))
     return Prompt(
         messages=[
             {"role": "system", "content": system},
@@ -159,7 +149,7 @@ def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system(form: Form, settings: PromptSettings, lookups: str) -> str:
+def _system(form: Form, options: ModelOptions, lookups: str) -> str:
     parts = [_template("system.md"), _template(f"contract_{form}.md")]
     if lookups:
         parts.append(lookups)
@@ -167,9 +157,9 @@ def _system(form: Form, settings: PromptSettings, lookups: str) -> str:
         parts.append(_template("reply_values.md"))
         return "\n\n".join(parts)
     reply = Template(_template("reply_source.md")).substitute(_BLOCK[form])
-    if settings.branches > 1:
+    if options.branches > 1:
         branches = Template(_template("reply_branches.md"))
-        reply += "\n" + branches.substitute(branches=settings.branches - 1)
+        reply += "\n" + branches.substitute(branches=options.branches - 1)
     return "\n\n".join([*parts, reply])
 
 
@@ -188,9 +178,9 @@ def _template(name: str) -> str:
     )
 
 
-def _too_long(request: ProposalRequest, tokens: int, settings: PromptSettings) -> None:
+def _too_long(request: ProposalRequest, tokens: int, options: ModelOptions) -> None:
     """Raise what fits: the user can mend the task or the budget, but not a variant."""
-    needed = f"about {tokens} tokens where {settings.tokens} are the budget of a prompt"
+    needed = f"about {tokens} tokens where {options.prompt_tokens} are the budget of a prompt"
     if request.parent.id == request.task.baseline.id:
         raise InputError(f"the task does not fit into a prompt: it takes {needed}; allow more")
     raise NoMoves(f"the variant is too long to be shown: the prompt takes {needed}")

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, get_args
 
 from codegen.playbook import Method, methods_for
 from codegen.prompting.budget import Part, Section, estimate_tokens
 from codegen.prompting.untrusted import clean, fence, inline, shortened
 from mcts.domain import Guidance, KernelProfile, Profile, SassFacts, TimelineFacts
+from mcts.options.model import Feedback
 from mcts.ports import ProposalRequest
 
-Feedback = Literal["tools", "counters", "none"]
-FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
 FEEDBACK_TOKENS = 3000
 """The share of the budget that is set aside for this section, whatever it holds."""
 _MAX_METHODS = 6

@@ -77,8 +77,7 @@ def weigh_methods(
     _check_hardware(events, evaluator)
     claimed = sum(_claims(node) for node in nodes)
     proposer = None
-    prices = config.asking.prices if config.asking else ()
-    if not tunables_only and (claimed or (prices and before.spending.unpriced)):
+    if not tunables_only and (claimed or (config.model.prices and before.spending.unpriced)):
         proposer = composing.build_proposer(
             source, config, hardware=evaluator.hardware, run_dir=run_dir
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from experiments.views.closing import closing_words
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.loop.progress import Progress
+from mcts.options import Limits, ModelOptions
 from mcts.ports import Evaluator
 
 
@@ -40,19 +41,19 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
     """
     source = find_task(
         request.task,
-        request.measuring.policy,
-        request.measuring.dialect,
-        request.measuring.kernel,
+        request.judging.policy,
+        request.judging.dialect,
+        request.judging.kernel,
     )
     config = composing.resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
-    if config.proposer == composing.LLM:
-        check_models(config.asking, model=config.model, api_base=config.api_base)
-    if config.evaluator != composing.REPLAY and display != "quiet":
-        say(f"preparing evaluator {config.evaluator} for task {source.task.name}")
+    if config.search.proposer == composing.LLM:
+        check_models(config.model)
+    if config.judging.evaluator != composing.REPLAY and display != "quiet":
+        say(f"preparing evaluator {config.judging.evaluator} for task {source.task.name}")
     with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
-        asked = request.memory is not None
+        asked = request.search.memory is not None
         config, known = composing.remember(config, gpu=evaluator.hardware.name, asked=asked)
         folder = rundir.create(source, config, knowledge=known, out=request.out)
         config = folder.config
@@ -70,16 +71,13 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
 def resume(
     run_dir: Path,
     *,
-    evaluations: int | None = None,
-    minutes: float | None = None,
-    max_cost_usd: float | None = None,
-    max_tokens: int | None = None,
-    max_gpu_minutes: float | None = None,
-    prices: Sequence[str] = (),
+    limits: Limits | None = None,
+    model: ModelOptions | None = None,
     as_json: bool,
     display: Display = "auto",
 ) -> None:
-    """Go on with a run; limits that are given stand in place of those it began with.
+    """Go on with a run; what is given of `limits`, and prices of models, stand in place of those it
+    began with.
 
     InputError for a run that has results and no journal: begun anew, it would overwrite them.
     """
@@ -88,16 +86,9 @@ def resume(
     folder.check_journal()
     with SqliteJournal(folder.journal) as journal:
         source = folder.task(config)
-        _check_more(journal, evaluations)
-        config = composing.widened(
-            config,
-            evaluations=evaluations,
-            minutes=minutes,
-            max_cost_usd=max_cost_usd,
-            max_tokens=max_tokens,
-            max_gpu_minutes=max_gpu_minutes,
-            prices=prices,
-        )
+        if limits is not None:
+            _check_more(journal, limits.given().get("evaluations"))
+        config = composing.widened(config, limits=limits, model=model)
         with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
@@ -132,16 +123,16 @@ def _run(
     with interruptible(command_line("resume", folder.path)):
         if display != "quiet":
             say(
-                f"task {source.task.name}, evaluator {evaluator.name}, proposer {config.proposer}"
-                f"{f' ({config.model})' if config.model else ''}"
+                f"task {source.task.name}, evaluator {evaluator.name}, "
+                f"proposer {composing.proposer_label(config)}"
                 f"{f', library {config.library.title}' if config.library else ''}"
                 f", hardware {evaluator.hardware}, "
                 f"run folder {folder.path}"
             )
         with progress_display(
             title=title,
-            minutes=config.minutes,
-            replayed=config.evaluator == composing.REPLAY,
+            minutes=config.limits.minutes,
+            replayed=config.judging.evaluator == composing.REPLAY,
             run_dir=folder.path,
             display=display,
         ) as show:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from experiments.runs.options.asking import Asking
 from experiments.runs.options.config import RunConfig
 from mcts.errors import InputError, WorldError
+from mcts.options import ModelOptions
 
 _MENDED_OUTSIDE = ("refused the credentials", "wants to be paid first")
 _MENDED_BY_NOTHING = ("does not know this model", "refused the request")
 """What `codegen.chat.litellm_errors` says of a service's refusals."""
 
 
-def check_models(asking: Asking | None, *, model: str | None, api_base: str | None) -> None:
+def check_models(model: ModelOptions) -> None:
     """InputError for a model that no request could be sent for, where one is to be asked.
 
     It takes litellm's import, seconds that the first question would take else.
     """
-    if model is None or (asking is not None and asking.replay is not None):
+    if model.name is None or model.replay is not None:
         return
     from codegen.chat.models import similar_model, unknown_models
 
-    fallbacks = asking.fallbacks if asking is not None else ()
-    for name in unknown_models((model, *fallbacks), api_base=api_base):
-        option = "--model" if name == model else "--fallback"
+    for name in unknown_models((model.name, *model.fallbacks), api_base=model.api_base):
+        option = "--model" if name == model.name else "--fallback"
         close = similar_model(name)
         hint = f" (did you mean {close}?)" if close else ""
         raise InputError(
@@ -38,13 +37,13 @@ def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> 
     """
     text = str(error)
     if isinstance(error, WorldError):
-        if _is_silent(text, config.api_base):
+        if _is_silent(text, config.model.api_base):
             return f"resume with: {again} (another --api-base needs a new run)"
         return f"resume with: {again}"
     final = any(sign in text for sign in _MENDED_BY_NOTHING)
-    if config.model is None or not final or any(sign in text for sign in _MENDED_OUTSIDE):
+    if config.model.name is None or not final or any(sign in text for sign in _MENDED_OUTSIDE):
         return f"mend that, then resume with: {again}"
-    other = "another --model or --api-base" if config.api_base else "another --model"
+    other = "another --model or --api-base" if config.model.api_base else "another --model"
     return f"start a new run with {other}: this one keeps what it began with"
 
 

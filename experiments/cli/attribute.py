@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.model_options import MaxCost, MaxGpuMinutes, MaxTokens, Price
+from experiments.cli.declaring import Taken, declare
 from experiments.cli.options import Json, Run
+
+if TYPE_CHECKING:
+    from mcts.options import JudgingOptions, Limits, ModelOptions
+
+_DEVICE = "Which GPU, as CUDA counts them; default: the run's own."
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(attribute)
+    declare(app, attribute)
 
 
 def attribute(
     run: Run,
+    judging: Annotated[JudgingOptions, Taken("device", device={"default": None, "help": _DEVICE})],
+    limits: Annotated[Limits, Taken(without=("evaluations", "minutes"))],
+    model: Annotated[ModelOptions, Taken("prices")],
     node: Annotated[
         list[int] | None,
         typer.Option(min=0, help="A node to look at; repeatable; default: the path to the best."),
-    ] = None,
-    device: Annotated[
-        int | None,
-        typer.Option(min=0, help="Which GPU, as CUDA counts them; default: the run's own."),
     ] = None,
     tunables_only: Annotated[
         bool,
         typer.Option("--tunables-only", help="Ask no model to take out what no tunable can."),
     ] = False,
-    max_cost: MaxCost = None,
-    max_tokens: MaxTokens = None,
-    max_gpu_minutes: MaxGpuMinutes = None,
-    price: Price = None,
     json: Json = False,
 ) -> None:
     """Say what each method of the best kernel is worth: take it out, measure, read machine code."""
@@ -41,11 +41,9 @@ def attribute(
     weigh(
         run,
         ids=node or (),
-        device=device,
+        judging=judging,
+        limits=limits,
+        model=model,
         tunables_only=tunables_only,
-        max_cost_usd=max_cost,
-        max_tokens=max_tokens,
-        max_gpu_minutes=max_gpu_minutes,
-        prices=price or (),
         as_json=json,
     )

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.options import (
-    Baseline,
-    Device,
-    EvaluatorOption,
-    Include,
-    Json,
-    Policy,
-    RecordingOption,
-    Task,
-    Ungated,
-    Unsafe,
-    measuring_of,
-)
+from experiments.cli.declaring import Taken, declare
+from experiments.cli.options import Json, Task
+
+if TYPE_CHECKING:
+    from mcts.options import JudgingOptions, SearchOptions
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    for command in (evaluate, inspect, record):
-        app.command()(command)
+    declare(app, evaluate, inspect, record)
 
 
 def evaluate(
     task: Task,
+    judging: Annotated[JudgingOptions, Taken(without=("wait_minutes", "dialect", "kernel"))],
+    search: Annotated[SearchOptions, Taken("seed", seed={"help": "Of a replay's draws."})],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -41,18 +34,9 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", help="A tunable's value, as NAME=VALUE; repeatable."),
     ] = None,
-    evaluator: EvaluatorOption = "auto",
-    recording: RecordingOption = None,
-    device: Device = 0,
-    seed: Annotated[int, typer.Option(help="Of a replay's draws.")] = 0,
     energy: Annotated[
         bool, typer.Option("--energy", help="Measure the energy of a call too; takes seconds.")
     ] = False,
-    include: Include = None,
-    policy: Policy = None,
-    baseline: Baseline = "eager",
-    ungated: Ungated = False,
-    unsafe: Unsafe = False,
     json: Json = False,
 ) -> None:
     """Verify and time candidates without a search; exit code 1 if one of them fails."""
@@ -62,14 +46,9 @@ def evaluate(
         task,
         files or [],
         values=set or [],
-        evaluator=evaluator,
-        recording=recording,
-        device=device,
-        seed=seed,
+        judging=judging,
+        seed=search.seed,
         energy=energy,
-        measuring=measuring_of(
-            policy=policy, baseline=baseline, ungated=ungated, unsafe=unsafe, include=include
-        ),
         as_json=json,
     )
     raise typer.Exit(0 if measured else 1)
@@ -80,6 +59,7 @@ def inspect(
         Path,
         typer.Argument(help="A .cu, an executable, or a report of ncu or nsys.", metavar="FILE"),
     ],
+    judging: Annotated[JudgingOptions, Taken("device")],
     args: Annotated[
         list[str] | None, typer.Argument(help="Arguments of a program, after --.")
     ] = None,
@@ -93,7 +73,6 @@ def inspect(
         list[str] | None,
         typer.Option("--set", help="A tunable's or macro's value, as NAME=VALUE; repeatable."),
     ] = None,
-    device: Device = 0,
     replay: Annotated[
         Path | None, typer.Option(help="Recorded profiles to answer from, instead of a GPU.")
     ] = None,
@@ -122,7 +101,7 @@ def inspect(
             plan=plan,
             task=task,
             values=tuple(set or ()),
-            device=device,
+            device=judging.device,
             replay=replay,
             save=save,
             out=out,
@@ -137,6 +116,7 @@ def inspect(
 
 def record(
     task: Task,
+    judging: Annotated[JudgingOptions, Taken("device")],
     out: Annotated[
         Path | None, typer.Option(help="The T4 file to write; default: TASK.json.gz.")
     ] = None,
@@ -145,9 +125,8 @@ def record(
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 8,
     profile: Annotated[bool, typer.Option(help="Collect hardware counters too.")] = True,
-    device: Device = 0,
 ) -> None:
     """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
     from experiments.cli.commands.record import record as measure
 
-    measure(task, out=out, limit=limit, parallel=parallel, device=device, profile=profile)
+    measure(task, out=out, limit=limit, parallel=parallel, device=judging.device, profile=profile)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.options import (
-    Device,
-    Json,
-    Run,
-)
+from experiments.cli.declaring import Taken, declare
+from experiments.cli.options import Json, Run
+
+if TYPE_CHECKING:
+    from mcts.options import JudgingOptions
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    for command in (new, tree, report, tasks, doctor, clinic):
-        app.command()(command)
+    declare(app, new, tree, report, tasks, doctor, clinic)
 
 
 def new(
@@ -71,6 +70,7 @@ def doctor(json: Json = False) -> None:
 
 
 def clinic(
+    judging: Annotated[JudgingOptions, Taken("device")],
     half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
     recording: Annotated[
         Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
@@ -80,7 +80,6 @@ def clinic(
         Path | None, typer.Option(help="Profile on this GPU and keep the profiles here.")
     ] = None,
     cases: Annotated[bool, typer.Option("--cases", help="List every kernel too.")] = False,
-    device: Device = 0,
     json: Json = False,
 ) -> None:
     """Measure the tools: precision and recall on kernels with known bottlenecks."""
@@ -91,7 +90,7 @@ def clinic(
         recording=recording,
         live=live,
         record=record,
-        device=device,
+        device=judging.device,
         cases=cases,
         as_json=json,
     )

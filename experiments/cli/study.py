@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.declaring import declare
 from experiments.cli.options import Json
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    for command in (study, compare):
-        app.command()(command)
+    declare(app, study, compare)
 
 
 def study(

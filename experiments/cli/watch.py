@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from experiments.cli.declaring import declare
 from experiments.cli.display_options import Plain
 from experiments.cli.options import Run
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(watch)
+    declare(app, watch)
 
 
 def watch(run: Run, plain: Plain = False) -> None:

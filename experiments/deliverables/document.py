@@ -10,13 +10,12 @@ Version 1 repeated it in every candidate.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from experiments.deliverables.best import Delivery
-from experiments.runs.options.config import RunConfig
+from experiments.deliverables.config_document import ConfigDocument
 from mcts.domain import (
     Attribution,
     Candidate,
@@ -27,9 +26,9 @@ from mcts.domain import (
     Scalar,
     tagged_hash,
 )
-from mcts.domain.objective import Objective
 from mcts.journal.record import NodeKind, NodeRecord
 from mcts.journal.summary import Spent, Totals
+from mcts.options.search import Objective
 
 
 class SpentDocument(Spent):
@@ -118,8 +117,7 @@ class RunDocument(Noun):
     """A whole run: what was asked, by whom it was answered, and every node of the tree.
 
     best: the node to hand back. hardware: what measured the run; it says so where that was a
-    recording. config: without what names a place on the machine of the run. sources: by the names
-    that candidates use.
+    recording. sources: by the names that candidates use.
     """
 
     format: Literal["rooftree.run"] = "rooftree.run"
@@ -130,7 +128,7 @@ class RunDocument(Noun):
     proposer: str
     seed: int
     objective: Objective
-    config: RunConfig
+    config: ConfigDocument
     totals: TotalsDocument
     best: int
     sources: dict[str, str]
@@ -148,7 +146,7 @@ def run_document(delivery: Delivery) -> RunDocument:
         proposer=facts.proposer,
         seed=facts.seed,
         objective=result.objective,
-        config=_without_places(delivery.config),
+        config=ConfigDocument.of(delivery.config),
         totals=TotalsDocument.model_validate(delivery.summary.totals.model_dump()),
         best=result.best.id,
         sources=_sources(delivery),
@@ -168,21 +166,6 @@ def _candidates(delivery: Delivery) -> Iterator[Candidate]:
             yield node.candidate
         for branch in delivery.facts.branches.get(node.id, ()):
             yield branch.candidate
-
-
-def _without_places(config: RunConfig) -> RunConfig:
-    """The configuration with names for paths, and without the address of a model's server."""
-    recording = config.recording
-    if recording is not None:
-        recording = recording.model_copy(update={"path": Path(recording.path).name})
-    return config.model_copy(
-        update={
-            "task": Path(config.task).name,
-            "memory": None,
-            "api_base": None,
-            "recording": recording,
-        }
-    )
 
 
 def _node(delivery: Delivery, node: NodeRecord, on_best_path: bool) -> NodeDocument:

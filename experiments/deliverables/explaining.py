@@ -239,7 +239,7 @@ def _gaps(delivery: Delivery) -> Iterator[str]:
 
 def _evidence(delivery: Delivery) -> str:
     facts, config = delivery.facts, delivery.config
-    asked = f", model {plain(config.model)}" if config.model else ""
+    asked = f", model {plain(config.model.name)}" if config.model.name else ""
     return (
         f"Node {delivery.best.id}, {code(delivery.candidate.id)}, of a run with seed {facts.seed}: "
         f"evaluator {plain(facts.evaluator)}, proposer {plain(facts.proposer)}{asked}, Rooftree "

@@ -70,12 +70,12 @@ def _arguments(delivery: Delivery, kernel: str) -> list[str]:
     arguments = [task, kernel]
     for setting in delivery.settings if not problem else ():
         arguments += ["--set", setting]
-    config = delivery.config
+    judging = delivery.config.judging
     if problem:
         usual = Policy().model_dump(mode="json")
-        for name, value in config.policy.model_dump(mode="json").items():
+        for name, value in judging.policy.model_dump(mode="json").items():
             if value != usual[name]:
                 arguments += ["--policy", f"{name}={str(value).lower()}"]
-        if config.compiled:
+        if judging.compiled:
             arguments += ["--baseline", "compile"]
-    return [*arguments, "--ungated"] if config.ungated else arguments
+    return [*arguments, "--ungated"] if judging.ungated else arguments

@@ -49,7 +49,7 @@ class Watcher:
 
     @property
     def minutes(self) -> float | None:
-        return self._config.minutes if self._config else None
+        return self._config.limits.minutes if self._config else None
 
     def catch_up(self) -> Progress:
         """Read all that has happened until now."""
@@ -83,13 +83,7 @@ class Watcher:
     def _caps(self) -> Budget | None:
         if (config := self._config) is None:
             return None
-        return Budget(
-            evaluations=config.evaluations,
-            minutes=config.minutes,
-            cost_usd=config.max_cost_usd,
-            tokens=config.max_tokens,
-            gpu_minutes=config.max_gpu_minutes,
-        )
+        return Budget.of(config.limits)
 
     def ended(self) -> bool:
         """Whether the run is over: nobody holds it, and nothing is left to read.

@@ -65,7 +65,6 @@ from mcts.domain.task import (
     Dialect,
     KernelTask,
     MathUnit,
-    Policy,
     Regressions,
     Tolerance,
     Work,
@@ -73,6 +72,7 @@ from mcts.domain.task import (
     declared_space,
 )
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
+from mcts.options.policy import Policy
 
 __all__ = [
     "DURATION",

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from mcts.domain import Energy, Evaluation
+from mcts.options.search import Objective
 
-Objective = Literal["time", "energy", "edp"]
-"""time: the shortest time. energy: the least energy among the fastest, inside the noise.
-edp: the least energy-delay product, energy per call times time per call (Gonzalez & Horowitz,
-Energy dissipation in general purpose microprocessors, 1996)."""
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 MIN_NOISE = 0.005
 WORTH_MEASURING = 1.10

@@ -16,6 +16,7 @@ from mcts.domain.host_plan import is_host_source, parse_host_plan
 from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression, parse_launch_plan
 from mcts.domain.tunables import TunableSpace
 from mcts.errors import InputError
+from mcts.options.policy import Policy
 
 Dialect = Literal["cuda", "kernelbench", "host", "space"]
 """`space` is a recorded space without source: the configurations themselves are the task."""
@@ -75,23 +76,6 @@ class Cost(Noun):
     bytes: Expression
     flops: Expression
     math: MathUnit = "fp32"
-
-
-class Policy(Noun):
-    """What a candidate of a `kernelbench` task may do.
-
-    precision: `task` bounds its error by that of the problem's own model as PyTorch runs it by
-    default, `tf32` by that of the model with TF32 matrix products and convolutions.
-    weights: `mutable` weights change between calls, so that nothing derived from them may be kept
-    unless it notices; `frozen` ones do not.
-    libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
-    hidden_shapes: also verified on another batch size; a candidate may refuse it, not get it wrong.
-    """
-
-    precision: Literal["task", "tf32"] = "task"
-    weights: Literal["mutable", "frozen"] = "mutable"
-    libraries: Literal["allowed", "forbidden"] = "allowed"
-    hidden_shapes: bool = True
 
 
 class KernelTask(Noun):

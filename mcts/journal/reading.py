@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, Profile
-from mcts.domain.objective import OBJECTIVES, Objective
+from mcts.domain.objective import OBJECTIVES
 from mcts.journal.spending import NOTHING, Receipts, Spending, seconds_of
 from mcts.journal.stages import CONFIRMING, PROPOSING, stages_of
+from mcts.options.search import Objective
 from mcts.ports import Event
 
 RUNNING = "running or crashed"

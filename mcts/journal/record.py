@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcts.domain import Attribution, Candidate, Evaluation, Guidance, tagged_hash
-from mcts.domain.objective import Objective, Ranking, standing
+from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
 from mcts.journal.reading import RUNNING, EventReader
 from mcts.journal.spending import NOTHING, Spending
+from mcts.options.search import Objective
 from mcts.ports import Event
 from mcts.search.backup import settle
 from mcts.search.tree import FIXED_POINT, Tree

@@ -16,9 +16,9 @@ from pydantic import Field, model_serializer
 
 from mcts.domain import Attribution, Evaluation, Noun, Timing
 from mcts.domain.evaluation import ShapeTiming
-from mcts.domain.objective import Objective
 from mcts.journal.record import NodeRecord, Result
 from mcts.journal.spending import Spending
+from mcts.options.search import Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

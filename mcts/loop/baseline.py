@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mcts.domain import Evaluation, Guidance
-from mcts.domain.objective import Objective
 from mcts.errors import InputError
 from mcts.loop.reward import RewardScale
 from mcts.loop.world import World
+from mcts.options.search import Objective
 from mcts.ports import Proposal
 from mcts.search import AnySettings
 from mcts.search.puct_settings import SearchSettings

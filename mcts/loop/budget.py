@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
@@ -12,33 +11,17 @@ from mcts.journal.runlog import RunLog
 from mcts.journal.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
 from mcts.loop.branches import candidates_of
 from mcts.loop.world import Answer
+from mcts.options import Limits
 from mcts.ports import Proposer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """When to stop: after so many trials (failures included), minutes, US dollars or tokens of
-    language models, or minutes that candidates were judged.
+class Budget(Limits):
+    """The limits of a run, held against what it has spent."""
 
-    Nothing new is asked once a cap is reached. What is out by then still comes back, so a run may
-    go beyond a cap by the trials in flight, at most `parallel` of them. The finalists are measured
-    again also then: an unconfirmed best is no result.
-    """
-
-    evaluations: int
-    minutes: float | None = None
-    cost_usd: float | None = None
-    tokens: int | None = None
-    gpu_minutes: float | None = None
-
-    def check(self) -> None:
-        """Raise InputError for a budget with which nothing could be done."""
-        if self.evaluations < 1:
-            raise InputError("a run needs at least one evaluation")
-        for name in ("cost_usd", "tokens", "gpu_minutes"):
-            cap = getattr(self, name)
-            if cap is not None and not cap > 0:
-                raise InputError(f"the cap on {name} is above zero, not {cap}")
+    @classmethod
+    def of(cls, limits: Limits) -> Budget:
+        """The same limits as a budget."""
+        return cls(**limits.model_dump())
 
     def exhausted(self, spending: Spending) -> str | None:
         """Which cap the spending has reached, in words; None while there is something left."""

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mcts.domain import KernelTask
-from mcts.domain.objective import Objective, Ranking
+from mcts.domain.objective import Ranking
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.journal.runlog import RunLog
@@ -26,6 +26,7 @@ from mcts.loop.options import check_options
 from mcts.loop.progress import Progress, Reporter
 from mcts.loop.settling import Settler, outcome_of
 from mcts.loop.world import Answer, World
+from mcts.options.search import Objective
 from mcts.ports import Advisor, Evaluator, Journal, Proposal, Proposer
 from mcts.search import AnySettings, begin
 from mcts.search.puct_settings import SearchSettings
@@ -70,7 +71,6 @@ class Optimizer:
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        budget.check()
         check_options(
             parallel=parallel, finalists=finalists, objective=objective, evaluator=evaluator
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mcts.domain.objective import OBJECTIVES, Objective
+from mcts.domain.objective import OBJECTIVES
 from mcts.errors import InputError
+from mcts.options.search import Objective
 from mcts.ports import EnergyMeter, Evaluator
 
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from mcts.domain import Evaluation
-from mcts.domain.objective import MIN_NOISE, Objective, credited, energy_noise, time_noise
+from mcts.domain.objective import MIN_NOISE, credited, energy_noise, time_noise
+from mcts.options.search import Objective
 
 WORKING_FLOOR = 0.1
 """What a correct variant at baseline speed earns: working beats failing."""

@@ -30,6 +30,7 @@ from codegen.llm import LlmProposer
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.runs.tasks.files import find_task
 from mcts.loop.optimizer import Budget, Optimizer
+from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest
 from microtools.advisor import RooflineAdvisor
 from profilers.recordings.replay import ReplayEvaluator
@@ -82,7 +83,10 @@ def _new_kernel(asked: Asked) -> str:
 
 
 def _search_with(client: ChatClient) -> Callable[[int], object]:
-    requests, proposer = _requests_of_a_search(), LlmProposer("openai/bench", client=client)
+    requests, proposer = (
+        _requests_of_a_search(),
+        LlmProposer(ModelOptions(name="openai/bench"), client=client),
+    )
     return lambda at: proposer.propose(replace(requests[at % len(requests)], seed=at))
 
 
@@ -108,7 +112,7 @@ def _requests_of_a_search() -> list[ProposalRequest]:
 
 
 def _propose_with(client: ChatClient) -> Callable[[int], object]:
-    proposer = LlmProposer("openai/bench", client=client)
+    proposer = LlmProposer(ModelOptions(name="openai/bench"), client=client)
     request = ask()
     return lambda seed: proposer.propose(replace(request, seed=seed, parent=_parent(seed)))
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from codegen.llm import LlmProposer
-from codegen.lookups.conversation import LookupSettings
 from mcts.domain import (
     Build,
     Candidate,
@@ -20,6 +19,7 @@ from mcts.domain import (
     parse_host_plan,
 )
 from mcts.errors import ProposalRejected
+from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest
 from mcts.search.trial import Move
 from tests.codegen.cases import ask
@@ -53,7 +53,9 @@ def reply(code: str = SOURCE) -> str:
 
 def propose(text: str, request: ProposalRequest | None = None, **settings: Any) -> Proposal:
     client = ScriptedClient([text])
-    proposer = LlmProposer("openai/x", client=client, reply_repairs=0, **settings)
+    proposer = LlmProposer(
+        ModelOptions(name="openai/x", reply_repairs=0, **settings), client=client
+    )
     return proposer.propose(request or ask(host_task()))
 
 
@@ -68,7 +70,9 @@ def test_the_contracts_own_example_is_a_variant() -> None:
 def test_a_first_implementation_is_asked_for_and_read() -> None:
     client = ScriptedClient([reply()])
     hopper = Hardware(name="NVIDIA H200", compute_capability="9.0")
-    proposal = LlmProposer("openai/x", client=client, hardware=hopper).propose(ask(host_task()))
+    proposal = LlmProposer(ModelOptions(name="openai/x"), client=client, hardware=hopper).propose(
+        ask(host_task())
+    )
     system, user = (message["content"] for message in client.asked[0].messages)
     assert "nvcc as C++17" in system and "the plan's comment first" in system
     assert "class Model(nn.Module)" in user and "which tile and schedule" in user
@@ -96,7 +100,7 @@ def test_a_compilers_condensed_log_reaches_the_repair_as_it_is() -> None:
     )
     client = ScriptedClient([reply(SOURCE.replace("return 0;", "return 0 * n;"))])
     request = ask(host_task(), parent=parent, evaluation=failed, move=Move("repair", 0))
-    proposal = LlmProposer("openai/x", client=client).propose(request)
+    proposal = LlmProposer(ModelOptions(name="openai/x"), client=client).propose(request)
     user = client.asked[0].messages[1]["content"]
     assert f"# How it failed\n\nIt failed: it does not compile.\n\n```\n{LOG}\n```" in user
     assert proposal.usage["prompt"] == "repair/1"
@@ -104,7 +108,7 @@ def test_a_compilers_condensed_log_reaches_the_repair_as_it_is() -> None:
 
 def test_it_is_written_after_looking_things_up() -> None:
     client = ScriptedClient([blocks(("search", {"query": "tma"})), reply()])
-    proposer = LlmProposer("openai/x", client=client, library=Shelf(), lookups=LookupSettings())
+    proposer = LlmProposer(ModelOptions(name="openai/x"), client=client, library=Shelf())
     assert len(proposer.propose(ask(host_task())).usage["lookups"]) == 1
 
 

@@ -12,6 +12,7 @@ from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.views.summary import RunFacts
 from mcts.domain import Candidate, Evaluation, KernelTask, Scalar, Timing, Verification
 from mcts.journal.record import NodeRecord, Result
+from mcts.options import JudgingOptions, SearchOptions
 
 
 def measured(candidate: Candidate, speedup: float) -> Evaluation:
@@ -65,8 +66,8 @@ def delivery_of(source: TaskSource, candidate: Candidate, *, speedup: float = 2.
         tree_digest="tree-0",
     )
     config = RunConfig(
-        rooftree="0", task=source.given, task_name=task.name, evaluator="gpu",
-        proposer="scripted", evaluations=1,
+        rooftree="0", task=source.given, task_name=task.name,
+        judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="scripted"),
     )  # fmt: skip
     facts = RunFacts(
         task=task.name, evaluator="gpu", proposer="scripted", hardware="Paper GPU", seed=0

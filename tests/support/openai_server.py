@@ -3,7 +3,7 @@
 In a test, it plays a script and records what it was sent::
 
     with OpenAiServer(["a reply", 429, Hang(5), lambda body: "computed"]) as server:
-        LlmProposer("openai/test", api_base=server.url)
+        LlmProposer(ModelOptions(name="openai/test", api_base=server.url))
         server.requests[0].body["messages"]
 
 A step of the script is a text (the reply), a status code (an error), a `Say` (a reply with a

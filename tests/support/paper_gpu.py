@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from experiments.runs.options import names
-from experiments.runs.wiring.parts import EvaluatorRequest
 from mcts.domain import (
     Build,
     Candidate,
@@ -19,6 +18,7 @@ from mcts.domain import (
     Timing,
     Verification,
 )
+from mcts.requests import EvaluatorRequest
 from profilers.compiling.building import Failed, build
 from profilers.compiling.compiler import Compiler
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.runs.wiring.parts import EvaluatorRequest, ProposerRequest
 from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest
+from mcts.requests import EvaluatorRequest, ProposerRequest
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator, Processes
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 def evaluator(request: EvaluatorRequest) -> KernelBenchEvaluator:
-    if request.compiled:
+    if request.judging.compiled:
         raise InputError("there is nothing that compiles numpy")
     return KernelBenchEvaluator(
         request.task,

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from experiments.runs.options import names
-from experiments.runs.wiring.parts import EvaluatorRequest, ProposerRequest
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
 from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
 from mcts.ports import Proposal, ProposalRequest
+from mcts.requests import EvaluatorRequest, ProposerRequest
 
 COMPILED = 1.25
 CONFIRMED = 0.99
@@ -72,15 +72,15 @@ def install(patch: pytest.MonkeyPatch | None = None) -> None:
 
 
 def paper(request: EvaluatorRequest) -> PaperEvaluator:
-    log(f"open {request.task.name} {'compiled' if request.compiled else 'eager'}")
+    log(f"open {request.task.name} {'compiled' if request.judging.compiled else 'eager'}")
     text = request.task.reference or ""
     if "# unfair" in text:
         raise UnfairTask(f"task {request.task.name} is no fair task: its output is constant")
-    if "# no compile" in text and request.compiled:
+    if "# no compile" in text and request.judging.compiled:
         raise InputError("torch.compile fails on the model")
-    if "# lost" in text and request.compiled:
+    if "# lost" in text and request.judging.compiled:
         raise WorldError("the reference's process died")
-    return PaperEvaluator(request.task, compiled=request.compiled)
+    return PaperEvaluator(request.task, compiled=request.judging.compiled)
 
 
 def canned(request: ProposerRequest) -> CannedProposer:

@@ -126,14 +126,15 @@ def _task_id(events: Sequence[Event], name: str) -> str:
 
 def _traits(facts: summary.RunFacts, config: RunConfig) -> dict[str, str]:
     """What may tell one way of searching from another."""
-    settings = ", ".join(f"{name} {value:g}" for name, value in config.search_settings.items())
+    search, algorithm = config.search, config.search.algorithm
+    settings = ", ".join(f"{name} {value:g}" for name, value in algorithm.constants.items())
     return {
-        "search": config.search,
+        "search": algorithm.name,
         "proposer": facts.proposer,
         "settings": settings,
         "knowledge": "with memory" if config.knowledge else "without memory",
-        "parallel": f"{config.parallel} at a time",
-        "objective": config.objective,
+        "parallel": f"{search.parallel} at a time",
+        "objective": search.objective,
     }
 
 

@@ -28,9 +28,11 @@ from codegen.self_contained import self_contained
 from experiments.benchmarks.evidence.kernelbench_checkout import Checkout
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.tasks.files import find_task, read_text
-from experiments.runs.wiring.parts import EvaluatorRequest, gpu_evaluator
+from experiments.runs.wiring.parts import gpu_evaluator
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, RooftreeError
+from mcts.options import JudgingOptions
+from mcts.requests import EvaluatorRequest
 
 KERNELS = Path(__file__).parents[1] / "kernels_for_comparison"
 CANDIDATES = {
@@ -110,7 +112,9 @@ def by_us(
     """Our verdicts: with the evaluator's start, on a fresh candidate, on one judged before."""
     watch = Stopwatch()
     request = EvaluatorRequest(
-        task=find_task(str(problem)).task, device=device, unsafe=unsafe, on_progress=watch
+        task=find_task(str(problem)).task,
+        judging=JudgingOptions(device=device, unsafe=unsafe),
+        on_progress=watch,
     )
     asked = (
         ("cold", Candidate(source=source)),

@@ -23,9 +23,11 @@ import numpy as np
 
 from experiments.benchmarks.evidence.torch_operators import operators
 from experiments.runs.tasks.files import TaskSource, find_task
-from experiments.runs.wiring.parts import EvaluatorRequest, gpu_evaluator
+from experiments.runs.wiring.parts import gpu_evaluator
 from mcts.domain import Candidate, Evaluation, evaluate_int
 from mcts.errors import InputError, RooftreeError
+from mcts.options import JudgingOptions
+from mcts.requests import EvaluatorRequest
 from profilers.cuda.drawing import draw
 from profilers.recordings.t4 import load_recording
 
@@ -77,7 +79,7 @@ def _best(source: TaskSource, device: int) -> Evaluation:
     best = load_recording(source.recordings[-1]).summary().best
     if best is None:
         raise InputError(f"the recording of {source.task.name!r} holds no valid variant")
-    request = EvaluatorRequest(task=source.task, device=device)
+    request = EvaluatorRequest(task=source.task, judging=JudgingOptions(device=device))
     with closing(gpu_evaluator(request)) as judge:
         evaluation = judge.evaluate(
             Candidate(source=source.task.baseline.source, tunables=dict(best))

@@ -15,9 +15,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from experiments.runs.tasks.files import TaskSource, find_task
-from experiments.runs.wiring.parts import EvaluatorRequest, gpu_evaluator
+from experiments.runs.wiring.parts import gpu_evaluator
 from mcts.domain import Candidate
 from mcts.errors import InputError, RooftreeError
+from mcts.options import JudgingOptions
+from mcts.requests import EvaluatorRequest
 from profilers.recordings.t4 import RecordedConfiguration, load_recording
 
 
@@ -49,7 +51,9 @@ def compare(source: TaskSource, *, variants: int, device: int = 0) -> list[Remea
     )
     step = max(1, (len(measured) - 1) // max(1, variants - 1))
     chosen = measured[::step][:variants]
-    request = EvaluatorRequest(task=source.task, device=device, on_progress=_say)
+    request = EvaluatorRequest(
+        task=source.task, judging=JudgingOptions(device=device), on_progress=_say
+    )
     pairs = []
     with closing(gpu_evaluator(request)) as judge:
         for entry in chosen:

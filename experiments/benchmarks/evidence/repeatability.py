@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.runs.options.request import Measuring
 from experiments.runs.tasks.files import TaskSource, find_task, read_text
 from experiments.runs.wiring.composing import REPLAY, choose_evaluator, resolve_evaluator
 from mcts.domain import Candidate, KernelTask, Timing, parse_launch_plan
 from mcts.errors import InputError, RooftreeError
+from mcts.options import JudgingOptions
 from mcts.ports import Confirmer, Evaluator
 
 Open = Callable[[int], AbstractContextManager[Evaluator]]
@@ -214,15 +214,20 @@ def read_candidate(task: KernelTask, path: Path | None) -> Candidate:
 
 
 def _opener(source: TaskSource, options: argparse.Namespace) -> Open:
+    judging = JudgingOptions(
+        evaluator=options.evaluator,
+        recording=options.recording,
+        device=options.device,
+        unsafe=options.unsafe,
+        ungated=options.ungated,
+    )
+
     def open_(number: int) -> AbstractContextManager[Evaluator]:
         return closing(
             choose_evaluator(
                 source,
-                options.evaluator,
-                recording=options.recording,
-                device=options.device,
+                judging,
                 seed=options.seed + number,
-                measuring=Measuring(unsafe=options.unsafe, ungated=options.ungated),
                 on_progress=lambda text: print(text, file=sys.stderr),
             )
         )

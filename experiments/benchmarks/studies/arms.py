@@ -7,10 +7,11 @@ from dataclasses import replace
 from experiments.benchmarks.studies.config import Arm, GuidanceMode, Study
 from experiments.runs.options import names
 from experiments.runs.wiring import composing
-from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
+from mcts.options import Algorithm
 from mcts.ports import Proposal, ProposalRequest, Proposer
+from mcts.requests import ProposerRequest
 from mcts.search import AnySettings
 from mcts.search.puct_settings import SearchSettings
 
@@ -57,7 +58,7 @@ def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
 
     InputError for a search or a setting nobody knows.
     """
-    settings = composing.resolve_settings(arm.search, arm.settings)
+    settings = composing.resolve_settings(Algorithm(name=arm.search, constants=arm.settings))
     return settings.meant_for(length) if isinstance(settings, SearchSettings) else settings
 
 

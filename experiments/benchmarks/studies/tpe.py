@@ -19,10 +19,10 @@ import numpy as np
 
 from codegen.scripted.encoded_space import EncodedSpace, Rows
 from experiments.benchmarks.studies.uniform import LatticeKey, candidate_of, draw_untried
-from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest
+from mcts.requests import ProposerRequest
 
 _SUGGESTIONS = 3
 """How often the sampler is asked before the nearest untried configuration is taken instead."""

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from codegen.scripted.encoded_space import EncodedSpace, Rows
-from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest
+from mcts.requests import ProposerRequest
 
 
 class UniformProposer:

@@ -144,7 +144,8 @@ def _compared(
     if not compare:
         return {"not_compiled": "not asked for"}
     say("measuring the best candidate against torch.compile")
-    other = config.model_copy(update={"compiled": True})
+    compiled = config.judging.model_copy(update={"baseline": "compile"})
+    other = config.model_copy(update={"judging": compiled})
     try:
         with closing(composing.evaluator_of(source, other, on_progress=say)) as evaluator:
             again = _again(evaluator, candidate, verdict)
@@ -155,7 +156,7 @@ def _compared(
     if not again.measured or again.timing is None:
         return {"not_compiled": f"{status_words(again)}: {again.message}"}
     if again.timing.baseline != TORCH_COMPILE:
-        return {"not_compiled": f"evaluator {config.evaluator} does not measure against it"}
+        return {"not_compiled": f"evaluator {config.judging.evaluator} does not measure against it"}
     return {"compiled": Gain.of(again.timing)}
 
 

@@ -59,13 +59,13 @@ class SuiteRunner:
             if begun(self._folder.run(problem.key)):
                 return
             try:
-                source = find_task(str(problem.path), self._request.measuring.policy)
+                source = find_task(str(problem.path), self._request.judging.policy)
             except InputError as error:
                 refused.append(error)
                 continue
             config = composing.resolve(source, self._request)
-            if config.proposer == composing.LLM:
-                check_models(config.asking, model=config.model, api_base=config.api_base)
+            if config.search.proposer == composing.LLM:
+                check_models(config.model)
             return
         if problems and len(refused) == len(problems):
             raise refused[0]

@@ -15,8 +15,6 @@ from experiments.runs.options.config import CONFIG_FILE
 from experiments.runs.options.request import RunRequest
 
 _UNFINISHED = ("interrupted", "error:")
-MAY_CHANGE = ("api_base", "device", "wait_minutes", "asking")
-"""Options of a run that its next session takes from the command line again."""
 
 
 def search(problem: Path, run_dir: Path, request: RunRequest) -> None:
@@ -31,7 +29,7 @@ def search(problem: Path, run_dir: Path, request: RunRequest) -> None:
         return
     with redirect_stdout(io.StringIO()):
         if begun(run_dir):
-            run.resume(run_dir, evaluations=None, minutes=None, as_json=False)
+            run.resume(run_dir, as_json=False)
         else:
             shutil.rmtree(run_dir, ignore_errors=True)
             run_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -39,13 +37,12 @@ def search(problem: Path, run_dir: Path, request: RunRequest) -> None:
 
 
 def _take_options(folder: RunFolder, request: RunRequest) -> None:
+    """Have the next session go by what was asked now, as far as that may change within a search."""
     config = folder.config
-    update = {name: getattr(request, name) for name in MAY_CHANGE}
-    if config.asking is None:
-        del update["asking"]
-    else:  # how look-ups are asked for was decided when the search began
-        decided = {"lookup_protocol": config.asking.lookup_protocol}
-        update["asking"] = request.asking.model_copy(update=decided)
+    update = {
+        "judging": config.judging.going_on_with(request.judging),
+        "model": config.model.going_on_with(request.model),
+    }
     folder.write_config(config.model_copy(update=update))
 
 

@@ -23,6 +23,7 @@ from experiments.text.tables import Column, Kind, fitted, show, width
 from experiments.views import summary
 from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.summary import Attributed, Spent
+from mcts.options import JudgingOptions, Limits, ModelOptions
 
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
 _AS: dict[str, tuple[Kind, int]] = {
@@ -41,39 +42,32 @@ _WORTH = worth_text.TITLES.index("worth")
 def attribute(
     run_dir: Path,
     *,
-    ids: Sequence[int] = (),
-    device: int | None = None,
-    tunables_only: bool = False,
-    max_cost_usd: float | None = None,
-    max_tokens: int | None = None,
-    max_gpu_minutes: float | None = None,
-    prices: Sequence[str] = (),
+    ids: Sequence[int],
+    judging: JudgingOptions,
+    limits: Limits,
+    model: ModelOptions,
+    tunables_only: bool,
     as_json: bool,
 ) -> None:
-    """Weigh the methods of nodes; limits that are given stand in place of the run's own."""
+    """Weigh the methods of nodes; options that are given stand in place of the run's own."""
     database_of(run_dir)  # a folder without a run must not get a journal
     folder = RunFolder(run_dir)
     with SqliteJournal(folder.journal) as journal:
-        config = composing.widened(
-            folder.config,
-            max_cost_usd=max_cost_usd,
-            max_tokens=max_tokens,
-            max_gpu_minutes=max_gpu_minutes,
-            prices=prices,
-        )
+        config = composing.widened(folder.config, limits=limits, model=model)
         attributing.choose(summary.result_of(journal.events()), ids)
         folder.write_config(config)
-        weighed = _weigh(folder, _on_device(config, device), journal, ids, tunables_only)
+        weighed = _weigh(folder, _on_device(config, judging), journal, ids, tunables_only)
         gpu = summary.facts_of(journal.events())
     _print(run_dir, gpu, weighed, as_json=as_json)
 
 
-def _on_device(config: RunConfig, device: int | None) -> RunConfig:
-    if device is None:
+def _on_device(config: RunConfig, judging: JudgingOptions) -> RunConfig:
+    if not judging.given():
         return config
-    if config.evaluator != composing.GPU:
-        raise InputError(f"--device is for evaluator gpu: this run's is {config.evaluator}")
-    return config.model_copy(update={"device": device})
+    evaluator = config.judging.evaluator
+    if evaluator != composing.GPU:
+        raise InputError(f"--device is for evaluator gpu: this run's is {evaluator}")
+    return config.model_copy(update={"judging": config.judging.changed_by(judging)})
 
 
 def _weigh(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments.app.ticking import ticking
-from experiments.runs.options.request import Measuring
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import find_task, read_text
 from experiments.runs.tasks.kernel_files import canonical_source
@@ -32,6 +31,7 @@ from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded
 from mcts.journal.summary import Shape
+from mcts.options import JudgingOptions
 from mcts.ports import EnergyMeter, Evaluator
 
 Named = tuple[str, Candidate]
@@ -42,26 +42,15 @@ def evaluate(
     files: list[Path],
     *,
     values: list[str],
-    evaluator: str,
-    recording: Path | None,
-    device: int,
+    judging: JudgingOptions,
     seed: int,
     energy: bool,
-    measuring: Measuring,
     as_json: bool,
 ) -> bool:
     """Judge each file, or the baseline's source with other tunables; whether all were measured."""
-    source = find_task(task, measuring.policy)
+    source = find_task(task, judging.policy)
     candidates = _candidates(source.task, files, values)
-    judge = composing.choose_evaluator(
-        source,
-        evaluator,
-        recording=recording,
-        device=device,
-        seed=seed,
-        measuring=measuring,
-        on_progress=_say,
-    )
+    judge = composing.choose_evaluator(source, judging, seed=seed, on_progress=_say)
     with closing(judge):
         hardware, name = str(judge.hardware), judge.name
         if energy and not isinstance(judge, EnergyMeter):

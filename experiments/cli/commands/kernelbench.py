@@ -7,7 +7,6 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,18 +18,15 @@ from experiments.benchmarks.suite.folder import Plan, SuiteFolder, go_on_words
 from experiments.benchmarks.suite.metrics import cost_of, summarize
 from experiments.benchmarks.suite.outcome import Outcome
 from experiments.benchmarks.suite.running import SuiteRunner
-from experiments.benchmarks.suite.searching import MAY_CHANGE
+from experiments.runs.options.first_format import named_flat
 from experiments.runs.options.libraries import read_library
 from experiments.runs.options.request import RunRequest
 from experiments.runs.wiring.composing import REPLAY
 from experiments.text.tables import print_table, width
 from mcts.errors import InputError, RooftreeError
 
-_NOT_SETTINGS = frozenset({"task", "out", "as_json", "measuring", *MAY_CHANGE})
-_ASKING_SETTINGS = (
-    "fallbacks", "reply_tokens", "temperature", "feedback", "branches", "prompt_tokens",
-    "reply_repairs", "lookups", "lookup_tokens", "lookup_protocol",
-)  # fmt: skip
+_NOT_OF_SUITES = frozenset({"dialect", "kernel", "includes", "compiled"})
+"""Options of `optimize` that a suite refuses, or does not offer."""
 _WIDE = 110
 """Columns of a terminal from which on there is room for what each problem took."""
 
@@ -58,21 +54,21 @@ def run(
     runner.check(wanted)
     with folder.claimed():
         plan = folder.begin(_settings(request, compare=compare), wanted)
-        reprice(folder, plan, request.asking.prices, say=_say)
+        reprice(folder, plan, request.model.prices, say=_say)
         _search(runner, folder, plan, wanted, max_total_cost_usd)
         return _show(folder, plan, as_json=as_json)
 
 
 def _check(request: RunRequest) -> None:
     """InputError for what `optimize` does and a suite cannot."""
-    if request.evaluator == REPLAY:
+    if request.judging.evaluator == REPLAY:
         raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
-    if request.measuring.dialect == "host":
+    if request.judging.dialect == "host":
         raise InputError(
             "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "
             "launcher is not; search one problem so: rooftree optimize FILE --dialect host"
         )
-    if request.measuring.includes:
+    if request.judging.includes:
         raise InputError(
             "--include is for .cu candidates with a launcher, and those of a suite are PyTorch "
             "files; --library lets the model read CUTLASS"
@@ -175,25 +171,17 @@ def _wrapped(text: str) -> str:
 
 def _settings(request: RunRequest, *, compare: bool) -> dict[str, Any]:
     """What must not change from one call to the next; where it runs may."""
-    named = {
-        field.name: getattr(request, field.name)
-        for field in fields(request)
-        if field.name not in _NOT_SETTINGS
+    asked = {
+        "judging": request.judging.lasting(),
+        "search": request.search.lasting(),
+        "limits": request.limits.lasting(),
+        "model": request.model.lasting(),
     }
-    measuring = request.measuring
-    if request.library is not None:
-        found = read_library(request.library)
+    named = {name: value for name, value in named_flat(asked).items() if name not in _NOT_OF_SUITES}
+    if request.model.library is not None:
+        found = read_library(request.model.library)
         named["library"] = f"{found.title}, sha256 {found.sha256}"
-    return tables.plain(
-        {
-            **named,
-            **{name: getattr(request.asking, name) for name in _ASKING_SETTINGS},
-            "policy": measuring.policy,
-            "ungated": measuring.ungated,
-            "unsafe": measuring.unsafe,
-            "compare_with_compile": compare,
-        }
-    )
+    return tables.plain({**named, "compare_with_compile": compare})
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
 from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
+from mcts.options import JudgingOptions
 
 if TYPE_CHECKING:
     from profilers.recordings.recorder import Progress
@@ -35,7 +36,8 @@ def record(
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
-    judge = composing.choose_evaluator(source, composing.GPU, device=device, on_progress=_say)
+    judging = JudgingOptions(evaluator=composing.GPU, device=device)
+    judge = composing.choose_evaluator(source, judging, on_progress=_say)
     with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
         _say(f"recording task {source.task.name} on {judge.hardware}{taken}")

@@ -12,51 +12,46 @@ from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.wiring import composing
-from experiments.runs.wiring.parts import EvaluatorRequest
 from mcts.domain import PYTORCH_DIALECTS, KernelTask
 from mcts.errors import InputError
+from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
+from mcts.requests import EvaluatorRequest
 
 
 def worker(
-    folder: Path,
-    *,
-    drain: bool = False,
-    device: int = 0,
-    parallel: int = 1,
-    recording: Path | None = None,
-    seed: int = 0,
-    unsafe: bool = False,
-    includes: tuple[Path, ...] = (),
+    folder: Path, judging: JudgingOptions, *, drain: bool = False, parallel: int = 1, seed: int = 0
 ) -> int:
     """Take jobs from `folder` until told to stop; the exit code: 0, or 2 where the GPU broke.
 
-    With `recording` they are answered from it instead of a GPU, with draws of `seed`. `unsafe`
-    works where nothing isolates candidates, and for a folder that everybody can write to;
-    `includes` are folders of headers for `host` candidates.
+    With a recording they are answered from it instead of a GPU, with draws of `seed`. If `judging`
+    is unsafe, the worker works where nothing isolates candidates, and for a folder that everybody
+    can write to.
     A task that this machine cannot judge is left to other workers. InputError where there is no
     GPU, the recording cannot be read, or the folder is not to be used.
     """
+    recording, device = judging.recording, judging.device
     check(device=device, recording=recording)
+    name = composing.GPU if recording is None else composing.REPLAY
 
     def build(task: KernelTask, terms: Terms, on_progress: Callable[[str], None]) -> Evaluator:
-        if recording is None and (problem := machine_problem(task, device=device, unsafe=unsafe)):
+        if recording is None and (
+            problem := machine_problem(task, device=device, unsafe=judging.unsafe)
+        ):
             raise UnfitMachine(problem)
+        of_the_job = {
+            "evaluator": name,
+            "baseline": "compile" if terms.compiled else "eager",
+            "ungated": terms.ungated,
+        }
         request = EvaluatorRequest(
             task=task,
-            recording=recording,
+            judging=judging.model_copy(update=of_the_job),
             seed=seed,
-            device=device,
-            compiled=terms.compiled,
-            ungated=terms.ungated,
-            unsafe=unsafe,
-            includes=includes,
             on_progress=on_progress,
         )
         try:
-            return composing.build_evaluator(
-                composing.GPU if recording is None else composing.REPLAY, request
-            )
+            return composing.build_evaluator(request)
         except InputError as error:
             if recording is None:
                 raise
@@ -64,7 +59,7 @@ def worker(
             raise UnfitMachine(str(error)) from error
 
     return serve(
-        JobFolder(folder, unsafe=unsafe, on_broken=_say),
+        JobFolder(folder, unsafe=judging.unsafe, on_broken=_say),
         evaluator_factory=build,
         drain=drain,
         device=device,

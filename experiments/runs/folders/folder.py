@@ -78,8 +78,8 @@ class RunFolder:
             )
         if (folder / PROBLEM_FILE).is_file():
             return problem_source(
-                folder / PROBLEM_FILE, config.task, config.policy, config.task_name,
-                dialect=config.dialect, kernel=_kernel(folder),
+                folder / PROBLEM_FILE, config.task, config.judging.policy, config.task_name,
+                dialect=config.judging.dialect, kernel=_kernel(folder),
             )  # fmt: skip
         return TaskSource(
             task=load_task(folder),

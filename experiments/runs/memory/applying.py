@@ -28,7 +28,7 @@ def remember(config: RunConfig, *, gpu: str, asked: bool) -> tuple[RunConfig, Kn
         return config, Knowledge()
     from microtools.ranking import ToolRecord, calibrated_weights
 
-    path = Path(config.memory)
+    path = config.memory
     try:
         if asked:
             with KnowledgeStore(path):
@@ -62,7 +62,7 @@ def learn(
     written."""
     if config.memory is None:
         return
-    with ToolMemory(Path(config.memory)) as memory:
+    with ToolMemory(config.memory) as memory:
         memory.learn(
             config.run_id,
             gpu=gpu,
@@ -80,10 +80,11 @@ def learn(
         knowledge=read_snapshot(run_dir, config.knowledge),
         signatures=playbook.signatures(),
     )
-    with KnowledgeStore(Path(config.memory)) as store:
+    with KnowledgeStore(config.memory) as store:
         store.add(contributions_of(result, events, origin))
 
 
 def proposer_label(config: RunConfig) -> str:
     """The proposer's name, with its model if it has one."""
-    return f"{config.proposer} ({config.model})" if config.model else config.proposer
+    proposer, model = config.search.proposer, config.model.name
+    return f"{proposer} ({model})" if model else proposer

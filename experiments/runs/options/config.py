@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field, ValidationError
+import tomli_w
+from pydantic import ValidationError
 
-from experiments.runs.options.asking import Asking
+from experiments.runs.options.first_format import nested
 from experiments.runs.options.libraries import LibraryReference
 from experiments.runs.options.run_hints import not_a_run_folder
-from mcts.domain import Dialect, Noun, Policy, first_problem
-from mcts.domain.objective import Objective
+from mcts.domain import Noun, first_problem
 from mcts.errors import InputError
+from mcts.files import write_whole
+from mcts.options import OFF, JudgingOptions, Limits, ModelOptions, SearchOptions
 
 CONFIG_FILE = "config.toml"
-CONFIG_FORMAT = 1
+CONFIG_FORMAT = 2
 
 
 class RecordingReference(Noun):
@@ -47,66 +45,45 @@ class RecordingReference(Noun):
 
 
 class RunConfig(Noun):
-    """Every choice of a run, with `auto` already resolved.
+    """Every choice of a run: its options with each `auto` decided, and what was found by them.
 
     `task` is what the user gave; the task's own files lie in the run folder unless the task is a
-    recording. `search_settings` overrides single constants of the search. `memory` is the file the
-    run learns from and teaches, None where it does neither; `tool_weights` is what it said of the
+    recording. `recording` is what is replayed and `library` what the model looks things up in, with
+    what tells that they are still the same. `tool_weights` is what the run's memory said of the
     tools when the run began, kept here so that a resumed run ranks their advice the same way, and
     `knowledge` the hash of what it said of methods, which lies in the run folder.
-    `objective` is what a better variant has less of; `finalists` are measured once more at the end.
-    `max_cost_usd` and `max_tokens` bound what language models take in the whole run, failed trials
-    included, `max_gpu_minutes` the time in which candidates are judged. `asking` is how a model is
-    asked, None where none is, and `library` what it may look things up in.
-    `compiled`, `ungated`, `unsafe`, `includes` and `wait_minutes` are the evaluator's, as on the
-    command line; `dialect` is that of a problem file's candidates, None for PyTorch.
     """
 
     format: int = CONFIG_FORMAT
     rooftree: str
+    run_id: str = ""
     task: str
     task_name: str
-    evaluator: str
-    proposer: str
-    search: str = "puct"
-    model: str | None = None
-    api_base: str | None = None
-    evaluations: int = Field(ge=1)
-    minutes: float | None = Field(default=None, gt=0)
-    max_cost_usd: float | None = Field(default=None, gt=0)
-    max_tokens: int | None = Field(default=None, gt=0)
-    max_gpu_minutes: float | None = Field(default=None, gt=0)
-    seed: int = 0
-    parallel: int = Field(default=1, ge=1)
-    device: int = Field(default=0, ge=0)
-    run_id: str = ""
-    memory: str | None = None
-    objective: Objective = "time"
-    finalists: int = Field(default=3, ge=0)
-    compiled: bool = False
-    ungated: bool = False
-    unsafe: bool = False
-    wait_minutes: float | None = Field(default=None, gt=0)
-    policy: Policy = Policy()
-    dialect: Dialect | None = None
-    includes: tuple[str, ...] = ()
-    asking: Asking | None = None
-    search_settings: dict[str, int | float] = {}
     knowledge: str = ""
-    tool_weights: dict[str, float] = {}
+    search: SearchOptions
+    judging: JudgingOptions
+    limits: Limits = Limits()
+    model: ModelOptions = ModelOptions()
     recording: RecordingReference | None = None
     library: LibraryReference | None = None
+    tool_weights: dict[str, float] = {}
+
+    @property
+    def memory(self) -> Path | None:
+        """The file that the run learns from and teaches; None if it does neither."""
+        memory = self.search.memory
+        return None if memory is None or str(memory) == OFF else memory
 
 
 def write_config(path: Path, config: RunConfig) -> None:
     """Write `config` as TOML, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(to_toml(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)))
 
 
 def read_config(path: Path) -> RunConfig:
-    """Read a run's configuration. InputError names the field that is wrong."""
+    """Read a run's configuration, also one in an older format. InputError names the field that is
+    wrong.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -121,33 +98,9 @@ def read_config(path: Path) -> RunConfig:
             f"reads {CONFIG_FORMAT}): update Rooftree"
         )
     try:
-        return RunConfig.model_validate(table)
+        return RunConfig.model_validate(nested(table) if found == 1 else table)
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None
-
-
-def to_toml(table: Mapping[str, Any]) -> str:
-    """TOML of scalars and of tables one level deep, which is all a configuration has."""
-    lines = [f"{key} = {_value(value)}" for key, value in table.items() if not _is_table(value)]
-    for name, inner in table.items():
-        if _is_table(inner) and inner:
-            lines += ["", f"[{name}]"]
-            lines += [f"{_key(key)} = {_value(item)}" for key, item in inner.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _key(key: str) -> str:
-    """A bare key where it can be one: plug-ins may choose their names freely."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: object) -> str:
-    """JSON's scalars are TOML's, but for the one control character JSON leaves unescaped."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def file_sha256(path: Path) -> str:

@@ -33,25 +33,6 @@ def is_problem(path: Path) -> bool:
     return path.suffix == ".py"
 
 
-def read_policy(pairs: list[str]) -> Policy:
-    """``NAME=VALUE`` options as a policy. InputError for one that is unknown."""
-    fields = Policy.model_fields
-    values: dict[str, object] = {}
-    for pair in pairs:
-        name, found, text = pair.partition("=")
-        if not found or name not in fields:
-            known = ", ".join(f"{name}=..." for name in fields)
-            raise InputError(f"--policy {pair!r}: write one of {known}")
-        values[name] = text
-    try:
-        return Policy.model_validate(values)
-    except ValueError:
-        raise InputError(
-            f"--policy {' '.join(pairs)}: precision is task or tf32, weights mutable or frozen, "
-            "libraries allowed or forbidden, hidden_shapes true or false"
-        ) from None
-
-
 def problem_task(
     text: str,
     path: Path,

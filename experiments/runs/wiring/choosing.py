@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from pathlib import Path
 
+from codegen.chat.clients import NO_MODEL
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.memory.tools import default_path
 from experiments.runs.options import names
-from experiments.runs.options.conflicts import ASKS_NO_MODEL, check_evaluator
-from experiments.runs.options.request import AUTO, OFF, Measuring
+from experiments.runs.options.option_conflicts import ASKS_NO_MODEL, check_evaluator
 from experiments.runs.tasks.files import TaskSource
-from experiments.runs.wiring.parts import NO_MODEL
 from mcts.domain import PYTORCH_DIALECTS
-from mcts.domain.objective import OBJECTIVES, Objective
 from mcts.errors import InputError
+from mcts.options import OFF, Algorithm, JudgingOptions
+from mcts.options.option import AUTO
 from mcts.search import AnySettings
 
 REPLAY, GPU = "replay", "gpu"
@@ -49,25 +48,11 @@ def resolve_evaluator(
     )
 
 
-def fitting_evaluator(
-    source: TaskSource,
-    wanted: str,
-    measuring: Measuring,
-    *,
-    recording: Path | None,
-    device: int,
-    wait_minutes: float | None = None,
-) -> str:
+def fitting_evaluator(source: TaskSource, judging: JudgingOptions) -> str:
     """`resolve_evaluator`, for options of which none would do nothing. InputError for one."""
-
-    def check(name: str) -> None:
-        check_evaluator(
-            source.task, name, measuring, recording=recording, wait_minutes=wait_minutes
-        )
-
-    check(wanted)
-    name = resolve_evaluator(source, wanted, recording, device=device)
-    check(name)
+    check_evaluator(source.task, judging)
+    name = resolve_evaluator(source, judging.evaluator, judging.recording, device=judging.device)
+    check_evaluator(source.task, judging.model_copy(update={"evaluator": name}))
     return name
 
 
@@ -80,7 +65,7 @@ def resolve_recording(source: TaskSource, evaluator: str, recording: Path | None
     return source.recordings[-1] if source.recordings else None
 
 
-def resolve_proposer(wanted: str, *, model: str | None, api_base: str | None) -> str:
+def resolve_proposer(wanted: str, *, model: str | None) -> str:
     """`auto` becomes llm where a model is named, else scripted."""
     chosen = wanted if wanted != AUTO else LLM if model is not None else SCRIPTED
     names.load(names.PROPOSERS, chosen)
@@ -88,41 +73,31 @@ def resolve_proposer(wanted: str, *, model: str | None, api_base: str | None) ->
         raise InputError(NO_MODEL)
     if chosen in ASKS_NO_MODEL and model is not None:
         raise InputError(f"--model is for the llm proposer: leave out --proposer {chosen}")
-    if chosen in ASKS_NO_MODEL and api_base is not None:
-        raise InputError("--api-base is for the llm proposer: give --model NAME with it")
     return chosen
 
 
-def resolve_settings(search: str, overrides: Mapping[str, int | float]) -> AnySettings:
-    """The constants of the named search, some of them overridden. InputError for a bad one."""
-    factory = names.load(names.SEARCHES, search)
+def resolve_settings(algorithm: Algorithm) -> AnySettings:
+    """The constants of a search, as far as they are named. InputError for a bad one."""
+    factory = names.load(names.SEARCHES, algorithm.name)
     known = inspect.signature(factory).parameters
-    if unknown := sorted(set(overrides) - set(known)):
-        raise InputError(f"search {search} has no setting {unknown[0]!r}: {', '.join(known)}")
+    if unknown := sorted(set(algorithm.constants) - set(known)):
+        raise InputError(
+            f"search {algorithm.name} has no setting {unknown[0]!r}: {', '.join(known)}"
+        )
     try:
-        settings: AnySettings = factory(**overrides)
+        settings: AnySettings = factory(**algorithm.constants)
     except (TypeError, ValueError) as error:
         raise InputError(f"search setting: {error}") from None
     return settings
 
 
-def resolve_memory(evaluator: str, wanted: Path | None) -> str | None:
-    """The memory a run learns from and teaches: the one given, none for `off`, else the user's for
-    live measurements.
+def resolve_memory(evaluator: str, wanted: Path | None) -> Path:
+    """The memory a run learns from and teaches: the one given, also if that is ``off``, else the
+    user's for live measurements.
 
     A replay uses none unless told to: played a hundred times, one recording would drown what was
     measured, and what a memory says would change what the same seed finds.
     """
-    if wanted == OFF:
-        return None
-    if wanted is not None:
-        return str(wanted.absolute())
-    return None if evaluator == REPLAY else str(default_path())
-
-
-def resolve_objective(wanted: str) -> Objective:
-    """The objective of this name. InputError where there is none."""
-    for objective in OBJECTIVES:
-        if wanted == objective:
-            return objective
-    raise InputError(f"unknown objective {wanted!r}: {', '.join(OBJECTIVES)}")
+    if wanted is None:
+        return Path(OFF) if evaluator == REPLAY else default_path()
+    return wanted if str(wanted) == OFF else wanted.absolute()

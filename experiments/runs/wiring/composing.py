@@ -16,7 +16,6 @@ from experiments.runs.memory.applying import learn, proposer_label, remember
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.libraries import open_library
-from experiments.runs.options.request import Measuring
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
     GPU,
@@ -30,13 +29,14 @@ from experiments.runs.wiring.choosing import (
     resolve_recording,
     resolve_settings,
 )
-from experiments.runs.wiring.parts import EvaluatorRequest, ProposerRequest
 from experiments.runs.wiring.resolving import resolve, rooftree_version, widened
 from mcts.attribution.attributor import Attributor
 from mcts.domain import Hardware
 from mcts.loop.briefing import Signatures
 from mcts.loop.optimizer import Budget, Optimizer, Progress
+from mcts.options import JudgingOptions
 from mcts.ports import Ablator, Advisor, Evaluator, Journal, Proposer
+from mcts.requests import EvaluatorRequest, ProposerRequest
 
 __all__ = [
     "GPU",
@@ -68,8 +68,6 @@ __all__ = [
     "widened",
 ]
 
-_PLAIN = Measuring()
-
 
 @runtime_checkable
 class Closable(Protocol):
@@ -82,34 +80,27 @@ class Closable(Protocol):
 
 def choose_evaluator(
     source: TaskSource,
-    wanted: str,
+    judging: JudgingOptions,
     *,
-    recording: Path | None = None,
-    device: int = 0,
     seed: int = 0,
-    measuring: Measuring = _PLAIN,
     on_progress: Callable[[str], None],
 ) -> Evaluator:
     """The evaluator to judge candidates with outside a run, `auto` decided."""
-    name = fitting_evaluator(source, wanted, measuring, recording=recording, device=device)
+    name = fitting_evaluator(source, judging)
+    found = {"evaluator": name, "recording": resolve_recording(source, name, judging.recording)}
     request = EvaluatorRequest(
         task=source.task,
-        recording=resolve_recording(source, name, recording),
+        judging=judging.model_copy(update=found),
         seed=seed,
-        device=device,
-        compiled=measuring.compiled,
-        ungated=measuring.ungated,
-        unsafe=measuring.unsafe,
-        includes=measuring.includes,
-        argument=names.split(name)[1],
         on_progress=on_progress,
     )
-    return build_evaluator(name, request)
+    return build_evaluator(request)
 
 
-def build_evaluator(name: str, request: EvaluatorRequest) -> Evaluator:
-    """The named evaluator of a task. InputError when it is not known or cannot work here."""
-    evaluator: Evaluator = names.load(names.EVALUATORS, names.split(name)[0])(request)
+def build_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """The evaluator that a request names. InputError when it is not known or cannot work here."""
+    name = names.split(request.judging.evaluator)[0]
+    evaluator: Evaluator = names.load(names.EVALUATORS, name)(request)
     return evaluator
 
 
@@ -119,17 +110,15 @@ def build_proposer(
     """The named proposer; it is told what hardware will measure, and where it may keep things."""
     request = ProposerRequest(
         task=source.task,
-        tunables_only=config.evaluator == REPLAY,
+        tunables_only=config.judging.evaluator == REPLAY,
         model=config.model,
-        api_base=config.api_base,
-        asking=config.asking,
         library=open_library(config.library) if config.library else None,
+        limits=config.limits,
         run_dir=run_dir,
         run_id=config.run_id,
-        max_cost_usd=config.max_cost_usd,
         hardware=hardware,
     )
-    proposer: Proposer = names.load(names.PROPOSERS, config.proposer)(request)
+    proposer: Proposer = names.load(names.PROPOSERS, config.search.proposer)(request)
     return proposer
 
 
@@ -143,21 +132,15 @@ def evaluator_of(
     source: TaskSource, config: RunConfig, *, on_progress: Callable[[str], None]
 ) -> Evaluator:
     """The evaluator a configuration names; its recording must be the one the run began with."""
+    recording = config.recording.verified() if config.recording else None
     request = EvaluatorRequest(
         task=source.task,
-        recording=config.recording.verified() if config.recording else None,
-        seed=config.seed,
-        device=config.device,
-        compiled=config.compiled,
-        ungated=config.ungated,
-        unsafe=config.unsafe,
-        includes=tuple(map(Path, config.includes)),
-        argument=names.split(config.evaluator)[1],
+        judging=config.judging.model_copy(update={"recording": recording}),
+        seed=config.search.seed,
         run_id=config.run_id,
-        wait_minutes=config.wait_minutes,
         on_progress=on_progress,
     )
-    return build_evaluator(config.evaluator, request)
+    return build_evaluator(request)
 
 
 def build_optimizer(
@@ -180,12 +163,12 @@ def build_optimizer(
         evaluator=evaluator,
         advisor=build_advisor(config),
         journal=journal,
-        search_settings=resolve_settings(config.search, config.search_settings),
+        search_settings=resolve_settings(config.search.algorithm),
         budget=budget_of(config),
-        seed=config.seed,
-        parallel=config.parallel,
-        objective=config.objective,
-        finalists=config.finalists,
+        seed=config.search.seed,
+        parallel=config.search.parallel,
+        objective=config.search.objective,
+        finalists=config.search.finalists,
         signatures=signatures(),
         knowledge=read_snapshot(run_dir, config.knowledge) if run_dir else None,
         on_progress=on_progress,
@@ -200,7 +183,7 @@ def build_attributor(
     journal: Journal,
     proposer: Proposer | None,
 ) -> Attributor:
-    """What weighs the methods of a run, under the run's own caps.
+    """What weighs the methods of a run, under the run's own limits.
 
     A `proposer` that is a Ablator takes out what no tunable can; its caller must close it.
     """
@@ -223,13 +206,7 @@ def signatures() -> Signatures:
 
 def budget_of(config: RunConfig) -> Budget:
     """How far the run may go."""
-    return Budget(
-        evaluations=config.evaluations,
-        minutes=config.minutes,
-        cost_usd=config.max_cost_usd,
-        tokens=config.max_tokens,
-        gpu_minutes=config.max_gpu_minutes,
-    )
+    return Budget.of(config.limits)
 
 
 @contextmanager

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
+from codegen.chat.clients import with_protocol
 from experiments.runs.options import names
-from experiments.runs.options.asking import Asking, check_address, repriced, with_protocol
 from experiments.runs.options.config import RecordingReference, RunConfig
-from experiments.runs.options.conflicts import (
-    check_gpu_cap,
-    check_library,
-    check_model_options,
-    check_paid_caps,
-    check_proposer,
-)
 from experiments.runs.options.libraries import read_library
-from experiments.runs.options.request import Measuring, RunRequest
+from experiments.runs.options.option_conflicts import check_limits, check_model, check_proposer
+from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
     LLM,
-    SCRIPTED,
     fitting_evaluator,
     resolve_memory,
-    resolve_objective,
     resolve_proposer,
     resolve_recording,
     resolve_settings,
 )
+from mcts.options import Algorithm, Limits, ModelOptions
 
 
 def rooftree_version() -> str:
@@ -44,77 +35,61 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     """A run's configuration with every `auto` decided and every name known to exist."""
     proposer = _proposer(source, request)
     evaluator = _evaluator(source, request)
-    library = read_library(request.library) if request.library else None
-    asking = request.asking
-    if library is not None:
-        asking = with_protocol(asking, model=request.model, api_base=request.api_base)
-    tape = resolve_recording(source, evaluator, request.recording)
+    library = read_library(request.model.library) if request.model.library else None
+    tape = resolve_recording(source, evaluator, request.judging.recording)
+    search = request.search.model_copy(
+        update={
+            "proposer": proposer,
+            "algorithm": _algorithm(request.search.algorithm, proposer),
+            "memory": resolve_memory(evaluator, request.search.memory),
+        }
+    )
     config = RunConfig(
         rooftree=rooftree_version(),
+        run_id=uuid.uuid4().hex,
         task=source.given,
         task_name=source.task.name,
-        evaluator=evaluator,
-        proposer=proposer,
-        model=request.model,
-        api_base=request.api_base,
-        asking=None if proposer == SCRIPTED else asking,
-        library=library,
-        seed=request.seed,
-        parallel=request.parallel,
-        device=request.device,
-        search=request.search,
-        search_settings=_search_settings(request, proposer),
+        search=search,
+        judging=request.judging.model_copy(update={"evaluator": evaluator}),
+        limits=request.limits,
+        model=with_protocol(request.model) if library is not None else request.model,
         recording=RecordingReference.of(tape) if tape else None,
-        run_id=uuid.uuid4().hex,
-        memory=resolve_memory(evaluator, request.memory),
-        objective=resolve_objective(request.objective),
-        finalists=request.finalists,
-        wait_minutes=request.wait_minutes,
-        **_limits(request),
-        **_measuring(request.measuring),
+        library=library,
     )
-    resolve_settings(config.search, config.search_settings)
-    _check_caps(config)
+    resolve_settings(search.algorithm)
+    _check_limits(config)
     return config
 
 
 def widened(
-    config: RunConfig, *, prices: Sequence[str] = (), **caps: float | int | None
+    config: RunConfig, *, limits: Limits | None = None, model: ModelOptions | None = None
 ) -> RunConfig:
-    """`config` with those of its limits that are not None, named as in `RunConfig`, and with
-    `prices` in place of its own where there are any.
+    """`config` with what was given of `limits` and of the prices of `model` in place of its own.
 
-    InputError for one that would do nothing in this run.
+    InputError for what would do nothing in this run.
     """
-    given: dict[str, Any] = {name: cap for name, cap in caps.items() if cap is not None}
-    if prices:
-        given["asking"] = repriced(config.asking, prices)
-        check_model_options(config.proposer, given["asking"], model=config.model)
-    wider = config.model_copy(update=given)
-    _check_caps(wider)
-    return wider
+    if model is not None and model.prices:
+        asked = ModelOptions(**config.model.model_dump(exclude_defaults=True))
+        priced = asked.changed_by(model)
+        check_model(config.search.proposer, priced)
+        config = config.model_copy(update={"model": priced})
+    if limits is not None:
+        config = config.model_copy(update={"limits": config.limits.changed_by(limits)})
+    _check_limits(config)
+    return config
 
 
 def _proposer(source: TaskSource, request: RunRequest) -> str:
     """The name of the proposer, which can do this task and heeds the options about a model."""
-    proposer = resolve_proposer(request.proposer, model=request.model, api_base=request.api_base)
+    proposer = resolve_proposer(request.search.proposer, model=request.model.name)
     check_proposer(source.task, proposer)
-    check_model_options(proposer, request.asking, model=request.model)
-    check_library(request.library, proposer, request.asking)
-    check_address(request.api_base)
+    check_model(proposer, request.model)
     return proposer
 
 
 def _evaluator(source: TaskSource, request: RunRequest) -> str:
     """The name of the evaluator, which heeds the options about measuring, with its argument."""
-    evaluator = fitting_evaluator(
-        source,
-        request.evaluator,
-        request.measuring,
-        recording=request.recording,
-        device=request.device,
-        wait_minutes=request.wait_minutes,
-    )
+    evaluator = fitting_evaluator(source, request.judging)
     base, argument = names.split(evaluator)
     names.load(names.EVALUATORS, base)
     if argument:  # a resumed run may be started from another folder
@@ -122,40 +97,18 @@ def _evaluator(source: TaskSource, request: RunRequest) -> str:
     return evaluator
 
 
-def _search_settings(request: RunRequest, proposer: str) -> dict[str, int | float]:
+def _algorithm(asked: Algorithm, proposer: str) -> Algorithm:
     """What was asked for. A model is not told to leap unless it was: it writes code, and has no
     space in which the run's times could point somewhere.
     """
-    of_a_model = {"leaps": 0} if proposer == LLM and request.search == "puct" else {}
-    return {**of_a_model, **request.search_settings}
+    of_a_model = {"leaps": 0} if proposer == LLM and asked.name == "puct" else {}
+    return asked.model_copy(update={"constants": {**of_a_model, **asked.constants}})
 
 
-def _limits(request: RunRequest) -> dict[str, Any]:
-    return {
-        "evaluations": request.evaluations,
-        "minutes": request.minutes,
-        "max_cost_usd": request.max_cost_usd,
-        "max_tokens": request.max_tokens,
-        "max_gpu_minutes": request.max_gpu_minutes,
-    }
-
-
-def _measuring(measuring: Measuring) -> dict[str, Any]:
-    return {
-        "compiled": measuring.compiled,
-        "ungated": measuring.ungated,
-        "unsafe": measuring.unsafe,
-        "policy": measuring.policy,
-        "dialect": measuring.dialect,
-        "includes": tuple(str(path.absolute()) for path in measuring.includes),
-    }
-
-
-def _check_caps(config: RunConfig) -> None:
-    check_paid_caps(
-        config.proposer,
-        config.asking or Asking(),
-        max_cost_usd=config.max_cost_usd,
-        max_tokens=config.max_tokens,
+def _check_limits(config: RunConfig) -> None:
+    check_limits(
+        config.limits,
+        proposer=config.search.proposer,
+        model=config.model,
+        evaluator=config.judging.evaluator,
     )
-    check_gpu_cap(config.evaluator, config.max_gpu_minutes)

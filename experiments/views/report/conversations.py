@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from experiments.runs.options.asking import OFF, Asking
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config
 from mcts.errors import InputError
+from mcts.options import OFF
+from mcts.options.model import CACHE_FILE
 from mcts.ports import Event
 
 _ALL = "SELECT request, reply, run_id FROM answer ORDER BY at, rowid"
@@ -53,10 +54,10 @@ def read_conversations(run_dir: Path, events: Iterable[Event]) -> Conversations:
         if event.kind == "asked" and isinstance(seed := event.payload.get("seed"), int)
     }
     config = _config(run_dir)
-    if not trials or config is None or config.asking is None:
+    if not trials or config is None:
         return {}
     found: dict[int, dict[Conversation, None]] = {}
-    for request, reply in _answers(run_dir, config, config.asking):
+    for request, reply in _answers(run_dir, config):
         seed, conversation = _seed(request), _conversation(request, reply)
         trial = trials.get(seed) if seed is not None else None
         if trial is not None and conversation is not None:
@@ -71,18 +72,19 @@ def _config(run_dir: Path) -> RunConfig | None:
         return None
 
 
-def _answers(run_dir: Path, config: RunConfig, asking: Asking) -> Iterator[tuple[Any, Any]]:
+def _answers(run_dir: Path, config: RunConfig) -> Iterator[tuple[Any, Any]]:
     """Requests with their replies. A cache may serve many runs: only what this one paid for is
     known to be its own, unless the cache lies in its folder."""
-    if asking.cache != OFF:
-        path = run_dir / asking.cache
+    model = config.model
+    if model.cache != OFF:
+        path = run_dir / (model.cache or CACHE_FILE)
         own = path.parent == run_dir
         for request, reply, run_id in _rows(path):
             if own or run_id == config.run_id != "":
                 yield _parsed(request), _parsed(reply)
-    for tape in (asking.record, asking.replay):
+    for tape in (model.record, model.replay):
         if tape is not None:
-            yield from _lines(Path(tape))
+            yield from _lines(tape)
 
 
 def _rows(path: Path) -> list[tuple[str, str, str]]:

@@ -21,8 +21,9 @@ from codegen.chat.prices import parse_prices
 from codegen.chat.request import Route
 from codegen.llm import LlmProposer
 from codegen.lookups import messages as lookup_messages
-from codegen.lookups.conversation import MOST_AT_ONCE, NONE_LEFT, LookupSettings
+from codegen.lookups.conversation import MOST_AT_ONCE, NONE_LEFT
 from mcts.errors import InputError, ProposalRejected, WorldError
+from mcts.options import ModelOptions
 from mcts.ports import Proposal
 from tests.codegen.cases import SCALE, ask
 from tests.support.openai_server import Fail, OpenAiServer, Say, Step
@@ -37,7 +38,8 @@ GOOD = (
     "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n"
     f"```cuda\n{FASTER}\n```\n"
 )
-CALLS, TEXT = LookupSettings(protocol="calls"), LookupSettings()
+CALLS: dict[str, Any] = {"lookup_protocol": "calls"}
+TEXT: dict[str, Any] = {"lookup_protocol": "text"}
 ROUTE = Route("openai/test")
 
 
@@ -55,11 +57,13 @@ def search(*words: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def propose(
-    script: list[Any], shelf: Shelf | None = None, lookups: LookupSettings = CALLS, **settings: Any
+    script: list[Any], shelf: Shelf | None = None, lookups: dict[str, Any] = CALLS, **settings: Any
 ) -> tuple[Proposal, ScriptedClient]:
     client = ScriptedClient(script)
     proposer = LlmProposer(
-        "openai/test", client=client, library=shelf or Shelf(), lookups=lookups, **settings
+        ModelOptions(name="openai/test", **lookups, **settings),
+        client=client,
+        library=shelf or Shelf(),
     )
     return proposer.propose(ask()), client
 
@@ -79,7 +83,9 @@ class TestOverHttp:
         shelf = Shelf(swizzle="include/swizzle.hpp:40  struct Swizzle")
         said = Say("Let me see.", calls=calls(*search("swizzle"), ("read", {"path": "a.hpp"})))
         with OpenAiServer([said, GOOD]) as server:
-            proposer = LlmProposer("openai/test", api_base=server.url, library=shelf, lookups=CALLS)
+            proposer = LlmProposer(
+                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=shelf
+            )
             proposal = proposer.propose(ask())
             proposer.close()
             first, second = (seen.body for seen in server.requests)
@@ -102,7 +108,9 @@ class TestOverHttp:
         shelf = Shelf(swizzle="include/swizzle.hpp:40  struct Swizzle\n  more\n  of it")
         said = Say("", calls=calls(*search("swizzle")))
         with OpenAiServer([said, GOOD]) as server:
-            proposer = LlmProposer("openai/test", api_base=server.url, library=shelf, lookups=CALLS)
+            proposer = LlmProposer(
+                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=shelf
+            )
             usage = proposer.propose(ask()).usage
         (one,) = usage["lookups"]
         assert one.pop("seconds") >= 0
@@ -126,7 +134,9 @@ class TestOverHttp:
         prices = parse_prices(["openai/test=0.7,2.1"])
         with OpenAiServer([*says, last]) as server:
             client = LitellmClient("openai/test", api_base=server.url, prices=prices)
-            proposer = LlmProposer("openai/test", client=client, library=Shelf(), lookups=CALLS)
+            proposer = LlmProposer(
+                ModelOptions(name="openai/test", **CALLS), client=client, library=Shelf()
+            )
             usage = proposer.propose(ask()).usage
         exact = sum(
             ((a * Decimal("0.7") + b * Decimal("2.1")) / 1_000_000 for a, b in spent), Decimal(0)
@@ -141,10 +151,12 @@ class TestOverHttp:
         said = Say("", calls=calls(*search("a", "b")))
         with OpenAiServer([said, GOOD]) as server:
             LlmProposer(
-                "openai/test",
-                api_base=server.url,
+                ModelOptions(
+                    name="openai/test",
+                    api_base=server.url,
+                    **{"lookups": 2, "lookup_protocol": "calls"},
+                ),
                 library=Shelf(),
-                lookups=LookupSettings(calls=2, protocol="calls"),
             ).propose(ask())
             choices = [seen.body["tool_choice"] for seen in server.requests]
             assert all(seen.body["tools"] for seen in server.requests)
@@ -154,7 +166,7 @@ class TestOverHttp:
         refusal = Fail(400, message='"auto" tool choice requires --enable-auto-tool-choice')
         with OpenAiServer([refusal]) as server:
             proposer = LlmProposer(
-                "openai/test", api_base=server.url, library=Shelf(), lookups=CALLS
+                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=Shelf()
             )
             with pytest.raises(InputError, match="--lookup-protocol text"):
                 proposer.propose(ask())
@@ -164,7 +176,9 @@ class TestOverHttp:
         with OpenAiServer([said, GOOD]) as server:
             client = LitellmClient("openai/test", api_base=server.url)
             kept = CachedClient(client, open_cache(tmp_path / "c.sqlite"), route=ROUTE)
-            proposer = LlmProposer("openai/test", client=kept, library=Shelf(), lookups=CALLS)
+            proposer = LlmProposer(
+                ModelOptions(name="openai/test", **CALLS), client=kept, library=Shelf()
+            )
             assert len(looked(proposer.propose(ask()))) == 2
 
     def test_no_secret_goes_out_in_a_call_or_an_answer(
@@ -175,10 +189,8 @@ class TestOverHttp:
         said = Say("", calls=calls(*search(f"key {secret}")))
         with OpenAiServer([said, GOOD]) as server:
             proposer = LlmProposer(
-                "openai/test",
-                api_base=server.url,
+                ModelOptions(name="openai/test", api_base=server.url, **CALLS),
                 library=Shelf(**{"key [SOME_API_KEY]": f"int key = {secret};"}),
-                lookups=CALLS,
             )
             proposal = proposer.propose(ask())
             assert secret not in json.dumps([seen.body for seen in server.requests])
@@ -256,7 +268,7 @@ class TestPlainText:
         assert len(client.asked) == 2 and len(looked(proposal)) == 1
 
     def test_with_no_lookups_left_a_variant_beside_one_is_taken(self) -> None:
-        few = LookupSettings(calls=1)
+        few = {"lookups": 1}
         both = f"{blocks(*search('b'))}\n\n{GOOD}"
         proposal, client = propose([blocks(*search("a")), both], lookups=few)
         assert len(client.asked) == 2 and len(looked(proposal)) == 1
@@ -278,7 +290,7 @@ class TestRefusals:
     )
     @pytest.mark.parametrize("lookups", [CALLS, TEXT], ids=["calls", "text"])
     def test_each_is_one_line_to_the_model_and_the_run_goes_on(
-        self, call: tuple[str, Any], why: str, lookups: LookupSettings
+        self, call: tuple[str, Any], why: str, lookups: dict[str, Any]
     ) -> None:
         shelf = Shelf(secret=InputError("secret lies outside of the tree"))
         reply = asks_for(call) if lookups is CALLS else blocks(call)
@@ -301,8 +313,8 @@ class TestRefusals:
 
     def test_a_thousand_calls_at_once_are_refused_together(self) -> None:
         thousand = asks_for(*search(*(f"w{at}" for at in range(1_000))))
-        proposal, client = propose([thousand, GOOD], lookups=LookupSettings(
-            calls=50, protocol="calls"))  # fmt: skip
+        many = {"lookups": 50, "lookup_protocol": "calls"}
+        proposal, client = propose([thousand, GOOD], lookups=many)
         told = answers(client)
         assert len(told) == MOST_AT_ONCE
         assert f"refused: {1_000 - MOST_AT_ONCE} further look-ups" in told[-1]
@@ -311,7 +323,7 @@ class TestRefusals:
         assert looked(proposal)[-1]["asked"] == "984 more at once"
 
     @pytest.mark.parametrize("lookups", [CALLS, TEXT], ids=["calls", "text"])
-    def test_a_thousand_calls_one_by_one_end_with_the_budget(self, lookups: LookupSettings) -> None:
+    def test_a_thousand_calls_one_by_one_end_with_the_budget(self, lookups: dict[str, Any]) -> None:
         count = iter(range(1_000))
 
         def another(_: object) -> str | Reply:
@@ -321,13 +333,13 @@ class TestRefusals:
         shelf = Shelf()
         with pytest.raises(ProposalRejected, match=NONE_LEFT) as caught:
             propose([another], shelf, lookups)
-        assert len(shelf.called) == lookups.calls == 12
+        assert len(shelf.called) == ModelOptions().lookups == 12
         assert caught.value.usage["replies"] == 12 + 2, "the last one, and its repair"
         assert len(caught.value.usage["lookups"]) == 12
         assert caught.value.usage["cost_usd"] == 0.14
 
     def test_after_a_refusal_for_want_of_budget_the_model_may_still_write(self) -> None:
-        one = LookupSettings(calls=1, protocol="calls")
+        one = {"lookups": 1, "lookup_protocol": "calls"}
         script = [asks_for(*search("a")), asks_for(*search("b")), GOOD]
         proposal, client = propose(script, lookups=one)
         assert "x[i] + x[i]" in proposal.candidate.source
@@ -381,7 +393,7 @@ class TestIds:
 class TestTokens:
     def test_answers_take_no_more_than_the_budget_and_are_cut_at_a_line(self) -> None:
         book = "\n".join(f"book.hpp:{at}  int name_{at};" for at in range(2_000))
-        small = LookupSettings(tokens=1_000, protocol="calls")
+        small = {"lookup_tokens": 1_000, "lookup_protocol": "calls"}
         proposal, client = propose([asks_for(*search("book")), GOOD], Shelf(book=book), small)
         (told,) = answers(client)
         assert len(told) < 1_000 * 3.5 + 200
@@ -392,14 +404,14 @@ class TestTokens:
         assert looked(proposal)[0]["bytes"] < 3_600
 
     def test_an_answer_is_cut_also_where_the_budget_is_large(self) -> None:
-        large = LookupSettings(tokens=1_000_000, protocol="calls")
+        large = {"lookup_tokens": 1_000_000, "lookup_protocol": "calls"}
         _, client = propose([asks_for(*search("a")), GOOD], Shelf(a="x" * 10_000_000), large)
         assert len(answers(client)[0]) < 17_000
 
     def test_what_the_model_writes_while_asking_counts_too(self) -> None:
         chatty = replace(asks_for(*search("a")), text="I wonder. " * 400)
         shelf = Shelf()
-        small = LookupSettings(tokens=1_000, protocol="calls")
+        small = {"lookup_tokens": 1_000, "lookup_protocol": "calls"}
         _, client = propose([chatty, GOOD], shelf, small)
         assert shelf.called == [] and NONE_LEFT in answers(client)[0]
 
@@ -451,7 +463,7 @@ class TestTheRestOfTheTalk:
 
     def test_where_no_library_is_nothing_changes(self) -> None:
         client = ScriptedClient([GOOD])
-        usage = LlmProposer("openai/test", client=client).propose(ask()).usage
+        usage = LlmProposer(ModelOptions(name="openai/test"), client=client).propose(ask()).usage
         assert client.asked[0].offer is None
         assert "Looking things up" not in client.asked[0].messages[0]["content"]
         assert usage["prompt"] == "optimize/2" and "lookups" not in usage
@@ -459,12 +471,6 @@ class TestTheRestOfTheTalk:
     def test_a_model_that_needs_nothing_writes_at_once(self) -> None:
         proposal, client = propose([GOOD])
         assert len(client.asked) == 1 and "lookups" not in proposal.usage
-
-    @pytest.mark.parametrize("setting", [{"calls": 0}, {"tokens": 10}, {"protocol": "smoke"}])
-    def test_a_setting_that_means_nothing_is_the_users_to_mend(self, setting: Any) -> None:
-        with pytest.raises(InputError):
-            LlmProposer("openai/test", client=ScriptedClient([GOOD]), lookups=LookupSettings(
-                **setting))  # fmt: skip
 
 
 class TestKept:
@@ -477,7 +483,7 @@ class TestKept:
     @pytest.mark.parametrize("lookups", [CALLS, TEXT], ids=["calls", "text"])
     @pytest.mark.parametrize("answered", [0, 1, 2, 3])
     def test_a_talk_that_was_killed_in_the_middle_asks_nothing_twice(
-        self, tmp_path: Path, answered: int, lookups: LookupSettings
+        self, tmp_path: Path, answered: int, lookups: dict[str, Any]
     ) -> None:
         script: list[Any] = list(self.SCRIPT)
         if lookups is TEXT:
@@ -521,5 +527,7 @@ class TestKept:
         assert "tool_calls" not in PLAIN.as_dict()
 
     @staticmethod
-    def _proposer(client: Any, lookups: LookupSettings, shelf: Shelf | None = None) -> LlmProposer:
-        return LlmProposer("openai/test", client=client, library=shelf or Shelf(), lookups=lookups)
+    def _proposer(client: Any, lookups: dict[str, Any], shelf: Shelf | None = None) -> LlmProposer:
+        return LlmProposer(
+            ModelOptions(name="openai/test", **lookups), client=client, library=shelf or Shelf()
+        )

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from codegen.prompting import FEEDBACKS, Prompt, PromptSettings, build_prompt, reply_form
+from codegen.prompting import Prompt, build_prompt, reply_form
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from mcts.domain import Candidate
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
+from mcts.options import ModelOptions
+from mcts.options.model import Feedback
 from mcts.ports import Attempt, ProposalRequest
 from mcts.search.trial import Move
 from tests.codegen.cases import (
@@ -72,7 +75,7 @@ def built(request: ProposalRequest, *, without: str | None = None, **settings: o
     space = request.task.space if form == "values" else None
     return build_prompt(
         request, GPU, form=form, space=space, without=without,
-        settings=PromptSettings(**settings),  # type: ignore[arg-type]
+        options=ModelOptions().model_copy(update=settings),
     )  # fmt: skip
 
 
@@ -118,7 +121,10 @@ def test_every_role_has_a_version_and_a_golden_prompt() -> None:
 @pytest.mark.parametrize("tokens", [24_000, 9_500])
 def test_prompts_of_three_feedbacks_differ_in_that_section_alone(name: str, tokens: int) -> None:
     request = requests()[name]
-    prompts = {feedback: built(request, feedback=feedback, tokens=tokens) for feedback in FEEDBACKS}
+    prompts = {
+        feedback: built(request, feedback=feedback, prompt_tokens=tokens)
+        for feedback in get_args(Feedback)
+    }
     assert len({prompt.messages[0]["content"] for prompt in prompts.values()}) == 1
     assert len({str(prompt.dropped) for prompt in prompts.values()}) == 1
     advice, counters = "Advice from the profile", "Counters of the profile"
@@ -137,7 +143,7 @@ def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
     seen: list[str] = []
     for tokens in range(whole.tokens, 0, -20):
         try:
-            prompt = built(request, tokens=tokens, feedback="tools")
+            prompt = built(request, prompt_tokens=tokens, feedback="tools")
         except NoMoves:
             break
         assert prompt.tokens <= tokens
@@ -155,7 +161,7 @@ def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
 def test_what_must_stay_and_does_not_fit_is_said() -> None:
     first = requests()["implement.kernelbench"]
     with pytest.raises(InputError, match="does not fit into a prompt"):
-        built(first, tokens=1000)
+        built(first, prompt_tokens=1000)
     long = Candidate(source=MODEL_NEW + "# more\n" * 20_000)
     with pytest.raises(NoMoves, match="too long to be shown"):
         built(full_request(problem_task(), long, Move("improve", 0)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.prompting import PromptSettings, build_prompt, fence, reply_form
+from codegen.prompting import build_prompt, fence, reply_form
 from codegen.prompting.diagnostics import condensed_log
 from codegen.prompting.rules import RULES
 from codegen.prompting.untrusted import clean, clean_log, inline
@@ -34,7 +34,7 @@ def prompt_of(**changes: object) -> str:
     parent = changes.pop("parent", None) or Candidate(source=SCALE, tunables=task.baseline.tunables)
     request = full_request(task, parent, Move("repair", 0), **changes)  # type: ignore[arg-type]
     form = reply_form(request)
-    return build_prompt(request, GPU, form=form, settings=PromptSettings()).messages[1]["content"]
+    return build_prompt(request, GPU, form=form).messages[1]["content"]
 
 
 def outside_of_fences(text: str) -> str:

@@ -104,7 +104,7 @@ def test_minutes_has_two_names(toy_folder: Path, tmp_path: Path) -> None:
     for name in ("--minutes", "--max-minutes"):
         done = optimize(toy_folder, tmp_path / name, "--evaluations", 2, name, 3)
         assert done.exit_code == 0, done.output
-        assert read_config(tmp_path / name / "config.toml").minutes == 3
+        assert read_config(tmp_path / name / "config.toml").limits.minutes == 3
 
 
 @needs_litellm
@@ -120,11 +120,10 @@ def test_what_was_asked_for_reaches_the_server_and_the_configuration(
         body = server.requests[0].body
     assert (body["temperature"], body["max_tokens"]) == (0.25, 321)
     config = read_config(run / "config.toml")
-    assert (config.max_cost_usd, config.max_tokens) == (9, 10**6)
-    assert config.asking is not None
-    assert config.asking.fallbacks == ("openai/spare",)
-    assert config.asking.prices == ("openai/spare=1,2", "test=1,2")
-    assert (config.asking.retries, config.asking.cache) == (1, "llm_cache.sqlite")
+    assert (config.limits.cost_usd, config.limits.tokens) == (9, 10**6)
+    assert config.model.fallbacks == ("openai/spare",)
+    assert config.model.prices == ("openai/spare=1,2", "test=1,2")
+    assert (config.model.retries, config.model.cache) == (1, None)
 
 
 @needs_litellm
@@ -254,8 +253,8 @@ def test_a_run_that_spent_its_cap_goes_on_with_a_wider_one(
         assert done.exit_code == 0, done.output
         assert len(server.requests) == 4
     config = read_config(run / "config.toml")
-    assert config.max_cost_usd == 3
-    assert config.asking is not None and config.asking.prices == ("test=500,0",)
+    assert config.limits.cost_usd == 3
+    assert config.model.prices == ("test=500,0",)
 
 
 def test_a_cap_that_does_nothing_is_refused_when_resuming_too(

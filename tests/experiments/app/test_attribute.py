@@ -20,7 +20,6 @@ from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from experiments.runs.memory.advice import FollowUp, attributed_follow_ups, follow_ups
-from experiments.runs.options.asking import Asking
 from experiments.runs.options.config import CONFIG_FILE, RunConfig
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
@@ -32,6 +31,7 @@ from mcts.journal.record import NodeRecord
 from mcts.journal.record import Result as Run
 from mcts.journal.spending import Spending
 from mcts.loop.optimizer import Budget, Optimizer
+from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
 from mcts.ports import Event, Proposal, ProposalRequest
 from tests.experiments.conftest import (
     ListJournal,
@@ -149,7 +149,11 @@ def test_a_folder_without_a_run_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_optimize_can_do_it_at_the_end(toy_folder: Path, tmp_path: Path, capsys: Any) -> None:
     request = RunRequest(
-        task=str(toy_folder), evaluator="replay", evaluations=20, out=tmp_path / "r", as_json=True
+        task=str(toy_folder),
+        judging=JudgingOptions(evaluator="replay"),
+        limits=Limits(evaluations=20),
+        out=tmp_path / "r",
+        as_json=True,
     )
     run_command.optimize(request, attribute=True)
     found = json.loads(capsys.readouterr().out)
@@ -166,7 +170,11 @@ def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
     monkeypatch.setattr(attributing, "weigh_methods", broken)
     out = tmp_path / "r"
     request = RunRequest(
-        task=str(toy_folder), evaluator="replay", evaluations=8, out=out, as_json=True
+        task=str(toy_folder),
+        judging=JudgingOptions(evaluator="replay"),
+        limits=Limits(evaluations=8),
+        out=out,
+        as_json=True,
     )
     run_command.optimize(request, attribute=True)
     said = capsys.readouterr()
@@ -197,7 +205,7 @@ def test_a_replay_lets_no_model_write_code(
         assert len(server.requests) == asked
     assert found["spent"]["replies"] == 0 and found["run"]["replies"] == asked
     assert found["run"]["cost_usd"] > 0
-    assert "max_cost_usd = 5" in (run / CONFIG_FILE).read_text(), "as resume keeps new limits"
+    assert "cost_usd = 5.0" in (run / CONFIG_FILE).read_text(), "as resume keeps new limits"
 
 
 class Tricky(OneStepProposer):
@@ -228,9 +236,10 @@ def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: P
     said: list[str] = []
     with OpenAiServer([AutoModel()]) as server:
         config = RunConfig(
-            rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
-            model="openai/auto", api_base=server.url, asking=Asking(prices=("auto=1,2",)),
-            evaluations=12, run_id="here",
+            rooftree="0", task="toy", task_name="toy", run_id="here",
+            judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
+            model=ModelOptions(name="openai/auto", api_base=server.url, prices=("auto=1,2",)),
+            limits=Limits(evaluations=12),
         )  # fmt: skip
 
         def weigh(**more: Any) -> attributing.Weighed:
@@ -277,9 +286,10 @@ def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) ->
 
         def weigh(*prices: str) -> attributing.Weighed:
             config = RunConfig(
-                rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
-                model="openai/auto", api_base=server.url, asking=Asking(prices=prices),
-                evaluations=12, run_id="here",
+                rooftree="0", task="toy", task_name="toy", run_id="here",
+                judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
+                model=ModelOptions(name="openai/auto", api_base=server.url, prices=prices),
+                limits=Limits(evaluations=12),
             )  # fmt: skip
             return attributing.weigh_methods(
                 TaskSource(task=task, given="toy"),

@@ -9,15 +9,14 @@ import pytest
 
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.cli.commands.judge import _candidates
-from experiments.cli.options import measuring_of
 from experiments.runs.folders import folder as rundir
 from experiments.runs.options.config import RunConfig, read_config, write_config
-from experiments.runs.options.conflicts import check_evaluator, check_proposer
-from experiments.runs.options.request import Measuring
+from experiments.runs.options.option_conflicts import check_evaluator, check_proposer
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.headers import include_folders
 from mcts.domain import Evaluation, Guidance, parse_host_plan
 from mcts.errors import InputError
+from mcts.options import JudgingOptions, SearchOptions
 from mcts.ports import Move, ProposalRequest
 from tests.support.host_sources import PROBLEM, source
 
@@ -90,8 +89,8 @@ def test_a_resumed_run_begins_with_the_same_kernel(problem: Path, tmp_path: Path
     kernel.write_text(source())
     found = find_task(str(problem), kernel=kernel)
     config = RunConfig(
-        rooftree="0", task=str(problem), task_name=found.task.name, evaluator="gpu",
-        proposer="scripted", evaluations=1,
+        rooftree="0", task=str(problem), task_name=found.task.name,
+        judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="scripted"),
     )  # fmt: skip
     folder = rundir.create(found, config, out=tmp_path / "run")
     kernel.write_text("changed since")
@@ -119,25 +118,21 @@ def test_the_scripted_proposer_moves_its_tunables(problem: Path, tmp_path: Path)
 
 def test_dialect_and_folders_outlive_the_command(tmp_path: Path) -> None:
     config = RunConfig(
-        rooftree="0", task="p.py", task_name="p", evaluator="gpu", proposer="llm", evaluations=1,
-        dialect="host", includes=("/a", "/b c"),
+        rooftree="0", task="p.py", task_name="p", search=SearchOptions(proposer="llm"),
+        judging=JudgingOptions(evaluator="gpu", dialect="host", includes=("/a", "/b c")),
     )  # fmt: skip
     write_config(tmp_path / "config.toml", config)
     assert read_config(tmp_path / "config.toml") == config
 
 
-def test_options_are_read_and_those_that_would_do_nothing_refused(problem: Path) -> None:
-    options = {"policy": None, "baseline": "eager", "ungated": False, "unsafe": False}
-    found = measuring_of(**options, dialect="host", include=[Path("x")])
-    assert (found.dialect, found.includes) == ("host", (Path("x"),))
-    with pytest.raises(InputError, match="kernelbench or host"):
-        measuring_of(**options, dialect="cuda")
-    measuring = Measuring(includes=(Path("x"),))
-    check_evaluator(find_task(str(problem)).task, "gpu", measuring)
+def test_options_that_would_do_nothing_are_refused(problem: Path) -> None:
+    gpu, spool = (JudgingOptions(evaluator=name, includes=("x",)) for name in ("gpu", "spool:d"))
+    assert gpu.includes == (Path("x").absolute(),), "a run may be resumed from elsewhere"
+    check_evaluator(find_task(str(problem)).task, gpu)
     with pytest.raises(InputError, match="--include"):
-        check_evaluator(find_task("row_softmax").task, "gpu", measuring)
+        check_evaluator(find_task("row_softmax").task, gpu)
     with pytest.raises(InputError, match="--include"):
-        check_evaluator(find_task(str(problem)).task, "spool", measuring)
+        check_evaluator(find_task(str(problem)).task, spool)
 
 
 def test_a_cutlass_tree_stands_for_its_header_folders(tmp_path: Path) -> None:

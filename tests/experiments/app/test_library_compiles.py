@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from codegen.llm import LlmProposer
-from codegen.lookups.conversation import LookupSettings
 from cutlass_search.index.corpus import open_corpus
 from cutlass_search.index.store import open_index
 from cutlass_search.library import CutlassLibrary
 from mcts.domain import Build, Candidate, Evaluation, parse_host_plan
+from mcts.options import ModelOptions
 from mcts.search.trial import Move
 from profilers.compiling.compiler import CompileFailed
 from profilers.host.compiler import HostCompiler
@@ -44,7 +44,7 @@ def test_searches_reads_writes_compiles_and_repairs_from_a_condensed_error(tmp_p
     ]
     client = ScriptedClient(script)
     library = CutlassLibrary(open_index(open_corpus(LIKE), folder=tmp_path / "index"))
-    proposer = LlmProposer("openai/x", client=client, library=library, lookups=LookupSettings())
+    proposer = LlmProposer(ModelOptions(name="openai/x"), client=client, library=library)
     compiler = HostCompiler(cache_dir=tmp_path / "cache")
     first = proposer.propose(ask(host_task()))
     with pytest.raises(CompileFailed) as failure:

@@ -23,6 +23,7 @@ from experiments.text.lookups import lookups_of, lookups_text
 from experiments.views.report.conversations import read_conversations
 from mcts.errors import InputError
 from mcts.journal.record import read_result
+from mcts.options import ModelOptions
 from tests.support import paper_gpu
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say
 from tests.support.shelf import blocks, calls
@@ -194,7 +195,7 @@ class TestOptions:
             (("--model", "m", "--library", "numpy"), "only cutlass, or cutlass=PATH"),
             (("--model", "m", "--library", "cutlass=/nowhere"), "no CUTLASS tree is there"),
             (("--model", "m", "--library", "cutlass={tree}", "--lookup-protocol", "smoke"),
-             "'auto', 'calls' or 'text'"),
+             "--lookup-protocol 'smoke': auto, calls or text"),
         ],
         ids=str,
     )  # fmt: skip
@@ -216,12 +217,12 @@ class TestOptions:
     def test_the_protocol_is_decided_once_by_what_is_known_of_the_model(
         self, model: str, server: str | None, protocol: str
     ) -> None:
-        from experiments.runs.options.asking import Asking, with_protocol
+        from codegen.chat.clients import with_protocol
 
-        found = with_protocol(Asking(), model=model, api_base=server)
+        found = with_protocol(ModelOptions(name=model, api_base=server))
         assert found.lookup_protocol == protocol
-        asked = Asking(lookup_protocol="text")
-        assert with_protocol(asked, model=model, api_base=server) is asked
+        asked = ModelOptions(name=model, api_base=server, lookup_protocol="text")
+        assert with_protocol(asked) is asked
 
 
 def looks_then_auto(body: dict[str, Any]) -> Answer:
@@ -239,9 +240,9 @@ def test_a_run_keeps_its_library_and_goes_on_with_no_other(tree: Path, tmp_path:
                         "--out", run)  # fmt: skip
         assert done.exit_code == 0, done.output
         config = read_config(run / "config.toml")
-        assert config.library is not None and config.asking is not None
+        assert config.library is not None
         assert (config.library.version, config.library.path) == ("9.1.3", str(tree))
-        assert (config.asking.lookups, config.asking.lookup_protocol) == (3, "text")
+        assert (config.model.lookups, config.model.lookup_protocol) == (3, "text")
         again = rooftree("resume", run, "--evaluations", 3)
         assert again.exit_code == 0, again.output
         assert len(server.requests) == 6

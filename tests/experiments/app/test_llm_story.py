@@ -132,7 +132,7 @@ def test_a_first_implementation_is_asked_for_and_repaired(
     proposed = [e.payload for e in read_events(run) if e.kind == "proposed" and e.payload["usage"]]
     roles = [payload["usage"]["prompt"] for payload in proposed]
     assert roles[0] == "implement/1" and "repair/1" in roles, roles
-    settings = RunFolder(run).config.search_settings
+    settings = RunFolder(run).config.search.algorithm.constants
     assert settings["leaps"] == 0 and settings["temperature"] == 10, "a model knows no space"
     found = read_result(read_events(run))
     assert found.best.speedup == pytest.approx(2.5)

@@ -12,7 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from experiments.cli import app
+from experiments.runs.options.option_conflicts import check_model
 from mcts.errors import InputError
+from mcts.options import ModelOptions
 from tests.support.openai_server import Fail, OpenAiServer
 
 pytestmark = pytest.mark.skipif(
@@ -55,9 +57,7 @@ def test_what_is_no_address_is_refused_at_once(
     "address", ["http://localhost:9/v1", "https://host", "http://[::1]:80/v1", "HTTP://10.0.0.1:1"]
 )
 def test_an_address_is_taken(address: str) -> None:
-    from experiments.runs.options.asking import check_address
-
-    check_address(address)
+    check_model("llm", ModelOptions(name="openai/x", api_base=address))
 
 
 @pytest.mark.parametrize(

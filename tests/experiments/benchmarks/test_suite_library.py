@@ -88,9 +88,9 @@ def test_the_model_of_every_problem_looks_into_the_library(
         assert done.exit_code == 0, done.output
         for key in ("level1_1", "level1_2"):
             config = read_config(RunFolder(out / "runs" / key).path / "config.toml")
-            assert config.library is not None and config.asking is not None
-            assert (config.library.version, config.asking.lookups) == ("9.1.3", 3)
-            assert config.asking.lookup_protocol == "text", "decided when the search began"
+            assert config.library is not None
+            assert (config.library.version, config.model.lookups) == ("9.1.3", 3)
+            assert config.model.lookup_protocol == "text", "decided when the search began"
             result = read_result(read_events(out / "runs" / key))
             (looked,) = lookups_of(result.nodes[1].usage)
             assert "SM90_TMA_LOAD" in looked.question and not looked.refused
@@ -125,7 +125,7 @@ def test_a_search_that_is_gone_on_with_asks_for_look_ups_as_it_did(
         done = run(checkout, out, *options, *quick, "--api-base", server.url)
     assert done.exit_code == 0, done.output
     config = read_config(out / "runs" / "level1_1" / "config.toml")
-    assert config.asking is not None and config.asking.lookup_protocol == "text"
+    assert config.model.lookup_protocol == "text"
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,12 @@ from experiments.farm.jobs import (
     run_mark,
 )
 from experiments.farm.serve import serve
-from experiments.runs.wiring.parts import EvaluatorRequest, spool_evaluator
+from experiments.runs.wiring.parts import spool_evaluator
 from mcts.domain import Candidate, Hardware
 from mcts.errors import InputError, WorldError
+from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
+from mcts.requests import EvaluatorRequest
 from tests.support.toy import toy_task
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -512,8 +514,7 @@ def test_a_search_for_workers_elsewhere_says_that_nobody_can_be_there_yet(tmp_pa
     said: list[str] = []
     request = EvaluatorRequest(
         task=toy_task(),
-        argument=str(tmp_path / "farm"),
-        wait_minutes=1e-9,
+        judging=JudgingOptions(evaluator=f"spool:{tmp_path / 'farm'}", wait_minutes=0.01),
         on_progress=said.append,
     )
     for _ in range(2):

@@ -23,6 +23,7 @@ from experiments.runs.tasks.files import load_task
 from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.loop.optimizer import Budget, Optimizer, Result
+from mcts.options import JudgingOptions
 from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor
@@ -527,7 +528,7 @@ def test_the_command_answers_from_a_recording_and_refuses_to_pretend_a_gpu(
     assert "nobody submits: done" in capsys.readouterr().err
     monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: "no driver")
     with pytest.raises(InputError, match="no job can be measured here: no driver"):
-        command.worker(path)
+        command.worker(path, JudgingOptions())
 
 
 def test_a_recording_that_cannot_be_read_stops_the_worker_before_it_takes_a_job(
@@ -536,7 +537,7 @@ def test_a_recording_that_cannot_be_read_stops_the_worker_before_it_takes_a_job(
     from experiments.cli.commands.worker import worker
 
     with pytest.raises(InputError, match="absent"):
-        worker(path, recording=tmp_path / "absent.json.gz")
+        worker(path, JudgingOptions(recording=tmp_path / "absent.json.gz"))
     assert not path.exists()
 
 

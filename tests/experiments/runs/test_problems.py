@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 from experiments.cli import app
 from experiments.runs.folders.folder import create
 from experiments.runs.options.config import RunConfig
-from experiments.runs.options.conflicts import check_proposer
+from experiments.runs.options.option_conflicts import check_proposer
 from experiments.runs.tasks.files import find_task
-from experiments.runs.tasks.problems import problem_task, read_policy
+from experiments.runs.tasks.problems import problem_task
 from mcts.domain import Policy
 from mcts.errors import InputError
+from mcts.options import JudgingOptions, SearchOptions
 
 PROBLEM = '''
 import torch.nn as nn
@@ -60,7 +61,8 @@ def test_a_problem_file_is_a_task(problem: Path) -> None:
 
 def test_a_policy_is_part_of_the_task(problem: Path) -> None:
     plain = find_task(str(problem)).task
-    strict = find_task(str(problem), read_policy(["libraries=forbidden", "weights=frozen"])).task
+    judging = JudgingOptions(policy=["libraries=forbidden", "weights=frozen"])
+    strict = find_task(str(problem), judging.policy).task
     assert strict.policy == Policy(libraries="forbidden", weights="frozen")
     assert strict.id != plain.id
 
@@ -109,7 +111,7 @@ def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], said: str) 
 def test_an_unknown_objective_names_the_known_ones() -> None:
     done = rooftree("optimize", "row_softmax", "--objective", "beauty")
     assert done.exit_code == 2
-    assert "time, energy, edp" in done.stderr
+    assert "time, energy or edp" in done.stderr
 
 
 def test_energy_of_a_replay_is_refused_before_anything_is_run(tmp_path: Path) -> None:
@@ -167,8 +169,9 @@ def test_without_pytorch_the_extra_is_named(problem: Path) -> None:
 def test_a_run_keeps_its_problem_and_its_policy(problem: Path, tmp_path: Path) -> None:
     source = find_task(str(problem), Policy(weights="frozen"))
     config = RunConfig(
-        rooftree="0", task=source.given, task_name=source.task.name, evaluator="gpu",
-        proposer="llm", evaluations=1, policy=source.task.policy,
+        rooftree="0", task=source.given, task_name=source.task.name,
+        judging=JudgingOptions(evaluator="gpu", policy=source.task.policy),
+        search=SearchOptions(proposer="llm"),
     )  # fmt: skip
     folder = create(source, config, out=tmp_path / "run")
     problem.unlink()

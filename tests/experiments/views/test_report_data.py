@@ -10,7 +10,6 @@ import pytest
 from codegen.chat.cache import AnswerStore
 from codegen.chat.messages import Reply
 from codegen.chat.request import Route
-from experiments.runs.options.asking import Asking
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, write_config
 from experiments.views.report.columns import changed_words, columns
 from experiments.views.report.conversations import read_conversations
@@ -27,6 +26,7 @@ from mcts.domain import metrics as m
 from mcts.domain.evaluation import ShapeTiming
 from mcts.journal.record import Result
 from mcts.journal.summary import Provenance
+from mcts.options import JudgingOptions, ModelOptions, SearchOptions
 from mcts.ports import Event
 from tests.experiments.conftest import ListJournal
 from tests.support.large_run import large_result
@@ -186,10 +186,11 @@ def asked(seed: int, trial: int) -> Event:
     return Event(0, "asked", {"trial": trial, "parent": 0, "seed": seed})
 
 
-def run_folder(folder: Path, *, cache: str) -> None:
+def run_folder(folder: Path, *, cache: Path | None = None) -> None:
     config = RunConfig(
-        rooftree="0", task="toy", task_name="toy", evaluator="gpu", proposer="llm",
-        evaluations=1, run_id="mine", asking=Asking(cache=cache),
+        rooftree="0", task="toy", task_name="toy", run_id="mine",
+        judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
+        model=ModelOptions(cache=cache),
     )  # fmt: skip
     write_config(folder / CONFIG_FILE, config)
 
@@ -204,7 +205,7 @@ def keep(path: Path, *, seed: int, text: str, run_id: str) -> None:
 
 
 def test_questions_are_found_by_their_seeds_in_the_runs_own_cache(tmp_path: Path) -> None:
-    run_folder(tmp_path, cache="llm_cache.sqlite")
+    run_folder(tmp_path)
     keep(tmp_path / "llm_cache.sqlite", seed=11, text="first", run_id="mine")
     keep(tmp_path / "llm_cache.sqlite", seed=11, text="repaired", run_id="mine")
     keep(tmp_path / "llm_cache.sqlite", seed=99, text="for nobody", run_id="mine")
@@ -217,7 +218,7 @@ def test_questions_are_found_by_their_seeds_in_the_runs_own_cache(tmp_path: Path
 def test_of_a_shared_cache_only_what_this_run_paid_for_is_its_own(tmp_path: Path) -> None:
     shared, run = tmp_path / "shared.sqlite", tmp_path / "run"
     run.mkdir()
-    run_folder(run, cache=str(shared))
+    run_folder(run, cache=shared)
     keep(shared, seed=11, text="of another task", run_id="other")
     keep(shared, seed=12, text="ours", run_id="mine")
     assert set(read_conversations(run, [asked(11, 1), asked(12, 2)])) == {2}
@@ -225,7 +226,7 @@ def test_of_a_shared_cache_only_what_this_run_paid_for_is_its_own(tmp_path: Path
 
 def test_what_was_not_kept_is_simply_not_there(tmp_path: Path) -> None:
     assert read_conversations(tmp_path, [asked(11, 1)]) == {}
-    run_folder(tmp_path, cache="gone.sqlite")
+    run_folder(tmp_path, cache=tmp_path / "gone.sqlite")
     assert read_conversations(tmp_path, [asked(11, 1)]) == {}
     (tmp_path / "gone.sqlite").write_bytes(b"this is no database")
     assert read_conversations(tmp_path, [asked(11, 1)]) == {}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from experiments.views.report.progress import progress_of
 from mcts.domain import Candidate, Evaluation
@@ -63,7 +64,7 @@ def test_who_asks_no_model_spends_nothing_but_silence_about_tokens_is_counted() 
 @pytest.mark.parametrize("name", ["cost_usd", "tokens", "gpu_minutes"])
 @pytest.mark.parametrize("cap", [0, -1, float("nan")])
 def test_a_cap_of_nothing_is_refused(name: str, cap: float) -> None:
-    with pytest.raises(InputError, match=f"the cap on {name} is above zero"):
+    with pytest.raises(ValidationError, match=name):
         optimizer(MemoryJournal(), caps={name: cap})
 
 

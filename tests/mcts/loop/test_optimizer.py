@@ -7,8 +7,9 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from mcts.errors import InputError, JournalError, WorldError
+from mcts.errors import JournalError, WorldError
 from mcts.journal.record import RUNNING, Result
 from mcts.loop.optimizer import Budget, Optimizer, Progress, read_result
 from mcts.ports import Event
@@ -197,7 +198,7 @@ def test_stop_ends_the_run_early_and_says_so() -> None:
 
 
 def test_a_budget_of_nothing_is_refused() -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(ValidationError):
         run(evaluations=0)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from experiments.runs.wiring.parts import ProposerRequest
 from mcts.domain import Candidate, TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest
+from mcts.requests import ProposerRequest
 
 
 class OneStepProposer:

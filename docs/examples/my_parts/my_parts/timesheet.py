@@ -11,7 +11,6 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.runs.wiring.parts import EvaluatorRequest
 from mcts.domain import (
     Candidate,
     Evaluation,
@@ -22,6 +21,7 @@ from mcts.domain import (
     Verification,
 )
 from mcts.errors import InputError, NotRecorded
+from mcts.requests import EvaluatorRequest
 from mcts.search.seeding import seed_from
 from profilers.measuring.statistics import median_interval, speedup_unpaired
 

@@ -1,0 +1,87 @@
+"""The chat client of a run, from its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.chat.cache import CachedClient, open_cache
+from codegen.chat.cassette import CassetteClient, RecordingClient
+from codegen.chat.client import LitellmClient
+from codegen.chat.messages import ChatClient
+from codegen.chat.prices import parse_prices
+from codegen.chat.request import Route
+from mcts.errors import InputError
+from mcts.options import OFF, ModelOptions
+from mcts.options.model import CACHE_FILE
+
+NO_MODEL = "the llm proposer needs --model NAME (any model name litellm knows)"
+
+
+def client_of(
+    options: ModelOptions,
+    *,
+    run_dir: Path | None = None,
+    run_id: str = "",
+    max_cost_usd: float | None = None,
+) -> ChatClient:
+    """litellm behind a cache, and a tape if one is wanted.
+
+    Without a `run_dir` there is no cache but one that the options name. Raises InputError for a
+    file that cannot be used, and for a cap on the cost of a model that nobody knows the price of.
+    """
+    route = _route(options)
+    if options.replay is not None:
+        return CassetteClient(options.replay, route=route)
+    asks = _litellm(options)
+    if max_cost_usd is not None and (unpriced := asks.unpriced()):
+        raise InputError(
+            f"--max-cost cannot be kept: no price of {unpriced[0]} is known; give it with "
+            f"--price {unpriced[0]}=IN,OUT (US dollars per million tokens)"
+        )
+    client: ChatClient = asks
+    if (cache := _cache_path(options, run_dir)) is not None:
+        client = CachedClient(client, open_cache(cache), route=route, run_id=run_id)
+    if options.record is not None:
+        client = RecordingClient(client, options.record, route=route)
+    return client
+
+
+def with_protocol(options: ModelOptions) -> ModelOptions:
+    """The options with the protocol of look-ups decided: tool calling if litellm knows of every
+    model that it can, else plain text. Decided once, so that a resumed run asks in the same way.
+    """
+    if options.lookup_protocol != "auto" or options.name is None:
+        return options
+    client = _litellm(options)
+    try:
+        decided = "calls" if client.calls_tools() else "text"
+    finally:
+        client.close()
+    return options.model_copy(update={"lookup_protocol": decided})
+
+
+def _route(options: ModelOptions) -> Route:
+    """Who is asked. InputError if no model is named."""
+    if options.name is None:
+        raise InputError(NO_MODEL)
+    return Route(options.name, options.fallbacks, options.api_base)
+
+
+def _litellm(options: ModelOptions) -> LitellmClient:
+    route = _route(options)
+    return LitellmClient(
+        route.model,
+        fallbacks=route.fallbacks,
+        api_base=route.api_base,
+        timeout_s=options.timeout_s,
+        retries=options.retries,
+        prices=parse_prices(options.prices),
+    )
+
+
+def _cache_path(options: ModelOptions, run_dir: Path | None) -> Path | None:
+    if options.cache == OFF:
+        return None
+    if options.cache is not None:
+        return Path(options.cache)
+    return None if run_dir is None else run_dir / CACHE_FILE

@@ -1,0 +1,261 @@
+"""Commands whose options come from models: a parameter that is one stands for all of its options.
+
+``limits: Limits`` in a command's signature becomes ``--evaluations``, ``--minutes`` and so on, and
+the command is called with the model. What a command does otherwise is said at the parameter::
+
+    limits: Annotated[Limits, Taken("evaluations", evaluations={"name": "--budget", "default": 20})]
+
+A command is built when it is called or its own help is shown: the models need pydantic, and
+`rooftree --help` should not wait for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import get_type_hints as type_hints
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from mcts.options import Option, Options
+
+_WORDS = frozenset({"name", "help", "metavar", "hidden"})
+
+
+class Taken:
+    """Which options of a model a command takes, all unless some are named, and what is other.
+
+    `changed` has a table for a field: "default", and what an `Option` says of it.
+    """
+
+    def __init__(
+        self, *only: str, without: tuple[str, ...] = (), **changed: Mapping[str, Any]
+    ) -> None:
+        self._only, self._without, self._changed = only, without, changed
+
+    def takes(self, field: str) -> bool:
+        return field not in self._without and (not self._only or field in self._only)
+
+    def option(self, field: str, option: Option) -> Option:
+        """The option as this command has it."""
+        changed = self._changed.get(field, {})
+        return replace(option, **{name: changed[name] for name in _WORDS & set(changed)})
+
+    def default(self, field: str, default: Any) -> Any:
+        return self._changed.get(field, {}).get("default", default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """One option of a command: the field that it sets, and how it is written."""
+
+    field: str
+    option: Option
+    info: FieldInfo
+    default: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name that help shows, and those that it does not."""
+        return (self.option.name, *self.option.aliases)
+
+    def parameters(self, group: str) -> Iterator[inspect.Parameter]:
+        """As parameters of the function that typer reads, one for each name."""
+        for name in self.names:
+            yield _parameter(self, f"{group}{name.replace('-', '_')}", name)
+
+    def is_given(self, value: Any) -> bool:
+        """Whether a value says more than that the option was left out."""
+        return value is not None and value != [] and not value == self.default == self.info.default
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The options that stand for one parameter of a command."""
+
+    name: str
+    model: type[Options]
+    options: tuple[_Given, ...]
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        for option in self.options:
+            yield from option.parameters(self.name)
+
+    def read(self, values: dict[str, Any]) -> Options:
+        """The model of what was given, which is taken out of `values`. InputError for a bad one."""
+        from pydantic import ValidationError
+
+        from experiments.text.wrong_values import what_is_wanted
+
+        given: dict[str, Any] = {}
+        for option in self.options:
+            for parameter in option.parameters(self.name):
+                value = values.pop(parameter.name)
+                if option.is_given(value):
+                    given.setdefault(option.field, value)
+        try:
+            return self.model(**given)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            name = next(
+                each.option.name for each in self.options if each.field == problem["loc"][0]
+            )
+            raise InputError(f"{name} {problem['input']!r}: {what_is_wanted(problem)}") from None
+
+
+def declare(app: typer.Typer, *functions: Callable[..., None]) -> None:
+    """Add commands to the program, in the order in which help lists them."""
+    for function in functions:
+        kind = type("Declared", (Declared,), {"function": staticmethod(function)})
+        app.command(cls=kind)(_named_as(function))
+
+
+class Declared(TyperCommand):
+    """A command of which no more is known at first than its name and what it is for."""
+
+    function: ClassVar[Callable[..., None]]
+    _built: Any = None
+
+    @property
+    def params(self) -> Any:
+        """Its options and arguments."""
+        if self._built is None:
+            app = typer.Typer(add_completion=False)
+            app.command()(expanded(self.function))
+            self._built = get_command(app)
+            self.callback = self._built.callback
+        return self._built.params
+
+    @params.setter
+    def params(self, params: Any) -> None:
+        """Those of the function that stood in for it, which has none."""
+
+
+def expanded(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with an option for each one of the models in its signature, as typer wants it.
+
+    Models are named as `mcts.options` has them.
+    """
+    from mcts import options
+
+    hints = type_hints(
+        function, globalns={**vars(options), **function.__globals__}, include_extras=True
+    )
+    parameters: list[inspect.Parameter] = []
+    groups: list[_Group] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if (group := _group(parameter.name, hints[parameter.name])) is None:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(parameter.replace(annotation=hints[parameter.name], kind=kind))
+        else:
+            groups.append(group)
+            parameters += group.parameters()
+
+    def command(**values: Any) -> None:
+        read = {group.name: group.read(values) for group in groups}
+        function(**values, **read)
+
+    named = _named_as(function, command)
+    named.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    named.__annotations__ = {each.name: each.annotation for each in parameters}
+    return named
+
+
+def _named_as(
+    function: Callable[..., None], does: Callable[..., None] | None = None
+) -> Callable[..., None]:
+    """`does`, or else what does nothing, under the name and with the words of `function`."""
+
+    def nothing() -> None:
+        """Stands in for a command until it is called."""
+
+    named = does or nothing
+    named.__name__, named.__doc__ = function.__name__, function.__doc__
+    return named
+
+
+def _group(name: str, hint: Any) -> _Group | None:
+    """The options that a parameter stands for; None if it is none of the models."""
+    from mcts.options import Options
+
+    model, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if not (isinstance(model, type) and issubclass(model, Options)):
+        return None
+    taken = next((each for each in said if isinstance(each, Taken)), Taken())
+    options = tuple(
+        _Given(
+            field=field,
+            option=taken.option(field, option),
+            info=model.model_fields[field],
+            default=taken.default(field, _default(model, field)),
+        )
+        for field, option in model.options().items()
+        if taken.takes(field)
+    )
+    return _Group(name, model, tuple(map(_with_default, options)))
+
+
+def _default(model: type[Options], field: str) -> Any:
+    """What typer takes, and shows, if the option is not given."""
+    found = model.model_fields[field].default
+    plain = isinstance(found, bool | int | float | str) and not model.defaults_in_help
+    return found if plain else None
+
+
+def _with_default(given: _Given) -> _Given:
+    """The option whose help says what is taken if it is not given."""
+    option, default = given.option, given.info.default
+    if option.help.endswith("."):
+        return given
+    usual = option.usual or (f"{default:g}" if isinstance(default, float) else str(default))
+    return replace(given, option=replace(option, help=f"{option.help}; default: {usual}."))
+
+
+def _parameter(given: _Given, parameter: str, name: str) -> inspect.Parameter:
+    option = given.option
+    info = typer.Option(
+        name,
+        help=option.help,
+        metavar=option.metavar,
+        hidden=option.hidden or name != option.name,
+        exists=option.folder,
+        file_okay=not option.folder,
+        min=_bound(given.info, "ge"),
+        max=_bound(given.info, "le"),
+    )
+    typed = option.typed or _typed(given.info.annotation)
+    return inspect.Parameter(
+        parameter,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=given.default,
+        annotation=Annotated[typed if given.default is not None else typed | None, info],
+    )
+
+
+def _bound(info: FieldInfo, which: str) -> Any:
+    """A field's bound, ``ge`` or ``le``; None if it has none."""
+    found = (getattr(each, which, None) for each in info.metadata)
+    return next((each for each in found if each is not None), None)
+
+
+def _typed(annotation: Any) -> Any:
+    """A field's type as typer reads values of it: a list for a tuple, a text for one of some."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _typed(inner[0])
+    if origin is Literal:
+        return str
+    if origin is tuple:
+        return list[_typed(inner[0])]  # type: ignore[misc]
+    if type(None) in inner:
+        return _typed(next(each for each in inner if each is not type(None)))
+    return annotation

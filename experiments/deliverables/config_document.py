@@ -1,0 +1,99 @@
+"""The configuration of a run as `run.json` shows it since its version 2: flat.
+
+It is a published shape, which scripts of others read: an option that is new to the run's own
+configuration comes here with the next version.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from experiments.runs.options.config import RecordingReference, RunConfig
+from experiments.runs.options.first_format import flat
+from experiments.runs.options.libraries import LibraryReference
+from mcts.domain import Dialect, Noun, Policy
+from mcts.options.search import Objective
+
+
+class AskingDocument(Noun):
+    """How the language model was asked."""
+
+    fallbacks: tuple[str, ...] = ()
+    prices: tuple[str, ...] = ()
+    timeout_s: float = Field(default=300.0, gt=0)
+    retries: int = Field(default=2, ge=0)
+    reply_tokens: int = Field(default=16_000, ge=1)
+    temperature: float = Field(default=0.7, ge=0, le=2)
+    feedback: Literal["tools", "counters", "none"] = "tools"
+    branches: int = Field(default=1, ge=1)
+    prompt_tokens: int = Field(default=24_000, ge=1)
+    reply_repairs: int = Field(default=1, ge=0)
+    lookups: int = Field(default=12, ge=1)
+    lookup_tokens: int = Field(default=24_000, ge=200)
+    lookup_protocol: Literal["auto", "calls", "text"] = "auto"
+    cache: str = "llm_cache.sqlite"
+    record: str | None = None
+    replay: str | None = None
+
+
+class ConfigDocument(Noun):
+    """Every choice of a run, with `auto` already resolved, and without what names a place on its
+    machine.
+
+    `task` is what the user gave. `search_settings` overrides single constants of the search.
+    `tool_weights` is what the run's memory said of the tools when the run began, and `knowledge`
+    the hash of what it said of methods. `asking` is how a model is asked, None if none is.
+    """
+
+    format: int = 1
+    rooftree: str
+    task: str
+    task_name: str
+    evaluator: str
+    proposer: str
+    search: str = "puct"
+    model: str | None = None
+    api_base: str | None = None
+    evaluations: int = Field(ge=1)
+    minutes: float | None = Field(default=None, gt=0)
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    max_gpu_minutes: float | None = Field(default=None, gt=0)
+    seed: int = 0
+    parallel: int = Field(default=1, ge=1)
+    device: int = Field(default=0, ge=0)
+    run_id: str = ""
+    memory: str | None = None
+    objective: Objective = "time"
+    finalists: int = Field(default=3, ge=0)
+    compiled: bool = False
+    ungated: bool = False
+    unsafe: bool = False
+    wait_minutes: float | None = Field(default=None, gt=0)
+    policy: Policy = Policy()
+    dialect: Dialect | None = None
+    includes: tuple[str, ...] = ()
+    asking: AskingDocument | None = None
+    search_settings: dict[str, int | float] = {}
+    knowledge: str = ""
+    tool_weights: dict[str, float] = {}
+    recording: RecordingReference | None = None
+    library: LibraryReference | None = None
+
+    @classmethod
+    def of(cls, config: RunConfig) -> ConfigDocument:
+        """The configuration with names for paths, and without the address of a model's server."""
+        table = flat(config.model_dump(mode="json"))
+        asking = {k: v for k, v in table["asking"].items() if k in AskingDocument.model_fields}
+        table |= {
+            "task": Path(config.task).name,
+            "memory": None,
+            "api_base": None,
+            "asking": None if config.search.proposer == "scripted" else asking,
+        }
+        if config.recording is not None:
+            table["recording"] = {**table["recording"], "path": Path(config.recording.path).name}
+        return cls(**{name: value for name, value in table.items() if name in cls.model_fields})

@@ -1,0 +1,114 @@
+"""How candidates are judged: by whom, on what, and what they may do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from mcts.options.option import AUTO, YEAR_MIN, Option, Options, Place
+from mcts.options.policy import Policy, read_policy
+
+
+class JudgingOptions(Options):
+    """Who judges candidates, and by which rules.
+
+    `evaluator` may have an argument behind a colon, as ``spool:DIR``. `wait_minutes` is how long
+    one whose GPUs are elsewhere goes on without any, None for ever. `dialect` is what is written
+    for a problem file, None for PyTorch; `kernel` is a file of dialect `host` to begin with, and
+    `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
+    marked, not refused. `unsafe`: candidates run also if nothing isolates them.
+    """
+
+    evaluator: Annotated[
+        str,
+        Option(
+            name="--evaluator",
+            help="Who measures: replay, gpu, spool:DIR, auto, or a plug-in's name.",
+        ),
+    ] = AUTO
+    recording: Annotated[
+        Path | None,
+        Option(name="--recording", help="The T4 file to replay, instead of the task's own."),
+    ] = None
+    device: Annotated[
+        int,
+        Field(ge=0),
+        Option(name="--device", help="Which GPU, as CUDA counts them.", lasting=False),
+    ] = 0
+    wait_minutes: Annotated[
+        float | None,
+        Field(ge=0.01, le=YEAR_MIN),
+        Option(
+            name="--wait",
+            help="With spool:DIR, give up after so many minutes without a worker; default: never.",
+            lasting=False,
+        ),
+    ] = None
+    dialect: Annotated[
+        Literal["kernelbench", "host"] | None,
+        Option(
+            name="--dialect",
+            help="What is written for a KernelBench problem: kernelbench (PyTorch, the default) or "
+            "host (a .cu with a launcher).",
+        ),
+    ] = None
+    kernel: Annotated[
+        Path | None,
+        Option(
+            name="--kernel",
+            help="Begin a KernelBench problem with this .cu with a launcher instead of its model: "
+            "speedups are over it, and its tunables can be searched without a model.",
+        ),
+    ] = None
+    includes: Annotated[
+        tuple[Place, ...],
+        Option(
+            name="--include",
+            help="A folder of headers for .cu candidates with a launcher, such as a CUTLASS tree; "
+            "repeatable. Default: that of the installed wheel nvidia-cutlass.",
+            folder=True,
+        ),
+    ] = ()
+    policy: Annotated[
+        Policy,
+        BeforeValidator(read_policy),
+        Option(
+            name="--policy",
+            help="What a KernelBench candidate may do, as NAME=VALUE; repeatable. precision: task "
+            "or tf32; weights: mutable or frozen; libraries: allowed or forbidden; hidden_shapes: "
+            "true or false.",
+            typed=list[str],
+        ),
+    ] = Policy()
+    baseline: Annotated[
+        Literal["eager", "compile"],
+        Option(
+            name="--baseline",
+            help="What speedups of a KernelBench candidate are over: eager or compile.",
+            needs=("measurements",),
+        ),
+    ] = "eager"
+    ungated: Annotated[
+        bool,
+        Option(
+            name="--ungated",
+            help="Go on with a task that fails its gate; marks results.",
+            needs=("measurements",),
+        ),
+    ] = False
+    unsafe: Annotated[
+        bool,
+        Option(
+            name="--unsafe",
+            help="Run candidates even where nothing isolates them; with spool:DIR, and as a "
+            "worker, also use a folder that everybody can write to.",
+            needs=("measurements",),
+        ),
+    ] = False
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `torch.compile` is the baseline."""
+        return self.baseline == "compile"

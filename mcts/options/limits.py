@@ -1,0 +1,58 @@
+"""How far a run may go."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcts.options.option import YEAR_MIN, Option, Options
+
+
+class Limits(Options):
+    """When a run stops: after so many trials (failures included), minutes, US dollars or tokens of
+    language models, or minutes in which candidates were judged. None is no limit.
+
+    Nothing new is asked once a limit is reached. What is out by then still comes back, so a run may
+    go beyond it by the trials in flight, at most `parallel` of them. The finalists are measured
+    again also then: an unconfirmed best is no result.
+    """
+
+    evaluations: Annotated[
+        int,
+        Field(ge=1),
+        Option(name="--evaluations", help="How many trials, failures included."),
+    ] = 60
+    minutes: Annotated[
+        float | None,
+        Field(ge=0.01, le=YEAR_MIN),
+        Option(name="--minutes", aliases=("--max-minutes",), help="Stop after so many minutes."),
+    ] = None
+    cost_usd: Annotated[
+        float | None,
+        Field(ge=0.0001),
+        Option(
+            name="--max-cost",
+            help="Stop once the model has cost so many US dollars.",
+            metavar="USD",
+            needs=("model", "answers"),
+        ),
+    ] = None
+    tokens: Annotated[
+        int | None,
+        Field(ge=1),
+        Option(
+            name="--max-tokens",
+            help="Stop once the model has read and written so many tokens.",
+            needs=("model", "answers"),
+        ),
+    ] = None
+    gpu_minutes: Annotated[
+        float | None,
+        Field(ge=0.01, le=YEAR_MIN),
+        Option(
+            name="--max-gpu-minutes",
+            help="Stop after so many minutes of judging candidates.",
+            needs=("gpu",),
+        ),
+    ] = None

@@ -1,0 +1,52 @@
+"""What a candidate of a KernelBench problem may do."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from mcts.errors import InputError
+
+
+class Policy(BaseModel):
+    """What a candidate of a `kernelbench` task may do.
+
+    precision: `task` bounds its error by that of the problem's own model as PyTorch runs it by
+    default, `tf32` by that of the model with TF32 matrix products and convolutions.
+    weights: `mutable` weights change between calls, so that nothing derived from them may be kept
+    unless it notices; `frozen` ones do not.
+    libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
+    hidden_shapes: also verified on another batch size; a candidate may refuse it, not get it wrong.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    precision: Literal["task", "tf32"] = "task"
+    weights: Literal["mutable", "frozen"] = "mutable"
+    libraries: Literal["allowed", "forbidden"] = "allowed"
+    hidden_shapes: bool = True
+
+
+def read_policy(given: object) -> object:
+    """``NAME=VALUE`` texts as a policy; what is none of texts is left as it is.
+
+    InputError for a text that is unknown.
+    """
+    if not isinstance(given, list | tuple):
+        return given
+    fields = Policy.model_fields
+    values: dict[str, object] = {}
+    for pair in map(str, given):
+        name, found, text = pair.partition("=")
+        if not found or name not in fields:
+            known = ", ".join(f"{name}=..." for name in fields)
+            raise InputError(f"--policy {pair!r}: write one of {known}")
+        values[name] = text
+    try:
+        return Policy.model_validate(values)
+    except ValueError:
+        raise InputError(
+            f"--policy {' '.join(map(str, given))}: precision is task or tf32, weights mutable or "
+            "frozen, libraries allowed or forbidden, hidden_shapes true or false"
+        ) from None
