@@ -20,8 +20,8 @@ OURS: Mapping[str, Mapping[str, str]] = {
     PROPOSERS: {
         "scripted": "experiments.runs.wiring.parts:scripted_proposer",
         "llm": "experiments.runs.wiring.parts:llm_proposer",
-        "tpe": "experiments.benchmarks.studies.tpe:tpe_proposer",
-        "uniform": "experiments.benchmarks.studies.uniform:uniform_proposer",
+        "tpe": "codegen.scripted.tpe:tpe_proposer",
+        "uniform": "codegen.scripted.uniform:uniform_proposer",
     },
     EVALUATORS: {
         "replay": "experiments.runs.wiring.parts:replay_evaluator",

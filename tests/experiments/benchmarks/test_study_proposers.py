@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from experiments.benchmarks.studies.tpe import TpeProposer
-from experiments.benchmarks.studies.uniform import UniformProposer
+from codegen.scripted.tpe import TpeProposer
+from codegen.scripted.uniform import UniformProposer
 from mcts.errors import InputError
 from mcts.ports import Attempt, ProposalRequest, Proposer
 from mcts.search.trial import Move

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from codegen.scripted.encoded_space import EncodedSpace, Rows
-from experiments.benchmarks.studies.uniform import LatticeKey, candidate_of, draw_untried
+from codegen.scripted.uniform import LatticeKey, candidate_of, draw_untried
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space
 from mcts.errors import InputError, NoMoves
 from mcts.ports import Proposal, ProposalRequest
