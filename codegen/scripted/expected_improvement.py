@@ -37,7 +37,7 @@ as slow and ten times as slow are both places not to go."""
 NOISE = 0.01
 """Variance of a measurement, in that of the log speedups measured."""
 MAX_POOL = 4096
-"""Out of larger spaces a leap chooses among so many configurations, drawn evenly."""
+"""From larger spaces so many configurations, drawn evenly, are looked at."""
 
 
 def most_promising(

@@ -34,10 +34,10 @@ class ScriptedProposer:
     one for steps away from the default, which apply the tunable's methods, and one for steps back,
     and of what the run's times say of each value. A far move is drawn at greater odds, whatever the
     number of tunables: most of them change, the advised ones likeliest; so is one that is to be
-    structurally different, at lesser odds. Where such a move is to be far, it is a leap: not drawn
-    around the parent, but to where in the whole space the run's times promise most. Where nothing
-    advises it, its first moves are all far ones. `sampling` says how experience from other runs
-    enters. Deterministic in `request.seed`; keeps caches but no state.
+    structurally different, at lesser odds. If such a move is to be far, it is not drawn around the
+    parent, but goes to where in the whole space the run's times promise most. If nothing advises
+    it, its first moves are all far ones. `sampling` says how experience from other runs enters.
+    Deterministic in `request.seed`; keeps caches but no state.
     """
 
     name = "scripted"
@@ -59,12 +59,13 @@ class ScriptedProposer:
         row = None
         if request.move.kind == "diversify" and request.move.far:
             row = most_promising(space, pool, request.history, tried=request.tried, rng=rng)
-        leaps = row is not None
+        by_times = row is not None
         if row is None:
             row = _draw_untried(space, pool, weights.of_rows, tried=request.tried, rng=rng)
         moved = weights.of_values[np.arange(len(row)), row][origin != row]
         return Proposal(
-            candidate=candidate_at(row, request, space, origin, leaps=leaps), prior=_prior(moved)
+            candidate=candidate_at(row, request, space, origin, by_times=by_times),
+            prior=_prior(moved),
         )
 
 

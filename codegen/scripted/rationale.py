@@ -14,10 +14,10 @@ from mcts.ports import ProposalRequest
 
 
 def candidate_at(
-    row: Rows, request: ProposalRequest, space: CandidateSpace, origin: Rows, *, leaps: bool
+    row: Rows, request: ProposalRequest, space: CandidateSpace, origin: Rows, *, by_times: bool
 ) -> Candidate:
     """The candidate at `row`, with the methods that the step from `origin` applies and its
-    rationale. `leaps` says that the run's times led there, not advice.
+    rationale. `by_times` says that the run's times led there, not advice.
     """
     encoded, tunables = space.encoded, space.tunables
     before, after = encoded.decode(origin), encoded.decode(row)
@@ -34,7 +34,7 @@ def candidate_at(
         source=request.parent.source,
         tunables=after,
         methods=methods,
-        rationale=steps + _because(request, named, methods, leaps=leaps),
+        rationale=steps + _because(request, named, methods, by_times=by_times),
     )
 
 
@@ -58,14 +58,14 @@ def _taken_back(
 
 
 def _because(
-    request: ProposalRequest, named: list[str], methods: tuple[str, ...], *, leaps: bool
+    request: ProposalRequest, named: list[str], methods: tuple[str, ...], *, by_times: bool
 ) -> str:
     """`: what changed in words, and which finding suggests the methods, or that the times do`."""
     names = ", ".join(named)
     if request.move.kind == "repair":
         names = f"repair of {request.evaluation.status.replace('_', ' ')}"
-    tool = None if leaps else _strongest_tool(request.guidance, methods)
-    why = ", where this run's times promise most" if leaps else ""
+    tool = None if by_times else _strongest_tool(request.guidance, methods)
+    why = ", where this run's times promise most" if by_times else ""
     return (f": {names}" if names else "") + (f", as {tool} suggests" if tool else why)
 
 

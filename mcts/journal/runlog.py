@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from mcts.errors import JournalError
+from mcts.options.renamed import current_search, current_settings
 from mcts.ports import Event, Jotter, Journal
 
 FORMAT = 1
@@ -41,8 +42,29 @@ _KEYS: Mapping[str, str] = {
     "attributed": "key",
 }
 
-_BEFORE: Mapping[str, Any] = {"objective": "time", "search": "SearchSettings"}
+_BEFORE: Mapping[str, Any] = {
+    "objective": "time",
+    "search": "PuctSettings",
+    "reward": {"calibrated_reward": True, "stepped_reward": True},
+}
 """What runs did before a setting existed, so that theirs can be resumed."""
+
+
+def as_started_now(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A `started` event as it would be written now: earlier names translated, the constants of the
+    reward apart from those of the search, and what was not said yet as it was then.
+
+    Raises JournalError if it is damaged.
+    """
+    now = {**_BEFORE, **payload}
+    try:
+        now["search"] = current_search(now["search"])
+        settings = current_settings(now["search"], payload.get("settings", {}))
+    except (AttributeError, TypeError) as error:
+        raise JournalError(f"the run's journal is damaged: {error}") from error
+    if "reward" not in payload:
+        now["reward"] = {name: settings.pop(name, on) for name, on in now["reward"].items()}
+    return {**now, "settings": settings}
 
 
 def _key_of(event: Event) -> int | str:
@@ -90,9 +112,9 @@ class RunLog:
         if self._started is None:
             self._append("started", payload)
             return
+        started = as_started_now(self._started)
         for name, value in payload.items():
-            before = self._started.get(name, _BEFORE.get(name))
-            if before != value:
+            if (before := started.get(name)) != value:
                 raise JournalError(
                     f"this run was started with {name} = {before!r}, not {value!r}; resume it as "
                     "it was, or start a new run"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from mcts.domain import Evaluation, Guidance
 from mcts.errors import InputError
-from mcts.loop.reward import RewardScale
+from mcts.loop.reward import RewardScale, RewardSettings
 from mcts.loop.world import World
 from mcts.options.search import Objective
 from mcts.ports import Proposal
-from mcts.search import AnySettings
-from mcts.search.puct_settings import SearchSettings
 
 
 def measure_baseline(proposal: Proposal, *, world: World, objective: Objective) -> Evaluation:
@@ -28,17 +26,12 @@ def measure_baseline(proposal: Proposal, *, world: World, objective: Objective) 
 
 
 def reward_scale(
-    baseline: Evaluation, guidance: Guidance, *, objective: Objective, settings: AnySettings
+    baseline: Evaluation, guidance: Guidance, *, objective: Objective, settings: RewardSettings
 ) -> RewardScale:
-    """The scale of a run's rewards: from the baseline's noise to the roofline's speed of light.
-
-    Searches other than the tree search are rewarded as that is by default.
-    """
-    reward = settings if isinstance(settings, SearchSettings) else SearchSettings()
+    """The scale of a run's rewards: from the baseline's noise to the roofline's speed of light."""
     return RewardScale.calibrate(
         baseline,
         guidance.roofline.speed_of_light_us if guidance.roofline else None,
         objective=objective,
-        calibrated=reward.calibrated_reward,
-        stepped=reward.stepped_reward,
+        settings=settings,
     )

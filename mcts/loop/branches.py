@@ -76,12 +76,12 @@ class Frontier:
         if kept:
             self._kept.setdefault(winner, []).extend(kept)
 
-    def take(self, winner: int, ranking: Ranking, *, planted: Container[str]) -> Branch | None:
+    def take(self, winner: int, ranking: Ranking, *, known: Container[str]) -> Branch | None:
         """The best branch that lost to `winner`, kept no longer; None where none is left.
 
-        `planted` are the candidates that stand in the tree by now.
+        `known` are the candidates that stand in the tree by now.
         """
-        kept = [b for b in self._kept.pop(winner, []) if b.candidate.id not in planted]
+        kept = [b for b in self._kept.pop(winner, []) if b.candidate.id not in known]
         best = ranking.best({at: branch.evaluation for at, branch in enumerate(kept)})
         if best is None:
             return None

@@ -1,4 +1,4 @@
-"""How far a run may go, and the purse that holds it to that."""
+"""How far a run may go, and the guard that holds it to that."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Budget(Limits):
 Judging = Literal["measured", "profiled"]
 
 
-class Purse:
+class BudgetGuard:
     """Sums what the trials cost, in the order they are told, and says when it is enough.
 
     All comes from the journal, so that a resumed run goes on with the sums that it had and takes
     every decision again as before. What was spent outside of trials (finalists, attribution) by
-    earlier sessions counts for what is asked anew, once the purse is `open`.
+    earlier sessions counts for what is asked anew, once the guard is `open`.
     """
 
     def __init__(self, budget: Budget, *, proposer: Proposer, log: RunLog) -> None:
@@ -111,8 +111,8 @@ class Purse:
     def _pay_seconds(self, seconds: float) -> None:
         self.total += Spending(gpu_s=seconds)
 
-    def empty(self, *, repeating: bool) -> str | None:
-        """Which cap is reached, in words.
+    def exhausted(self, *, repeating: bool) -> str | None:
+        """Which cap is reached, in words, or None.
 
         `repeating` says that the next trial is one that the journal holds already.
         """

@@ -1,4 +1,4 @@
-"""Trials in flight: answered in threads, taken back in the order they were asked.
+"""Trials in flight: answered in threads, awaited in the order they were asked.
 
 The order keeps the tree from depending on how long each took.
 """
@@ -34,7 +34,7 @@ class Flights:
         """Send a trial out. An inline proposal is made here, in the order of asking."""
         self._out.append((trial, self._send(trial, request)))
 
-    def land(self) -> tuple[Trial, Answer]:
+    def wait(self) -> tuple[Trial, Answer]:
         """Wait for the trial that is out the longest. Raises what its thread raised."""
         trial, flight = self._out.popleft()
         return trial, flight.result()
@@ -50,12 +50,12 @@ class Flights:
             return self._executor.submit(world.propose_and_judge, trial, request, best)
         answer = world.propose(trial.id, request)
         if answer.proposal is None or answer.error is not None:
-            return _landed(answer)
+            return _answered(answer)
         self._ledger.tried.update(candidates_of(answer.proposal))
         return self._executor.submit(world.judge, trial, answer.proposal, best)
 
 
-def _landed(answer: Answer) -> Future[Answer]:
+def _answered(answer: Answer) -> Future[Answer]:
     flight: Future[Answer] = Future()
     flight.set_result(answer)
     return flight

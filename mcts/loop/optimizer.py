@@ -18,18 +18,19 @@ from mcts.knowledge.run_memory import RunMemory
 from mcts.loop.baseline import measure_baseline, reward_scale
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Briefing, Signatures
-from mcts.loop.budget import Budget, Purse
+from mcts.loop.budget import Budget, BudgetGuard
 from mcts.loop.finalists import confirm_finalists
 from mcts.loop.flights import Flights
 from mcts.loop.ledger import Ledger
 from mcts.loop.options import check_options
 from mcts.loop.progress import Progress, Reporter
+from mcts.loop.reward import RewardSettings
 from mcts.loop.settling import Settler, outcome_of
 from mcts.loop.world import Answer, World
 from mcts.options.search import Objective
 from mcts.ports import Advisor, Evaluator, Journal, Proposal, Proposer
-from mcts.search import AnySettings, begin
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.port import SearchSettings
+from mcts.search.puct import PuctSettings
 from mcts.search.trial import Trial
 
 __all__ = ["Budget", "Optimizer", "Progress", "Result", "read_result"]
@@ -45,11 +46,12 @@ class Optimizer:
     Trials run in the threads of `executor`, `parallel` at a time, and are told in the order they
     were asked, so that the tree does not depend on how long each took.
 
-    `search_settings` are those of any search, and thereby say which. `objective` says what counts
-    as better. The `finalists` best are measured again at the end, where the evaluator is a
-    Confirmer; 0 reports what the search saw. They are no part of the tree, so that a resumed run
-    may have another number of them. `signatures` say by method whether machine code shows it.
-    `knowledge` is what other runs learned; a resumed run must be given the same again.
+    `search_settings` are those of any search, and thereby say which; `reward_settings` say what is
+    done to a gain before it sees it. `objective` says what counts as better. The `finalists` best
+    are measured again at the end, if the evaluator can; 0 reports what the search saw. They are no
+    part of the tree, so that a resumed run may have another number of them. `signatures` say by
+    method whether machine code shows it. `knowledge` is what other runs learned; a resumed run must
+    be given the same again.
     """
 
     def __init__(
@@ -61,7 +63,8 @@ class Optimizer:
         advisor: Advisor,
         journal: Journal,
         budget: Budget,
-        search_settings: AnySettings | None = None,
+        search_settings: SearchSettings | None = None,
+        reward_settings: RewardSettings | None = None,
         seed: int = 0,
         parallel: int = 1,
         objective: Objective = "time",
@@ -77,24 +80,22 @@ class Optimizer:
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
-        settings = search_settings or SearchSettings()
-        if isinstance(settings, SearchSettings):
-            settings = settings.meant_for(budget.evaluations)
-        self.settings: AnySettings = settings
+        self.settings = (search_settings or PuctSettings()).for_run_of(budget.evaluations)
+        self.reward_settings = reward_settings or RewardSettings()
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
         self.bench = Bench(evaluator, log=self.log, ranking=ranking)
         self.world = World(
             task=task, proposer=proposer, bench=self.bench, advisor=advisor, log=self.log
         )
-        self.purse = Purse(budget, proposer=proposer, log=self.log)
+        self.guard = BudgetGuard(budget, proposer=proposer, log=self.log)
         self._signatures: Signatures = signatures or {}
         self._knowledge = knowledge or Knowledge()
         self.flights = Flights(
             world=self.world, ledger=self.ledger, parallel=parallel, executor=executor
         )
         self.reporter = Reporter(
-            on_progress, ledger=self.ledger, purse=self.purse, log=self.log, flights=self.flights
+            on_progress, ledger=self.ledger, guard=self.guard, log=self.log, flights=self.flights
         )
         self._journal = journal
         self._stopping = threading.Event()
@@ -109,8 +110,8 @@ class Optimizer:
         """
         self.log.begin(self._identity())
         try:
-            self.purse.open()
-            self._plant()
+            self.guard.open()
+            self._start()
             reason = self._grow()
             self._confirm()
             self.briefing.guidance(self.ledger.best())
@@ -133,7 +134,7 @@ class Optimizer:
 
     # The steps of the search, in the order they happen.
 
-    def _plant(self) -> None:
+    def _start(self) -> None:
         """Measure the baseline: it is the root, and the yardstick of every reward."""
         self.reporter.say("measuring the baseline")
         proposal = Proposal(candidate=self.task.baseline, prior=1.0)
@@ -148,11 +149,13 @@ class Optimizer:
             knowledge=self._knowledge,
         )
         guidance = self.briefing.advise(0, proposal.candidate, evaluation)
-        scale = reward_scale(evaluation, guidance, objective=self.objective, settings=self.settings)
-        self.purse.pay_judging("measured", [proposal.candidate.id])
+        scale = reward_scale(
+            evaluation, guidance, objective=self.objective, settings=self.reward_settings
+        )
+        self.guard.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
         outcome = outcome_of(answer, ledger=self.ledger, scale=scale)
-        self.search = begin(self.settings, outcome, seed=self.seed)
+        self.search = self.settings.begin(outcome, seed=self.seed)
         self.settler = Settler(
             search=self.search,
             scale=scale,
@@ -175,7 +178,7 @@ class Optimizer:
                 reason = self._reason_to_stop()
             if not self.flights:
                 return reason or "nothing left to try"
-            self._land(*self.flights.land())
+            self._settle(*self.flights.wait())
 
     def _launch(self, trial: Trial) -> None:
         """Journal a trial and send it out, with all that its proposer may look at."""
@@ -184,12 +187,12 @@ class Optimizer:
         if trial.move.kind == "diversify":
             self.settler.restart_beside(trial.parent)
         request = self.briefing.request(trial)
-        self.purse.pay_judging("profiled", [request.parent.id])
+        self.guard.pay_judging("profiled", [request.parent.id])
         self.flights.launch(trial, request)
 
-    def _land(self, trial: Trial, answer: Answer) -> None:
+    def _settle(self, trial: Trial, answer: Answer) -> None:
         """Pay for a trial and settle it. Raises WorldError when the world keeps failing."""
-        self.purse.pay(trial.id, answer)
+        self.guard.pay(trial.id, answer)
         if not isinstance(answer.error, WorldError):
             self._world_errors = 0
             self.settler.settle(trial, answer)
@@ -223,7 +226,7 @@ class Optimizer:
         if minutes is not None and self.log.elapsed_s >= minutes * 60:
             return "time spent"
         repeating = self.log.find("asked", self.search.asked + 1) is not None
-        return self.purse.empty(repeating=repeating)
+        return self.guard.exhausted(repeating=repeating)
 
     def _identity(self) -> Mapping[str, Any]:
         return {
@@ -237,4 +240,5 @@ class Optimizer:
             "objective": self.objective,
             "search": type(self.settings).__name__,
             "settings": asdict(self.settings),
+            "reward": asdict(self.reward_settings),
         }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mcts.domain import Evaluation
 from mcts.journal.runlog import RunLog
 from mcts.journal.spending import NOTHING, Spending
-from mcts.loop.budget import Budget, Purse
+from mcts.loop.budget import Budget, BudgetGuard
 from mcts.loop.ledger import Ledger
 from mcts.loop.world import Answer
 
@@ -48,17 +48,17 @@ class Reporter:
         on_progress: Callable[[Progress], None] | None,
         *,
         ledger: Ledger,
-        purse: Purse,
+        guard: BudgetGuard,
         log: RunLog,
         flights: Sized,
     ) -> None:
         self.on_progress = on_progress
-        self._ledger, self._purse, self._log, self._flights = ledger, purse, log, flights
+        self._ledger, self._guard, self._log, self._flights = ledger, guard, log, flights
 
     def say(self, last: str, *, replaying: bool = False, phase: Phase = "searching") -> None:
         if self.on_progress is None:
             return
-        ledger, budget = self._ledger, self._purse.budget
+        ledger, budget = self._ledger, self._guard.budget
         baseline = ledger.evaluations.get(0)
         best = ledger.verdict(ledger.best()) if baseline else None
         progress = Progress(
@@ -75,7 +75,7 @@ class Reporter:
             last=last,
             replaying=replaying,
             phase=phase,
-            spending=self._purse.total,
+            spending=self._guard.total,
             caps=budget,
         )
         self.on_progress(progress)

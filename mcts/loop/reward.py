@@ -17,6 +17,19 @@ _TIE_BREAK = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RewardSettings:
+    """What is done to a gain before a search sees it; both are switched off in studies.
+
+    calibrated_reward: whether a reward is the log of a speedup in units of what the speed of light
+        allows, if that is known; otherwise the share of the baseline's time that was saved.
+    stepped_reward: whether rewards are flat inside the measurement's noise.
+    """
+
+    calibrated_reward: bool = True
+    stepped_reward: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewardScale:
     """Calibrates the log of a gain over the baseline to [0, 1].
 
@@ -31,8 +44,8 @@ class RewardScale:
     objective: under `energy`, what energy was saved adds less than one step of speed; under `edp`
     the gain is that of energy times time, which no roofline bounds.
 
-    calibrated, stepped: switches for studies. Not calibrated, the reward is 1 - 1/speedup though
-    the speed of light be known; not stepped, the smallest gain earns something.
+    calibrated, stepped: as in `RewardSettings`. Not calibrated, the reward is 1 - 1/speedup even if
+    the speed of light is known; not stepped, the smallest gain earns something.
     """
 
     speed_of_light_speedup: float | None = None
@@ -49,8 +62,7 @@ class RewardScale:
         speed_of_light_us: float | None,
         *,
         objective: Objective = "time",
-        calibrated: bool = True,
-        stepped: bool = True,
+        settings: RewardSettings = RewardSettings(),
     ) -> RewardScale:
         """Scale for a run: noise from the baseline's own intervals, ceiling from the roofline.
 
@@ -67,8 +79,8 @@ class RewardScale:
             noise=time_noise(baseline),
             objective=objective,
             energy_noise=energy_noise(baseline.energy),
-            calibrated=calibrated,
-            stepped=stepped,
+            calibrated=settings.calibrated_reward,
+            stepped=settings.stepped_reward,
         )
 
     def reward(self, evaluation: Evaluation) -> float:

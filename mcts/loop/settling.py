@@ -68,17 +68,17 @@ class Settler:
 
     def restart_beside(self, node: int) -> None:
         """`node` leads no further: the best branch that lost to it becomes its sibling, free."""
-        branch = self._frontier.take(node, self._ledger.ranking, planted=self._ledger.nodes)
+        branch = self._frontier.take(node, self._ledger.ranking, known=self._ledger.nodes)
         if branch is None:
             return
         answer = Answer(Proposal(candidate=branch.candidate, prior=branch.prior), branch.evaluation)
         outcome = outcome_of(answer, ledger=self._ledger, scale=self._scale)
         self._briefing.learn(branch.parent, answer)
-        planted = self._search.plant(branch.parent, outcome)
-        self._frontier.pass_on(node, planted)
+        added = self._search.add_judged(branch.parent, outcome)
+        self._frontier.pass_on(node, added)
         self._ledger.restarts += 1
-        self._log.confirm("restarted", {"trial": planted, "candidate_id": branch.candidate.id})
-        self.enter(planted, branch.parent, answer, outcome)
+        self._log.confirm("restarted", {"trial": added, "candidate_id": branch.candidate.id})
+        self.enter(added, branch.parent, answer, outcome)
 
     def enter(self, node: int, parent: int | None, answer: Answer, outcome: Outcome) -> None:
         """Put a node that the search knows into the ledger and the journal."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from mcts.errors import InputError
 from mcts.options.option import AUTO, Option, Options
+from mcts.options.renamed import current_settings
 
 Objective = Literal["time", "energy", "edp"]
 """time: the shortest time. energy: the least energy among the fastest, inside the noise.
@@ -18,12 +20,23 @@ Energy dissipation in general purpose microprocessors, 1996)."""
 
 
 class Algorithm(BaseModel):
-    """A search by its name, and those of its constants that are not the usual ones."""
+    """A search by its name, and those of its constants that are not the usual ones.
+
+    Constants may be given by the names that they had in earlier versions.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = "puct"
     constants: dict[str, int | float] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, table: Any) -> Any:
+        if not isinstance(table, Mapping) or not isinstance(table.get("constants"), Mapping):
+            return table
+        name = str(table.get("name", cls.model_fields["name"].default))
+        return {**table, "constants": current_settings(name, table["constants"])}
 
 
 def read_algorithm(given: object) -> object:

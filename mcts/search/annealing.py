@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mcts.search.checks import check_counts, check_repairs
 from mcts.search.parent_search import ParentSearch, is_open, uniform
+from mcts.search.port import SearchSettings, check_counts, check_repairs
 from mcts.search.seeding import seed_from
 from mcts.search.tree import FIXED_POINT, Node
 from mcts.search.trial import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnealingSettings:
+class AnnealingSettings(SearchSettings):
     """hot, cold: the first and the last temperature, in units of reward. steps: trials over which
     it falls from one to the other, geometrically; it stays cold afterwards. repairs: tries that a
     failed proposal's line gets.
     """
 
+    name: ClassVar[str] = "annealing"
     hot: float = 0.1
     cold: float = 0.005
     steps: int = 60

@@ -11,28 +11,28 @@ from mcts.search.trial import Outcome
 def settle(node: Node, outcome: Outcome) -> None:
     """Write an outcome into a pending node and carry visit and reward up to the root."""
     _write(node, outcome)
-    _carry(node, landed=0)
+    _add_visit(node, virtual_loss=0)
 
 
-def depart(node: Node) -> None:
-    """A trial leaves for `node`: a virtual loss on the whole line keeps others from following."""
+def add_virtual_loss(node: Node) -> None:
+    """A trial begins at `node`: its virtual loss on the whole line keeps others from following."""
     ancestor: Node | None = node
     while ancestor is not None:
         ancestor.pending += 1
         ancestor = ancestor.parent
 
 
-def recall(node: Node) -> None:
-    """Undo `depart`, without a visit."""
+def remove_virtual_loss(node: Node) -> None:
+    """Undo `add_virtual_loss`, without a visit."""
     for ancestor in node.lineage():
         ancestor.pending -= 1
         ancestor.ceiling = math.inf
 
 
-def arrive(node: Node, outcome: Outcome) -> None:
-    """The trial is back: the virtual loss goes, the visit and its reward stay."""
+def back_up(node: Node, outcome: Outcome) -> None:
+    """The trial is told: its virtual loss goes, its visit and reward count for the whole line."""
     _write(node, outcome)
-    _carry(node, landed=1)
+    _add_visit(node, virtual_loss=1)
 
 
 def _write(node: Node, outcome: Outcome) -> None:
@@ -43,12 +43,12 @@ def _write(node: Node, outcome: Outcome) -> None:
     node.near_peak = outcome.near_peak
 
 
-def _carry(node: Node, *, landed: int) -> None:
-    """A visit and its reward for the whole line, less `landed` trials in flight."""
+def _add_visit(node: Node, *, virtual_loss: int) -> None:
+    """Add a visit and its reward to the whole line, and take its virtual loss away."""
     reward = node.reward
     ancestor: Node | None = node
     while ancestor is not None:
-        ancestor.pending -= landed
+        ancestor.pending -= virtual_loss
         ancestor.visits += 1
         ancestor.value_sum += reward
         if reward > ancestor.best:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mcts.search.checks import check_counts, check_repairs
 from mcts.search.parent_search import ParentSearch, is_open
+from mcts.search.port import SearchSettings, check_counts, check_repairs
 from mcts.search.seeding import seed_from
 from mcts.search.tree import Node
 from mcts.search.trial import Outcome, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeamSettings:
+class BeamSettings(SearchSettings):
     """width: how many variants a generation keeps. branching: children that each of them gets.
     repairs: tries that a failed proposal's line gets.
     """
 
+    name: ClassVar[str] = "beam"
     width: int = 4
     branching: int = 3
     repairs: int = 1

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mcts.search.checks import check_repairs
 from mcts.search.parent_search import ParentSearch, is_open
+from mcts.search.port import SearchSettings, check_repairs
 from mcts.search.tree import Node
 from mcts.search.trial import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BestOfNSettings:
+class BestOfNSettings(SearchSettings):
     """repairs: tries that a failed proposal's line gets; by default none, so that all proposals
     stand for themselves.
     """
 
+    name: ClassVar[str] = "best_of_n"
     repairs: int = 0
 
     def __post_init__(self) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mcts.search.checks import check_counts, check_repairs
 from mcts.search.parent_search import ParentSearch, is_open
+from mcts.search.port import SearchSettings, check_counts, check_repairs
 from mcts.search.tree import Node
 from mcts.search.trial import Outcome, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvolutionSettings:
+class EvolutionSettings(SearchSettings):
     """islands: populations that evolve apart. population: members of each. tournament: how many
     members are drawn, of which the best becomes the parent. migration: after so many births on an
     island its best is copied to the next one. repairs: tries that a failed proposal's line gets.
     """
 
+    name: ClassVar[str] = "evolution"
     islands: int = 3
     population: int = 8
     tournament: int = 3

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from mcts.search.checks import check_repairs
 from mcts.search.parent_search import ParentSearch
+from mcts.search.port import SearchSettings, check_repairs
 from mcts.search.tree import Node
 from mcts.search.trial import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GreedySettings:
+class GreedySettings(SearchSettings):
     """repairs: tries that a failed proposal's line gets before the search goes on elsewhere."""
 
+    name: ClassVar[str] = "greedy"
     repairs: int = 1
 
     def __post_init__(self) -> None:

@@ -1,12 +1,11 @@
-"""What every search offers, and what its settings offer to the loop that starts it."""
+"""What every search offers: ask and tell, and settings that start it."""
 
 from __future__ import annotations
 
-from dataclasses import Field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self
 
-from mcts.search.puct import Search
-from mcts.search.puct_settings import SearchSettings
 from mcts.search.tree import Tree
 from mcts.search.trial import Outcome, Trial
 
@@ -25,7 +24,7 @@ class AskTell(Protocol):
 
     @property
     def asked(self) -> int:
-        """How many trials were asked for or planted so far; it is the id of the latest."""
+        """How many trials were asked for or added so far; it is the id of the latest."""
         ...
 
     def ask(self) -> Trial | None:
@@ -44,7 +43,7 @@ class AskTell(Protocol):
         """
         ...
 
-    def plant(self, parent: int, outcome: Outcome) -> int:
+    def add_judged(self, parent: int, outcome: Outcome) -> int:
         """Add a child that was judged before, outside of any trial; returns its id."""
         ...
 
@@ -57,23 +56,34 @@ class AskTell(Protocol):
         ...
 
 
-@runtime_checkable
-class SearchPlan(Protocol):
-    """The constants of a search, which can start it; a frozen dataclass.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings(ABC):
+    """The constants of a search, which can start it. Subclasses are frozen dataclasses whose
+    fields all have defaults.
 
-    What the entry-point group `rooftree.searches` names is a callable that makes one.
+    `name` is what `--search` calls a search of ours; that of another distribution is called by its
+    entry point in the group `rooftree.searches`, which names the subclass.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    name: ClassVar[str] = ""
 
-    def begin(self, root: Outcome, *, seed: int) -> AskTell: ...
+    @abstractmethod
+    def begin(self, root: Outcome, *, seed: int) -> AskTell:
+        """Start the search from a root that was judged."""
+
+    def for_run_of(self, trials: int) -> Self:
+        """These settings for a run of so many trials; the same unless a constant depends on it."""
+        return self
 
 
-AnySettings = SearchSettings | SearchPlan
+def check_repairs(repairs: int) -> None:
+    """Raise ValueError for a number of repairs that means nothing."""
+    if repairs < 0:
+        raise ValueError("repairs must not be negative")
 
 
-def begin(settings: AnySettings, root: Outcome, *, seed: int) -> AskTell:
-    """Start the search that these settings belong to, from a root that was judged."""
-    if isinstance(settings, SearchSettings):
-        return Search(root, settings=settings, seed=seed)
-    return settings.begin(root, seed=seed)
+def check_counts(**counts: int) -> None:
+    """Raise ValueError, by name, for a count below 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1")

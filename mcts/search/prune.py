@@ -6,16 +6,16 @@ depend on the order in which trials were told.
 
 from __future__ import annotations
 
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct_constants import PuctConstants
 from mcts.search.tree import Node
 
 
-def is_closed(node: Node, settings: SearchSettings, *, patience: int) -> bool:
+def is_closed(node: Node, constants: PuctConstants, *, patience: int) -> bool:
     """Whether `node` gets no further child, though its subtree may still be searched."""
-    if node.exhausted or (node.near_peak and settings.stop_near_peak):
+    if node.exhausted or (node.near_peak and constants.stop_near_peak):
         return True
     if node.state == "failed":
-        return bool(node.children) or failures(node) > settings.max_repairs
+        return bool(node.children) or failures(node) > constants.max_repairs
     return fruitless(node, enough=patience) >= patience
 
 
@@ -44,26 +44,26 @@ def fruitless(node: Node, *, enough: int | None = None) -> int:
     return count
 
 
-def wants_other_approach(node: Node, settings: SearchSettings) -> bool:
+def wants_other_approach(node: Node, constants: PuctConstants) -> bool:
     """Whether the next child of a measured node should be structurally different.
 
     From the moment the node stagnates, every other child: those in flight count as made.
     """
-    since = fruitless(node) - settings.stagnation
+    since = fruitless(node) - constants.stagnation
     if since < 0:
         return False
     in_flight = sum(child.state == "pending" for child in node.children)
     return (since + in_flight) % 2 == 0
 
 
-def refresh_dead(node: Node, settings: SearchSettings, *, patience: int) -> None:
+def refresh_dead(node: Node, constants: PuctConstants, *, patience: int) -> None:
     """Recompute `dead` from `node` upward, as far as it changes."""
     for ancestor in node.lineage():
         dead = (
             ancestor.state != "pending"
             and not ancestor.live
-            and is_closed(ancestor, settings, patience=patience)
+            and is_closed(ancestor, constants, patience=patience)
         )
         if dead == ancestor.dead and ancestor is not node:
             return
-        ancestor.bury(dead)
+        ancestor.mark_dead(dead)

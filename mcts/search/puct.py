@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
+from mcts.search.port import SearchSettings
 from mcts.search.prune import is_closed, refresh_dead, wants_other_approach
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct_constants import PuctConstants
 from mcts.search.seeding import seed_from
 from mcts.search.select import select
 from mcts.search.tree import Node
@@ -15,7 +18,20 @@ from mcts.search.trial_book import TrialBook
 _MAX_PATIENCE = 1 << 20
 
 
-class Search(TrialBook):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PuctSettings(PuctConstants, SearchSettings):
+    """Settings of the tree search."""
+
+    name: ClassVar[str] = "puct"
+
+    def begin(self, root: Outcome, *, seed: int) -> Puct:
+        return Puct(root, settings=self, seed=seed)
+
+    def for_run_of(self, trials: int) -> Self:
+        return replace(self, horizon=trials) if self.endgame and not self.horizon else self
+
+
+class Puct(TrialBook):
     """Hands out trials and learns from their outcomes.
 
     `tell` may come in any order, from any number of trials in flight, and may be repeated: the
@@ -24,15 +40,15 @@ class Search(TrialBook):
     telling give the same tree. Not thread-safe.
     """
 
-    def __init__(self, root: Outcome, *, settings: SearchSettings | None = None, seed: int = 0):
+    def __init__(self, root: Outcome, *, settings: PuctSettings, seed: int = 0) -> None:
         super().__init__(root, seed=seed)
-        self.settings = settings or SearchSettings()
+        self.settings = settings
         self._patience = self.settings.patience
         self._broken: list[int] = []
-        self._champion = self.tree.root
+        self._best = self.tree.root
 
-    def plant(self, parent: int, outcome: Outcome) -> int:
-        id = super().plant(parent, outcome)
+    def add_judged(self, parent: int, outcome: Outcome) -> int:
+        id = super().add_judged(parent, outcome)
         # A dead end itself, it may still be the best below an ancestor that had been given up.
         for ancestor in self.tree.nodes[id].lineage():
             refresh_dead(ancestor, self.settings, patience=self._patience)
@@ -43,18 +59,20 @@ class Search(TrialBook):
 
     def _move(self, parent: Node) -> Move:
         kind = self._kind_of_move(parent)
-        far = self.settings.leaps if kind == "diversify" else self._is_opening(parent)
+        anywhere = self.settings.expected_improvement
+        far = anywhere if kind == "diversify" else self._is_opening(parent)
         return Move(kind, len(parent.children), far)
 
     def _kind_of_move(self, node: Node) -> MoveKind:
         if node.state == "failed":
             return "repair"
-        other = self._leaps() if self.settings.leaps else wants_other_approach(node, self.settings)
-        return "diversify" if other else "improve"
+        if self.settings.expected_improvement:
+            return "diversify" if self._run_stagnates() else "improve"
+        return "diversify" if wants_other_approach(node, self.settings) else "improve"
 
-    def _leaps(self) -> bool:
-        """While the run stagnates, every other trial, those in flight among them."""
-        since = self._asked - 1 - self._champion.id
+    def _run_stagnates(self) -> bool:
+        """True for every other trial while the run stagnates, those in flight among them."""
+        since = self._asked - 1 - self._best.id
         stagnation = self.settings.stagnation
         return since - self.in_flight >= stagnation and (since - stagnation) % 2 == 0
 
@@ -71,9 +89,9 @@ class Search(TrialBook):
     def _settled(self, node: Node) -> None:
         """What follows from a change at `node`: it may be a dead end, or a failure to repair."""
         refresh_dead(node, self.settings, patience=self._patience)
-        best = self._champion
+        best = self._best
         if node.reward > best.reward or (node.reward == best.reward and node.id < best.id):
-            self._champion = node
+            self._best = node
         if node.state == "failed" and self.settings.repair_at_once:
             heapq.heappush(self._broken, node.id)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterator
 
 from mcts.search.prune import is_closed
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct_constants import PuctConstants
 from mcts.search.seeding import seed_from
 from mcts.search.tree import FIXED_POINT, Node
 
@@ -16,28 +16,28 @@ _ROUNDING = 1e-9
 """Far above the rounding of a score."""
 
 
-def widening_bound(node: Node, settings: SearchSettings, *, pace: float = 1.0) -> int:
+def widening_bound(node: Node, constants: PuctConstants, *, pace: float = 1.0) -> int:
     """ceil(k * N^alpha): how many live children `node` may have (Auger et al. 2013).
 
     k is the root's or that of other nodes, N counts visits and trials in flight. Dead children do
     not count, so that a node ringed by failures is not walled in. A failed node has 1 at most: its
-    repair; the root has room for its far proposals. `pace` shrinks k (see `SearchSettings.pace`),
+    repair; the root has room for its far proposals. `pace` shrinks k (see `PuctConstants.pace`),
     but every node may have a child.
     """
     if node.state == "failed":
         return 1
     at_root = node.parent is None
-    factor = settings.widening_root if at_root else settings.widening_measured
+    factor = constants.widening_root if at_root else constants.widening_measured
     seen = node.visits + node.pending
-    bound = math.ceil(pace * factor * math.pow(seen, settings.widening_exponent) - 1e-9)
-    return max(bound, settings.far_proposals if at_root else 1)
+    bound = math.ceil(pace * factor * math.pow(seen, constants.widening_exponent) - 1e-9)
+    return max(bound, constants.far_proposals if at_root else 1)
 
 
-def can_widen(node: Node, settings: SearchSettings, *, patience: int, pace: float = 1.0) -> bool:
+def can_widen(node: Node, constants: PuctConstants, *, patience: int, pace: float = 1.0) -> bool:
     """Whether a further child of `node` may be asked for now."""
-    if node.state == "pending" or node.live >= widening_bound(node, settings, pace=pace):
+    if node.state == "pending" or node.live >= widening_bound(node, constants, pace=pace):
         return False
-    return not is_closed(node, settings, patience=patience)
+    return not is_closed(node, constants, patience=patience)
 
 
 class Scorer:
@@ -56,14 +56,14 @@ class Scorer:
     """
 
     def __init__(
-        self, root: Node, settings: SearchSettings, *, seed: int, patience: int, pace: float
+        self, root: Node, constants: PuctConstants, *, seed: int, patience: int, pace: float
     ) -> None:
-        self._settings, self._seed, self._patience, self._pace = settings, seed, patience, pace
+        self._constants, self._seed, self._patience, self._pace = constants, seed, patience, pace
         self._top = root.best / FIXED_POINT
-        grown = root.visits / (root.visits + settings.mean_after) if settings.mean_after else 1.0
-        self._mean_share = (1 - settings.best_weight) * grown
-        self._exploration = settings.exploration * pace
-        self._temperature = settings.temperature
+        grown = root.visits / (root.visits + constants.mean_after) if constants.mean_after else 1.0
+        self._mean_share = (1 - constants.best_weight) * grown
+        self._exploration = constants.exploration * pace
+        self._temperature = constants.temperature
 
     def first(self, node: Node, besides: Container[Node] = ()) -> Node | None:
         """The best of the live settled children and, for a further child, of the node itself."""
@@ -115,14 +115,14 @@ class Scorer:
         return q + explored / (1 + len(node.children))
 
     def _can_widen(self, node: Node) -> bool:
-        return can_widen(node, self._settings, patience=self._patience, pace=self._pace)
+        return can_widen(node, self._constants, patience=self._patience, pace=self._pace)
 
     def _tie(self, node: Node) -> int:
         return seed_from(self._seed, node.id)
 
 
 def select(
-    root: Node, settings: SearchSettings, *, seed: int, patience: int, pace: float = 1.0
+    root: Node, constants: PuctConstants, *, seed: int, patience: int, pace: float = 1.0
 ) -> Node | None:
     """The node to widen next, or None when every open node waits for a trial in flight.
 
@@ -131,7 +131,7 @@ def select(
     that equal nodes are not always taken in the order they were made. `pace` in [0, 1] scales
     exploration and widening.
     """
-    scorer = Scorer(root, settings, seed=seed, patience=patience, pace=pace)
+    scorer = Scorer(root, constants, seed=seed, patience=patience, pace=pace)
     node: Node | None = root
     while node is not None:
         option = scorer.first(node)

@@ -52,7 +52,7 @@ class Node:
             yield node
             node = node.parent
 
-    def bury(self, dead: bool) -> None:
+    def mark_dead(self, dead: bool) -> None:
         """Set `dead`, and what the parent and selection make of it."""
         if dead != self.dead:
             self.dead = dead

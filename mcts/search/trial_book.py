@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from mcts.search.backup import arrive, depart, recall, settle
+from mcts.search.backup import add_virtual_loss, back_up, remove_virtual_loss, settle
 from mcts.search.seeding import seed_from
 from mcts.search.tree import Node, Tree
 from mcts.search.trial import Move, Outcome, Trial
@@ -31,7 +31,7 @@ class TrialBook(ABC):
 
     @property
     def asked(self) -> int:
-        """How many trials were asked for or planted so far; it is the id of the latest."""
+        """How many trials were asked for or added so far; it is the id of the latest."""
         return self._asked
 
     def ask(self) -> Trial | None:
@@ -50,7 +50,7 @@ class TrialBook(ABC):
             move=self._move(parent),
             seed=seed_from(self.seed, "trial", self._asked),
         )
-        depart(self.tree.attach(trial.id, parent.id))
+        add_virtual_loss(self.tree.attach(trial.id, parent.id))
         self._in_flight.add(trial.id)
         self._on_ask(trial)
         return trial
@@ -68,10 +68,10 @@ class TrialBook(ABC):
         self._leave_flight(trial_id)
         node = self.tree.nodes[trial_id]
         self._told[trial_id] = outcome
-        arrive(node, outcome)
+        back_up(node, outcome)
         self._settled(node)
 
-    def plant(self, parent: int, outcome: Outcome) -> int:
+    def add_judged(self, parent: int, outcome: Outcome) -> int:
         """Add a child that was judged before, outside of any trial; returns its id.
 
         No bound keeps it out: it is there, and a dead parent lives again.
@@ -87,7 +87,7 @@ class TrialBook(ABC):
         """The world failed the trial: it leaves no trace."""
         self._leave_flight(trial_id)
         node = self.tree.nodes[trial_id]
-        recall(node)
+        remove_virtual_loss(node)
         self._freed(node, self.tree.detach(node))
 
     def exhaust(self, trial_id: int) -> None:
@@ -111,7 +111,7 @@ class TrialBook(ABC):
 
     @abstractmethod
     def _settled(self, node: Node) -> None:
-        """A node was told or planted."""
+        """A node was told or added."""
 
     @abstractmethod
     def _freed(self, node: Node, parent: Node) -> None:

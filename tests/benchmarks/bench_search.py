@@ -15,7 +15,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
-from mcts.search.puct import Search
+from mcts.search.puct import Puct, PuctSettings
 from mcts.search.tree import FIXED_POINT
 from mcts.search.trial import Outcome
 
@@ -34,7 +34,7 @@ def walk(rng: random.Random, parent: float) -> Outcome:
     return Outcome("measured", reward=reward, prior=prior)
 
 
-def lap(search: Search, world: World, rng: random.Random) -> tuple[float, int]:
+def lap(search: Puct, world: World, rng: random.Random) -> tuple[float, int]:
     """Seconds of one ask and tell, and the depth of the trial."""
     start = time.process_time()
     trial = search.ask()
@@ -48,8 +48,8 @@ def lap(search: Search, world: World, rng: random.Random) -> tuple[float, int]:
     return seconds, sum(1 for _ in parent.lineage())
 
 
-def begun() -> Search:
-    return Search(Outcome("measured", reward=0.1, prior=1.0), seed=1)
+def begun() -> Puct:
+    return PuctSettings().begin(Outcome("measured", reward=0.1, prior=1.0), seed=1)
 
 
 def times(world: World, nodes: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 
 import pytest
 
-from mcts.search import AnySettings, AskTell, begin
+from mcts.search.port import AskTell, SearchSettings
 from mcts.search.trial import Outcome, Trial
 
 ROOT = Outcome("measured", reward=0.1, prior=1.0)
@@ -19,35 +19,37 @@ class SearchContract:
     """Override `plan` with the search's constants."""
 
     @pytest.fixture
-    def plan(self) -> AnySettings:
+    def plan(self) -> SearchSettings:
         raise NotImplementedError
 
-    def test_its_plan_is_a_dataclass_that_begins_it(self, plan: AnySettings) -> None:
+    def test_its_plan_is_a_dataclass_that_begins_it(self, plan: SearchSettings) -> None:
         assert is_dataclass(plan), "constants are shown in the report and kept in the journal"
-        assert begin(plan, ROOT, seed=1).asked == 0
+        assert plan.begin(ROOT, seed=1).asked == 0
 
     @pytest.mark.parametrize("in_flight", [1, 4])
-    def test_the_same_answers_give_the_same_tree(self, plan: AnySettings, in_flight: int) -> None:
-        one, other = begin(plan, ROOT, seed=5), begin(plan, ROOT, seed=5)
+    def test_the_same_answers_give_the_same_tree(
+        self, plan: SearchSettings, in_flight: int
+    ) -> None:
+        one, other = plan.begin(ROOT, seed=5), plan.begin(ROOT, seed=5)
         assert grow(one, 40, in_flight=in_flight) == grow(other, 40, in_flight=in_flight)
         assert shape(one) == shape(other)
         assert one.in_flight == 0
         assert one.tree.root.visits == 41
 
-    def test_another_seed_asks_otherwise(self, plan: AnySettings) -> None:
-        one, other = begin(plan, ROOT, seed=1), begin(plan, ROOT, seed=2)
+    def test_another_seed_asks_otherwise(self, plan: SearchSettings) -> None:
+        one, other = plan.begin(ROOT, seed=1), plan.begin(ROOT, seed=2)
         assert grow(one, 5) != grow(other, 5)
 
-    def test_a_parent_is_settled_and_open(self, plan: AnySettings) -> None:
-        search = begin(plan, ROOT, seed=1)
+    def test_a_parent_is_settled_and_open(self, plan: SearchSettings) -> None:
+        search = plan.begin(ROOT, seed=1)
         for trial in grow(search, 40, in_flight=5):
             parent = search.tree.nodes[trial.parent]
             assert parent.state != "pending"
             assert not parent.exhausted
             assert (trial.move.kind == "repair") == (parent.state == "failed")
 
-    def test_tell_is_idempotent_and_refuses_contradiction(self, plan: AnySettings) -> None:
-        search = begin(plan, ROOT, seed=1)
+    def test_tell_is_idempotent_and_refuses_contradiction(self, plan: SearchSettings) -> None:
+        search = plan.begin(ROOT, seed=1)
         trial = ask(search)
         search.tell(trial.id, Outcome("measured", reward=0.5))
         before = shape(search)
@@ -58,8 +60,8 @@ class SearchContract:
         with pytest.raises(ValueError):
             search.tell(99, Outcome("failed"))
 
-    def test_an_abandoned_trial_leaves_no_trace(self, plan: AnySettings) -> None:
-        search = begin(plan, ROOT, seed=1)
+    def test_an_abandoned_trial_leaves_no_trace(self, plan: SearchSettings) -> None:
+        search = plan.begin(ROOT, seed=1)
         grow(search, 12)
         before = shape(search)
         trial = ask(search)
@@ -70,8 +72,8 @@ class SearchContract:
             search.tell(trial.id, Outcome("failed"))
         assert ask(search).id == trial.id + 1
 
-    def test_it_ends_only_once_nothing_is_left_anywhere(self, plan: AnySettings) -> None:
-        search = begin(plan, ROOT, seed=1)
+    def test_it_ends_only_once_nothing_is_left_anywhere(self, plan: SearchSettings) -> None:
+        search = plan.begin(ROOT, seed=1)
         grow(search, 15)
         closed: set[int] = set()
         while (trial := search.ask()) is not None:
@@ -81,12 +83,12 @@ class SearchContract:
         measured = [n for n in search.tree.nodes.values() if n.state == "measured"]
         assert all(node.exhausted for node in measured)
 
-    def test_a_planted_node_is_part_of_the_tree(self, plan: AnySettings) -> None:
-        search = begin(plan, ROOT, seed=1)
+    def test_an_added_node_is_part_of_the_tree(self, plan: SearchSettings) -> None:
+        search = plan.begin(ROOT, seed=1)
         grow(search, 6)
-        planted = search.plant(0, Outcome("measured", reward=0.99))
-        assert search.tree.nodes[planted].parent is search.tree.root
-        assert search.asked == planted
+        added = search.add_judged(0, Outcome("measured", reward=0.99))
+        assert search.tree.nodes[added].parent is search.tree.root
+        assert search.asked == added
         grow(search, 20)
 
 
@@ -115,8 +117,8 @@ def grow(search: AskTell, trials: int, *, in_flight: int = 1, judge: Judge = noi
             out.append(trial)
             continue
         assert out, "nothing to try and nothing in flight"
-        landed = out.pop(0)
-        search.tell(landed.id, judge(landed))
+        told = out.pop(0)
+        search.tell(told.id, judge(told))
     return asked
 
 

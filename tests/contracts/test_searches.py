@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.runs.options import names
-from mcts.search import AnySettings
+from mcts.search import SearchSettings
 from tests.contracts.search_contract import SearchContract
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +29,8 @@ def factory(name: str) -> type:
 
 class TestOurSearches(SearchContract):
     @pytest.fixture(params=sorted(REGISTERED))
-    def plan(self, request: pytest.FixtureRequest) -> AnySettings:
-        settings: AnySettings = factory(request.param)()
+    def plan(self, request: pytest.FixtureRequest) -> SearchSettings:
+        settings: SearchSettings = factory(request.param)()
         return settings
 
 

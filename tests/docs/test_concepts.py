@@ -11,7 +11,8 @@ from experiments.runs.options import names
 from mcts.domain import FAILED, Status
 from mcts.domain.profile import BoundClass
 from mcts.journal.runlog import RunLog
-from mcts.search.puct_settings import SearchSettings
+from mcts.loop.reward import RewardSettings
+from mcts.search.puct import PuctSettings
 from mcts.search.trial import MoveKind
 
 PAGES = Path(__file__).parents[2] / "docs" / "concepts"
@@ -22,7 +23,9 @@ def named(page: str) -> set[str]:
 
 
 def test_constants_and_searches_of_the_search_page_exist() -> None:
-    known = {field.name for field in fields(SearchSettings)} | set(names.OURS[names.SEARCHES])
+    known = {field.name for kind in (PuctSettings, RewardSettings) for field in fields(kind)} | set(
+        names.OURS[names.SEARCHES]
+    )
     assert named("search.md") <= known | set(get_args(MoveKind))
 
 

@@ -9,11 +9,11 @@ from experiments.runs.options import names
 from experiments.runs.wiring import composing
 from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
+from mcts.loop.reward import RewardSettings
 from mcts.options import Algorithm
 from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import ProposerRequest
-from mcts.search import AnySettings
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.port import SearchSettings
 
 
 class AblatedProposer:
@@ -53,13 +53,15 @@ class AblatedProposer:
         return request
 
 
-def settings_of(arm: Arm, *, length: int = 0) -> AnySettings:
-    """The constants of the arm's search, for runs of `length` unique evaluations.
+def settings_of(arm: Arm, *, length: int = 0) -> tuple[SearchSettings, RewardSettings]:
+    """The constants of the arm's search, for runs of `length` unique evaluations, and those of its
+    reward.
 
     InputError for a search or a setting nobody knows.
     """
-    settings = composing.resolve_settings(Algorithm(name=arm.search, constants=arm.settings))
-    return settings.meant_for(length) if isinstance(settings, SearchSettings) else settings
+    algorithm = Algorithm(name=arm.search, constants=arm.settings)
+    search, reward = composing.resolve_settings(algorithm)
+    return search.for_run_of(length), reward
 
 
 def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:

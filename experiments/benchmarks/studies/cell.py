@@ -93,6 +93,7 @@ def run_cell(cell: Cell) -> CellResult:
     began = time.perf_counter()
     recorded = recorded_task(cell.facts.given)
     counting = CountingEvaluator(recorded.evaluator(cell.seed), recorded.recording, cell.facts)
+    search, reward = settings_of(cell.spec, length=cell.facts.length)
     optimizer = Optimizer(
         task=recorded.task,
         proposer=proposer_of(cell.spec, recorded.task, counting.hardware),
@@ -101,7 +102,8 @@ def run_cell(cell: Cell) -> CellResult:
         advisor=RooflineAdvisor(),
         journal=_MemoryJournal(),
         budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
-        search_settings=settings_of(cell.spec, length=cell.facts.length),
+        search_settings=search,
+        reward_settings=reward,
         seed=cell.seed,
         parallel=cell.spec.parallel,
         finalists=0,

@@ -29,7 +29,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "spool": "experiments.runs.wiring.parts:spool_evaluator",
     },
     SEARCHES: {
-        "puct": "mcts.search.puct_settings:SearchSettings",
+        "puct": "mcts.search:PuctSettings",
         "greedy": "mcts.search:GreedySettings",
         "best_of_n": "mcts.search:BestOfNSettings",
         "beam": "mcts.search:BeamSettings",

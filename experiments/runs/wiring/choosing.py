@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from codegen.chat.clients import NO_MODEL
 from experiments.runs.machines.machine import gpu_problem
@@ -13,9 +15,10 @@ from experiments.runs.options.option_conflicts import ASKS_NO_MODEL, check_evalu
 from experiments.runs.tasks.files import TaskSource
 from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
+from mcts.loop.reward import RewardSettings
 from mcts.options import OFF, Algorithm, JudgingOptions
 from mcts.options.option import AUTO
-from mcts.search import AnySettings
+from mcts.search.port import SearchSettings
 
 REPLAY, GPU = "replay", "gpu"
 SCRIPTED, LLM = "scripted", "llm"
@@ -76,19 +79,25 @@ def resolve_proposer(wanted: str, *, model: str | None) -> str:
     return chosen
 
 
-def resolve_settings(algorithm: Algorithm) -> AnySettings:
-    """The constants of a search, as far as they are named. InputError for a bad one."""
+def resolve_settings(algorithm: Algorithm) -> tuple[SearchSettings, RewardSettings]:
+    """The constants of a search and of its reward, as far as they are named.
+
+    InputError for a bad one.
+    """
     factory = names.load(names.SEARCHES, algorithm.name)
-    known = inspect.signature(factory).parameters
-    if unknown := sorted(set(algorithm.constants) - set(known)):
-        raise InputError(
-            f"search {algorithm.name} has no setting {unknown[0]!r}: {', '.join(known)}"
-        )
+    own = inspect.signature(factory).parameters
+    rewards = {field.name for field in fields(RewardSettings)} - set(own)
+    if unknown := sorted(set(algorithm.constants) - set(own) - rewards):
+        known = ", ".join([*own, *sorted(rewards)])
+        raise InputError(f"search {algorithm.name} has no setting {unknown[0]!r}: {known}")
+    constants = algorithm.constants.items()
+    of_search = {name: value for name, value in constants if name not in rewards}
+    of_reward: dict[str, Any] = {name: value for name, value in constants if name in rewards}
     try:
-        settings: AnySettings = factory(**algorithm.constants)
+        settings: SearchSettings = factory(**of_search)
     except (TypeError, ValueError) as error:
         raise InputError(f"search setting: {error}") from None
-    return settings
+    return settings, RewardSettings(**of_reward)
 
 
 def resolve_memory(evaluator: str, wanted: Path | None) -> Path:

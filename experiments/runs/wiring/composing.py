@@ -157,13 +157,15 @@ def build_optimizer(
     The caller must close its proposer too, with `released`. `run_dir` is where answers of a
     language model are kept. The task is the evaluator's, which may judge no more than a part of it.
     """
+    search, reward = resolve_settings(config.search.algorithm)
     return Optimizer(
         task=evaluator.task,
         proposer=build_proposer(source, config, hardware=evaluator.hardware, run_dir=run_dir),
         evaluator=evaluator,
         advisor=build_advisor(config),
         journal=journal,
-        search_settings=resolve_settings(config.search.algorithm),
+        search_settings=search,
+        reward_settings=reward,
         budget=budget_of(config),
         seed=config.search.seed,
         parallel=config.search.parallel,

@@ -22,6 +22,7 @@ from experiments.runs.wiring.choosing import (
     resolve_settings,
 )
 from mcts.options import Algorithm, Limits, ModelOptions
+from mcts.search.puct import PuctSettings
 
 
 def rooftree_version() -> str:
@@ -98,11 +99,13 @@ def _evaluator(source: TaskSource, request: RunRequest) -> str:
 
 
 def _algorithm(asked: Algorithm, proposer: str) -> Algorithm:
-    """What was asked for. A model is not told to leap unless it was: it writes code, and has no
-    space in which the run's times could point somewhere.
+    """What was asked for. With a model `expected_improvement` is off unless it was asked for: a
+    model writes code, and has no space in which the run's times could point somewhere.
     """
-    of_a_model = {"leaps": 0} if proposer == LLM and asked.name == "puct" else {}
-    return asked.model_copy(update={"constants": {**of_a_model, **asked.constants}})
+    if proposer != LLM or asked.name != PuctSettings.name:
+        return asked
+    constants = {"expected_improvement": 0, **asked.constants}
+    return asked.model_copy(update={"constants": constants})
 
 
 def _check_limits(config: RunConfig) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from mcts.errors import JournalError
 from mcts.journal.record import outcome_of
+from mcts.journal.runlog import as_started_now
 from mcts.ports import Event
 from mcts.search.backup import settle
 from mcts.search.prune import is_closed
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct import PuctSettings
+from mcts.search.puct_constants import PuctConstants
 from mcts.search.tree import Tree
 
 
@@ -26,13 +28,13 @@ def given_up(events: Iterable[Event]) -> frozenset[int]:
     told: dict[int, Mapping[str, Any]] = {}
     asked: dict[int, int] = {}
     barren: set[int] = set()
-    settings: SearchSettings | None = None
+    settings: PuctConstants | None = None
     try:
         for event in events:
             payload = event.payload
             match event.kind:
-                case "started" if payload.get("search", _TREE_SEARCH) == _TREE_SEARCH:
-                    settings = _settings_of(payload.get("settings", {}))
+                case "started":
+                    settings = _constants_of(as_started_now(payload))
                 case "asked":
                     asked[payload["trial"]] = payload["parent"]
                 case "no_moves":
@@ -48,14 +50,19 @@ def given_up(events: Iterable[Event]) -> frozenset[int]:
         raise JournalError(f"the run's journal is damaged: {error}") from error
 
 
-_TREE_SEARCH = "SearchSettings"
 _DOUBLINGS = 20
 
 
-def _settings_of(written: Mapping[str, Any]) -> SearchSettings:
-    """The constants as they were; those that an older version had besides are of no use here."""
-    known = {constant.name for constant in fields(SearchSettings)}
-    return SearchSettings(**{name: value for name, value in written.items() if name in known})
+def _constants_of(started: Mapping[str, Any]) -> PuctConstants | None:
+    """The constants as they were; those that an older version had besides are of no use here.
+
+    None for a search other than the tree search.
+    """
+    if started["search"] != PuctSettings.__name__:
+        return None
+    known = {constant.name for constant in fields(PuctConstants)}
+    written = started["settings"]
+    return PuctConstants(**{name: value for name, value in written.items() if name in known})
 
 
 def _tree_of(told: Mapping[int, Mapping[str, Any]], barren: set[int]) -> Tree:
@@ -68,7 +75,7 @@ def _tree_of(told: Mapping[int, Mapping[str, Any]], barren: set[int]) -> Tree:
     return tree
 
 
-def _dead(tree: Tree, settings: SearchSettings) -> frozenset[int]:
+def _dead(tree: Tree, settings: PuctConstants) -> frozenset[int]:
     """As the search decides it: where it would give up everything, it becomes more patient."""
     patience = settings.patience
     for _ in range(_DOUBLINGS):

@@ -222,7 +222,7 @@ def _fast_when_staged() -> tuple[Attempt, ...]:
     return tuple(attempts)
 
 
-def _leaps_from(task: KernelTask, *, seed: int = 0, **told: Any) -> Candidate:
+def _farthest_from(task: KernelTask, *, seed: int = 0, **told: Any) -> Candidate:
     """The answer to a far move to another approach, from where STAGE is on."""
     parent = Candidate(tunables={"KEEP": 0, "STAGE": 1, "HINT": 0, "BLOCK": 0})
     move = Move("diversify", 4, far=True)
@@ -231,27 +231,27 @@ def _leaps_from(task: KernelTask, *, seed: int = 0, **told: Any) -> Candidate:
     )
 
 
-def test_a_leap_goes_where_no_time_is_known_though_no_single_step_leads_there() -> None:
+def test_a_far_other_approach_goes_where_no_single_step_leads_and_no_time_is_known() -> None:
     task = _trap()
     history = _fast_when_staged()[2:]  # two that are near and slow were not measured either
     tried = frozenset(one.candidate.id for one in history if one.candidate)
-    leapt = _leaps_from(task, history=history, tried=tried).tunables
-    assert leapt["KEEP"] != 0 and leapt["STAGE"] == 0
+    found = _farthest_from(task, history=history, tried=tried).tunables
+    assert found["KEEP"] != 0 and found["STAGE"] == 0
 
 
-def test_a_leap_is_not_drawn_and_never_goes_where_another_went() -> None:
+def test_a_far_other_approach_is_not_drawn_and_never_goes_where_another_went() -> None:
     task = _trap()
     history = _fast_when_staged()
     tried = frozenset(one.candidate.id for one in history if one.candidate)
-    first = {_leaps_from(task, seed=s, history=history, tried=tried).id for s in range(9)}
+    first = {_farthest_from(task, seed=s, history=history, tried=tried).id for s in range(9)}
     assert len(first) == 1
-    second = _leaps_from(task, history=history, tried=tried | first)
+    second = _farthest_from(task, history=history, tried=tried | first)
     assert second.id not in tried | first
     assert "where this run's times promise most" in second.rationale
 
 
-def test_where_no_times_are_known_a_leap_is_drawn() -> None:
-    assert len({_leaps_from(_trap(), seed=seed).id for seed in range(30)}) > 5
+def test_where_no_times_are_known_it_is_drawn() -> None:
+    assert len({_farthest_from(_trap(), seed=seed).id for seed in range(30)}) > 5
 
 
 def test_a_step_back_claims_no_method_and_says_what_it_takes_back() -> None:

@@ -133,7 +133,9 @@ def test_a_first_implementation_is_asked_for_and_repaired(
     roles = [payload["usage"]["prompt"] for payload in proposed]
     assert roles[0] == "implement/1" and "repair/1" in roles, roles
     settings = RunFolder(run).config.search.algorithm.constants
-    assert settings["leaps"] == 0 and settings["temperature"] == 10, "a model knows no space"
+    assert settings["expected_improvement"] == 0 and settings["temperature"] == 10, (
+        "a model knows no space"
+    )
     found = read_result(read_events(run))
     assert found.best.speedup == pytest.approx(2.5)
     assert "# kind: 2.5" in (run / "best" / "kernel.py").read_text()

@@ -23,7 +23,7 @@ from mcts.errors import JournalError
 from mcts.journal.record import NodeRecord, Result, read_result
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Event
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct import PuctSettings
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,
@@ -171,7 +171,7 @@ def told(trial: int, parent: int | None, reward: float, **more: Any) -> Event:
     return event("told", trial=trial, parent=parent, reward=reward, **facts)
 
 
-def started(search: str = "SearchSettings", **settings: Any) -> Event:
+def started(search: str = "PuctSettings", **settings: Any) -> Event:
     return event("started", search=search, settings={"patience": 2, "max_repairs": 1, **settings})
 
 
@@ -225,7 +225,7 @@ def searched(seed: int) -> tuple[Optimizer, ListJournal]:
         advisor=SilentAdvisor(),
         journal=journal,
         budget=Budget(evaluations=60),
-        search_settings=SearchSettings(patience=2),
+        search_settings=PuctSettings(patience=2),
         seed=seed,
     )
     optimizer.run()

@@ -15,7 +15,7 @@ from mcts.errors import NotRecorded, WorldError
 from mcts.journal.record import Result
 from mcts.loop.branches import Branch, Frontier, candidates_of, select
 from mcts.ports import Proposal, ProposalRequest
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct import PuctSettings
 from tests.mcts.journal.paid import PaidToy, optimizer, variant
 from tests.mcts.loop.finals import EnergyToy
 from tests.support.toy import (
@@ -147,15 +147,15 @@ def test_a_frontier_gives_its_best_first_and_each_once() -> None:
     ]
     frontier.keep(3, branches, worth=timed(variant()), reward=speed)
     taken = []
-    while branch := frontier.take(3, RANKING, planted={variant(BLOCK=2).id: 9}):
+    while branch := frontier.take(3, RANKING, known={variant(BLOCK=2).id: 9}):
         taken.append(branch.candidate)
-    assert taken == [BEST, GOOD], "the slower than the parent and the planted are left out"
-    assert frontier.take(4, RANKING, planted={}) is None
+    assert taken == [BEST, GOOD], "the slower than the parent and the known are left out"
+    assert frontier.take(4, RANKING, known={}) is None
     frontier.keep(3, branches, worth=None, reward=speed)
-    assert frontier.take(3, RANKING, planted={}) == branches[1]
+    assert frontier.take(3, RANKING, known={}) == branches[1]
     frontier.pass_on(3, 7)
-    assert frontier.take(3, RANKING, planted={}) is None
-    assert frontier.take(7, RANKING, planted={}) == branches[2]
+    assert frontier.take(3, RANKING, known={}) is None
+    assert frontier.take(7, RANKING, known={}) == branches[2]
 
 
 def restarts(journal: MemoryJournal) -> list[dict[str, Any]]:
@@ -177,7 +177,7 @@ def test_a_stagnating_node_restarts_from_a_loser_without_asking_or_measuring() -
             )
 
     journal, toy = MemoryJournal(), ToyEvaluator()
-    constants = SearchSettings(stagnation=1, mean_after=0)
+    constants = PuctSettings(stagnation=1, mean_after=0)
     search = optimizer(
         journal, OnlyWorse(GOOD, BEST), toy, evaluations=60, search_settings=constants
     )

@@ -6,7 +6,7 @@ import itertools
 
 from mcts.domain import Candidate, Evaluation, KernelProfile, Profile, SassFacts
 from mcts.ports import ProposalRequest
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct import PuctSettings
 from tests.mcts.journal.paid import PaidToy, optimizer
 from tests.support.toy import MemoryJournal, ToyEvaluator
 
@@ -90,7 +90,7 @@ def test_a_resumed_run_is_told_the_same() -> None:
 
 
 def test_a_stagnating_node_is_asked_for_another_approach_in_turn() -> None:
-    constants = SearchSettings(stagnation=2, leaps=False)
+    constants = PuctSettings(stagnation=2, expected_improvement=False)
     kinds: dict[str, list[tuple[int, str]]] = {}
     for request in requests(search_settings=constants, evaluations=100):
         line = (len(request.siblings), request.move.kind)

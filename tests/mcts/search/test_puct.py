@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcts.search.puct import Search
-from mcts.search.puct_settings import SearchSettings
+from mcts.search.puct import Puct, PuctSettings
 from mcts.search.select import widening_bound
 from mcts.search.trial import Outcome, Trial
 
 ROOT = Outcome("measured", reward=0.1, prior=1.0)
+DEFAULTS = PuctSettings()
+
+
+def puct(root: Outcome, *, settings: PuctSettings = DEFAULTS, seed: int = 0) -> Puct:
+    return settings.begin(root, seed=seed)
 
 
 def outcome_for(trial: Trial, salt: int = 0) -> Outcome:
@@ -25,7 +29,7 @@ def outcome_for(trial: Trial, salt: int = 0) -> Outcome:
     return Outcome("measured", reward=rng.random(), prior=rng.uniform(0.1, 1.0))
 
 
-def snapshot(search: Search) -> list[tuple[object, ...]]:
+def snapshot(search: Puct) -> list[tuple[object, ...]]:
     return [
         (
             node.id,
@@ -42,16 +46,16 @@ def snapshot(search: Search) -> list[tuple[object, ...]]:
     ]
 
 
-def grown(trials: int, *, seed: int = 1, in_flight: int = 1) -> Search:
-    search = Search(ROOT, seed=seed)
+def grown(trials: int, *, seed: int = 1, in_flight: int = 1) -> Puct:
+    search = puct(ROOT, seed=seed)
     waiting: list[Trial] = []
     for _ in range(trials):
         trial = search.ask()
         assert trial is not None
         waiting.append(trial)
         if len(waiting) == in_flight:
-            landed = waiting.pop(0)
-            search.tell(landed.id, outcome_for(landed))
+            told = waiting.pop(0)
+            search.tell(told.id, outcome_for(told))
     for trial in waiting:
         search.tell(trial.id, outcome_for(trial))
     return search
@@ -60,7 +64,7 @@ def grown(trials: int, *, seed: int = 1, in_flight: int = 1) -> Search:
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), batch=st.integers(2, 12), rounds=st.integers(1, 6))
 def test_tell_does_not_depend_on_the_order(seed: int, batch: int, rounds: int) -> None:
-    one, other = Search(ROOT, seed=seed), Search(ROOT, seed=seed)
+    one, other = puct(ROOT, seed=seed), puct(ROOT, seed=seed)
     rng = random.Random(seed)
     for _ in range(rounds):
         trials = [trial for _ in range(batch) if (trial := one.ask())]
@@ -85,10 +89,10 @@ def test_tell_does_not_depend_on_the_order(seed: int, batch: int, rounds: int) -
 def test_widening_bound_holds_at_every_ask(
     seed: int, in_flight: int, factor: float, alpha: float
 ) -> None:
-    constants = SearchSettings(
+    constants = PuctSettings(
         widening_root=factor, widening_measured=factor, widening_exponent=alpha
     )
-    search = Search(ROOT, settings=constants, seed=seed)
+    search = puct(ROOT, settings=constants, seed=seed)
     waiting: list[Trial] = []
     for _ in range(60):
         if len(waiting) < in_flight and (trial := search.ask()):
@@ -100,8 +104,8 @@ def test_widening_bound_holds_at_every_ask(
             parent.pending += 1
             waiting.append(trial)
         else:
-            landed = waiting.pop(0)
-            search.tell(landed.id, outcome_for(landed))
+            told = waiting.pop(0)
+            search.tell(told.id, outcome_for(told))
 
 
 def test_the_same_seed_grows_the_same_tree_and_another_does_not() -> None:
@@ -129,7 +133,7 @@ def test_virtual_loss_spreads_trials_in_flight() -> None:
 
 
 def test_tell_refuses_what_contradicts_or_was_never_asked() -> None:
-    search = Search(ROOT)
+    search = puct(ROOT)
     trial = search.ask()
     assert trial is not None
     search.tell(trial.id, Outcome("measured", reward=0.4))
@@ -142,7 +146,7 @@ def test_tell_refuses_what_contradicts_or_was_never_asked() -> None:
 
 
 def test_43_failures_in_a_row_do_not_end_the_search() -> None:
-    search = Search(ROOT, settings=SearchSettings(max_repairs=1, patience=4))
+    search = puct(ROOT, settings=PuctSettings(max_repairs=1, patience=4))
     for _ in range(43):
         trial = search.ask()
         assert trial is not None
@@ -151,7 +155,7 @@ def test_43_failures_in_a_row_do_not_end_the_search() -> None:
 
 
 def test_a_failed_node_gets_its_repairs_and_no_more() -> None:
-    search = Search(ROOT, settings=SearchSettings(max_repairs=2))
+    search = puct(ROOT, settings=PuctSettings(max_repairs=2))
     for _ in range(60):
         trial = search.ask()
         assert trial is not None
@@ -161,7 +165,7 @@ def test_a_failed_node_gets_its_repairs_and_no_more() -> None:
 
 
 def test_the_search_ends_when_the_proposer_has_nothing_left() -> None:
-    search = Search(ROOT)
+    search = puct(ROOT)
     for _ in range(5):
         trial = search.ask()
         assert trial is not None
@@ -172,7 +176,7 @@ def test_the_search_ends_when_the_proposer_has_nothing_left() -> None:
 
 
 def test_good_lines_are_visited_more_than_bad_ones() -> None:
-    search = Search(ROOT, seed=5)
+    search = puct(ROOT, seed=5)
     good: set[int] = set()
     for _ in range(200):
         trial = search.ask()
@@ -186,9 +190,9 @@ def test_good_lines_are_visited_more_than_bad_ones() -> None:
     assert root_visits[1] > 3 * max(others, default=0)
 
 
-def kinds_below_the_root(rewards: list[float], settings: SearchSettings) -> list[str]:
+def kinds_below_the_root(rewards: list[float], settings: PuctSettings) -> list[str]:
     """The moves asked of the root, whose children earn `rewards` and lead nowhere."""
-    search = Search(Outcome("measured", reward=0.5), settings=settings)
+    search = puct(Outcome("measured", reward=0.5), settings=settings)
     kinds = []
     for reward in rewards:
         trial = search.ask()
@@ -198,19 +202,21 @@ def kinds_below_the_root(rewards: list[float], settings: SearchSettings) -> list
     return kinds
 
 
-@pytest.mark.parametrize("leaps", [True, False])
-def test_what_stagnates_alternates_between_another_approach_and_improving(leaps: bool) -> None:
-    settings = SearchSettings(stagnation=3, patience=99, leaps=leaps)
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_what_stagnates_alternates_between_another_approach_and_improving(anywhere: bool) -> None:
+    settings = PuctSettings(stagnation=3, patience=99, expected_improvement=anywhere)
     kinds = kinds_below_the_root([0.5, 0.1, 0.5, 0.1, 0.2, 0.3], settings)
     assert kinds == ["improve"] * 3 + ["diversify", "improve", "diversify"]
     kinds = kinds_below_the_root([0.1, 0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1], settings)
     assert kinds == ["improve"] * 3 + ["diversify"] + ["improve"] * 3 + ["diversify"]
 
 
-@pytest.mark.parametrize("leaps", [True, False])
-def test_trials_in_flight_take_turns_too(leaps: bool) -> None:
-    settings = SearchSettings(stagnation=2, patience=99, widening_root=50.0, leaps=leaps)
-    search = Search(Outcome("measured", reward=0.5), settings=settings)
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_trials_in_flight_take_turns_too(anywhere: bool) -> None:
+    settings = PuctSettings(
+        stagnation=2, patience=99, widening_root=50.0, expected_improvement=anywhere
+    )
+    search = puct(Outcome("measured", reward=0.5), settings=settings)
     for _ in range(2):
         trial = search.ask()
         assert trial is not None
@@ -220,7 +226,7 @@ def test_trials_in_flight_take_turns_too(leaps: bool) -> None:
 
 
 def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
-    search = Search(ROOT, settings=SearchSettings(stagnation=1, max_repairs=9))
+    search = puct(ROOT, settings=PuctSettings(stagnation=1, max_repairs=9))
     kinds = set()
     for _ in range(40):
         trial = search.ask()
@@ -232,25 +238,25 @@ def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
 
 
 def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent() -> None:
-    search = Search(ROOT)
+    search = puct(ROOT)
     first = search.ask()
     assert first is not None
     search.tell(first.id, Outcome("measured", reward=0.3))
     while (trial := search.ask()) is not None:
         search.exhaust(trial.id)
     assert search.tree.root.dead
-    planted = search.plant(0, Outcome("measured", reward=0.4))
-    assert planted == search.asked and not search.tree.root.dead
+    added = search.add_judged(0, Outcome("measured", reward=0.4))
+    assert added == search.asked and not search.tree.root.dead
     root = search.tree.root
-    assert root.visits == 3 and root.best == search.tree.nodes[planted].reward
+    assert root.visits == 3 and root.best == search.tree.nodes[added].reward
     trial = search.ask()
-    assert trial is not None and trial.parent == planted
+    assert trial is not None and trial.parent == added
     with pytest.raises(ValueError, match="another outcome"):
-        search.tell(planted, Outcome("failed"))
+        search.tell(added, Outcome("failed"))
 
 
 def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_hope() -> None:
-    search = Search(ROOT, settings=SearchSettings(patience=1, far_proposals=0))
+    search = puct(ROOT, settings=PuctSettings(patience=1, far_proposals=0))
     middle = asked(search)
     search.tell(middle.id, Outcome("measured", reward=0.1))
     while not search.tree.nodes[middle.id].dead:
@@ -260,13 +266,13 @@ def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_
         else:
             search.tell(trial.id, Outcome("measured", reward=0.1, expandable=False))
     assert search.tree.root.dead
-    search.plant(middle.id, Outcome("measured", reward=0.9, expandable=False))
+    search.add_judged(middle.id, Outcome("measured", reward=0.9, expandable=False))
     assert search.tree.nodes[middle.id].dead and not search.tree.root.dead
     assert asked(search).parent == 0
 
 
 def test_exhaust_refuses_what_is_not_in_flight_and_changes_nothing() -> None:
-    search = Search(ROOT)
+    search = puct(ROOT)
     first, second = asked(search), asked(search)
     search.tell(first.id, Outcome("measured", reward=0.4))
     search.abandon(second.id)
@@ -278,14 +284,14 @@ def test_exhaust_refuses_what_is_not_in_flight_and_changes_nothing() -> None:
     assert not any(node.exhausted for node in search.tree.nodes.values())
 
 
-def asked(search: Search) -> Trial:
+def asked(search: Puct) -> Trial:
     trial = search.ask()
     assert trial is not None
     return trial
 
 
 def test_a_fresh_failure_is_repaired_before_anything_else_until_its_line_is_spent() -> None:
-    search = Search(ROOT, settings=SearchSettings(max_repairs=2), seed=3)
+    search = puct(ROOT, settings=PuctSettings(max_repairs=2), seed=3)
     first = asked(search)
     search.tell(first.id, Outcome("measured", reward=0.9))
     line = [asked(search)]
@@ -299,7 +305,7 @@ def test_a_fresh_failure_is_repaired_before_anything_else_until_its_line_is_spen
 
 
 def test_a_repair_that_works_ends_the_line_and_can_be_built_upon() -> None:
-    search = Search(ROOT, settings=SearchSettings(far_proposals=0), seed=3)
+    search = puct(ROOT, settings=PuctSettings(far_proposals=0), seed=3)
     broken = asked(search)
     search.tell(broken.id, Outcome("failed"))
     repair = asked(search)
@@ -311,7 +317,7 @@ def test_a_repair_that_works_ends_the_line_and_can_be_built_upon() -> None:
 def test_several_failures_are_repaired_oldest_first_in_whatever_order_they_were_told() -> None:
     parents = []
     for order in ((1, 2, 3), (3, 1, 2)):
-        search = Search(ROOT, seed=3)
+        search = puct(ROOT, seed=3)
         for _ in order:
             asked(search)
         for trial in order:
@@ -321,7 +327,7 @@ def test_several_failures_are_repaired_oldest_first_in_whatever_order_they_were_
 
 
 def test_an_abandoned_repair_is_asked_for_again_and_an_exhausted_one_is_not() -> None:
-    search = Search(ROOT, seed=3)
+    search = puct(ROOT, seed=3)
     broken = asked(search)
     search.tell(broken.id, Outcome("failed"))
     search.abandon(asked(search).id)
@@ -332,20 +338,20 @@ def test_an_abandoned_repair_is_asked_for_again_and_an_exhausted_one_is_not() ->
 
 
 def test_a_failure_without_code_is_not_repaired() -> None:
-    search = Search(ROOT, seed=3)
+    search = puct(ROOT, seed=3)
     search.tell(asked(search).id, Outcome("failed", expandable=False))
     assert asked(search).parent == 0
 
 
 def test_repairing_at_once_can_be_switched_off() -> None:
-    search = Search(ROOT, settings=SearchSettings(repair_at_once=False), seed=3)
+    search = puct(ROOT, settings=PuctSettings(repair_at_once=False), seed=3)
     search.tell(asked(search).id, Outcome("failed"))
     assert asked(search).move.kind == "improve"
 
 
 @pytest.mark.parametrize("far", [0, 1, 5])
 def test_the_first_children_of_the_root_are_far_and_no_others(far: int) -> None:
-    search = Search(ROOT, settings=SearchSettings(far_proposals=far), seed=3)
+    search = puct(ROOT, settings=PuctSettings(far_proposals=far), seed=3)
     moves = []
     for _ in range(30):
         trial = asked(search)
@@ -355,9 +361,9 @@ def test_the_first_children_of_the_root_are_far_and_no_others(far: int) -> None:
     assert not any(is_far for _, is_far in moves[far:])
 
 
-@pytest.mark.parametrize("leaps", [True, False])
-def test_another_approach_may_lie_anywhere_unless_switched_off(leaps: bool) -> None:
-    search = Search(ROOT, settings=SearchSettings(leaps=leaps, stagnation=2), seed=3)
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_another_approach_may_lie_anywhere_unless_switched_off(anywhere: bool) -> None:
+    search = puct(ROOT, settings=PuctSettings(expected_improvement=anywhere, stagnation=2), seed=3)
     far = {"improve": set[bool](), "diversify": set[bool](), "repair": set[bool]()}
     for _ in range(60):
         trial = asked(search)
@@ -365,14 +371,14 @@ def test_another_approach_may_lie_anywhere_unless_switched_off(leaps: bool) -> N
             far[trial.move.kind].add(trial.move.far)
         outcome = Outcome("failed") if trial.id % 7 == 0 else Outcome("measured", reward=0.3)
         search.tell(trial.id, outcome)
-    assert far == {"improve": {False}, "diversify": {leaps}, "repair": {False}}
+    assert far == {"improve": {False}, "diversify": {anywhere}, "repair": {False}}
 
 
 def test_it_is_the_run_that_stagnates_not_a_node() -> None:
     """Each node has a child, hardly ever two, and none is better than the first."""
-    settings = SearchSettings(stagnation=3, far_proposals=0, widening_root=0.1,
+    settings = PuctSettings(stagnation=3, far_proposals=0, widening_root=0.1,
                               widening_measured=0.1, widening_exponent=0.1)  # fmt: skip
-    search = Search(ROOT, settings=settings, seed=3)
+    search = puct(ROOT, settings=settings, seed=3)
     kinds = []
     for _ in range(8):
         trial = asked(search)
@@ -384,13 +390,13 @@ def test_it_is_the_run_that_stagnates_not_a_node() -> None:
 
 
 def test_many_in_flight_are_no_stagnation() -> None:
-    settings = SearchSettings(stagnation=2, widening_root=50.0)
-    search = Search(ROOT, settings=settings, seed=3)
+    settings = PuctSettings(stagnation=2, widening_root=50.0)
+    search = puct(ROOT, settings=settings, seed=3)
     assert {asked(search).move.kind for _ in range(12)} == {"improve"}
 
 
 def test_far_proposals_end_with_what_the_proposer_has() -> None:
-    search = Search(ROOT, seed=3)
+    search = puct(ROOT, seed=3)
     search.tell(asked(search).id, Outcome("measured", reward=0.5))
     search.exhaust(asked(search).id)
     assert asked(search).parent == 1
@@ -399,32 +405,32 @@ def test_far_proposals_end_with_what_the_proposer_has() -> None:
 def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> None:
     peak = Outcome("measured", reward=1.0, near_peak=True)
     for stop in (False, True):
-        settings = SearchSettings(stop_near_peak=stop, far_proposals=0, widening_root=1.0)
-        search = Search(ROOT, settings=settings, seed=3)
+        settings = PuctSettings(stop_near_peak=stop, far_proposals=0, widening_root=1.0)
+        search = puct(ROOT, settings=settings, seed=3)
         search.tell(asked(search).id, peak)
         assert search.tree.nodes[1].dead is stop
         assert asked(search).parent == (0 if stop else 1)
 
 
 def test_towards_the_end_exploration_and_widening_fall_to_nothing() -> None:
-    constants = SearchSettings(endgame=0.5).meant_for(40)
+    constants = PuctSettings(endgame=0.5).for_run_of(40)
     assert constants.horizon == 40
     assert [constants.pace(asked) for asked in (0, 20, 30, 40, 50)] == [1, 1, 0.5, 0, 0]
     search = grown(20)
     assert widening_bound(search.tree.root, constants, pace=0.0) == constants.far_proposals
     inner = next(node for node in search.tree.nodes.values() if node.parent and node.children)
     assert widening_bound(inner, constants, pace=0.0) == 1
-    assert SearchSettings(endgame=0.5, horizon=7).meant_for(40).horizon == 7
+    assert PuctSettings(endgame=0.5, horizon=7).for_run_of(40).horizon == 7
 
 
 def test_without_an_endgame_the_budget_changes_nothing() -> None:
-    assert SearchSettings().meant_for(40) == SearchSettings()
-    assert SearchSettings().pace(39) == 1.0
+    assert PuctSettings().for_run_of(40) == PuctSettings()
+    assert PuctSettings().pace(39) == 1.0
 
 
 def test_only_the_end_of_a_run_differs_by_its_endgame() -> None:
-    def parents(constants: SearchSettings) -> list[int]:
-        search, found = Search(ROOT, settings=constants, seed=5), []
+    def parents(constants: PuctSettings) -> list[int]:
+        search, found = puct(ROOT, settings=constants, seed=5), []
         for _ in range(60):
             trial = search.ask()
             assert trial is not None
@@ -432,7 +438,7 @@ def test_only_the_end_of_a_run_differs_by_its_endgame() -> None:
             found.append(trial.parent)
         return found
 
-    plain, ending = parents(SearchSettings()), parents(SearchSettings(endgame=0.5, horizon=60))
+    plain, ending = parents(PuctSettings()), parents(PuctSettings(endgame=0.5, horizon=60))
     assert plain[:31] == ending[:31] and plain != ending
 
 
@@ -442,8 +448,8 @@ def test_a_bound_on_a_score_hides_no_better_child(
     seed: int, in_flight: int, mean_after: int
 ) -> None:
     """Selection passes over children by what they once scored: it must choose as if it had not."""
-    search = Search(ROOT, settings=SearchSettings(mean_after=mean_after), seed=seed)
-    again = Search(ROOT, settings=SearchSettings(mean_after=mean_after), seed=seed)
+    search = puct(ROOT, settings=PuctSettings(mean_after=mean_after), seed=seed)
+    again = puct(ROOT, settings=PuctSettings(mean_after=mean_after), seed=seed)
     waiting: list[Trial] = []
     for _ in range(80):
         if len(waiting) < in_flight and (trial := search.ask()):
@@ -452,9 +458,9 @@ def test_a_bound_on_a_score_hides_no_better_child(
             assert again.ask() == trial
             waiting.append(trial)
             continue
-        landed = waiting.pop(0)
+        told = waiting.pop(0)
         for one in (search, again):
-            if landed.seed % 11:
-                one.tell(landed.id, outcome_for(landed))
+            if told.seed % 11:
+                one.tell(told.id, outcome_for(told))
             else:
-                one.abandon(landed.id)
+                one.abandon(told.id)

@@ -17,15 +17,13 @@ from mcts.search import (
     BestOfNSettings,
     EvolutionSettings,
     GreedySettings,
-    SearchPlan,
-    begin,
+    PuctSettings,
 )
-from mcts.search.puct_settings import SearchSettings
 from mcts.search.trial import Outcome, Trial
 from tests.contracts.search_contract import ROOT, ask, grow, noisy, shape
 
 PLANS = {
-    "puct": SearchSettings(),
+    "puct": PuctSettings(),
     "best_of_n": BestOfNSettings(),
     "greedy": GreedySettings(),
     "beam": BeamSettings(width=3, branching=2),
@@ -36,7 +34,7 @@ every_search = pytest.mark.parametrize("name", PLANS)
 
 
 def start(name: str, *, seed: int = 1) -> AskTell:
-    return begin(PLANS[name], ROOT, seed=seed)
+    return PLANS[name].begin(ROOT, seed=seed)
 
 
 @every_search
@@ -63,8 +61,8 @@ def test_a_parent_is_settled_and_open(name: str) -> None:
     for _ in range(80):
         trial = search.ask() if len(out) < 5 else None
         if trial is None:
-            landed = out.pop(0)
-            search.tell(landed.id, noisy(landed))
+            told = out.pop(0)
+            search.tell(told.id, noisy(told))
             continue
         parent = search.tree.nodes[trial.parent]
         assert parent.state != "pending"
@@ -115,12 +113,12 @@ def test_ends_only_once_nothing_is_left_anywhere(name: str) -> None:
 
 
 @every_search
-def test_a_planted_node_is_part_of_the_tree(name: str) -> None:
+def test_an_added_node_is_part_of_the_tree(name: str) -> None:
     search = start(name)
     grow(search, 6)
-    planted = search.plant(0, Outcome("measured", reward=0.99))
-    assert search.tree.nodes[planted].parent is search.tree.root
-    assert search.asked == planted
+    added = search.add_judged(0, Outcome("measured", reward=0.99))
+    assert search.tree.nodes[added].parent is search.tree.root
+    assert search.asked == added
     grow(search, 20)
 
 
@@ -136,7 +134,7 @@ def test_a_failure_is_repaired_as_often_as_settings_say(name: str) -> None:
 
 
 def test_a_repair_the_world_broke_is_asked_for_again() -> None:
-    search = begin(GreedySettings(), ROOT, seed=1)
+    search = GreedySettings().begin(ROOT, seed=1)
     first = ask(search)
     search.tell(first.id, Outcome("failed"))
     search.abandon(ask(search).id)
@@ -144,7 +142,7 @@ def test_a_repair_the_world_broke_is_asked_for_again() -> None:
 
 
 def test_a_failure_without_code_is_not_repaired() -> None:
-    search = begin(GreedySettings(), ROOT, seed=1)
+    search = GreedySettings().begin(ROOT, seed=1)
     search.tell(ask(search).id, Outcome("failed", expandable=False))
     assert ask(search).parent == 0
 
@@ -155,7 +153,7 @@ def test_best_of_n_starts_from_the_baseline_every_time() -> None:
 
 
 def test_greedy_goes_on_from_the_best() -> None:
-    search = begin(GreedySettings(repairs=0), ROOT, seed=3)
+    search = GreedySettings(repairs=0).begin(ROOT, seed=3)
     rewards = {0: 0.1}
     for _ in range(40):
         trial = ask(search)
@@ -167,7 +165,7 @@ def test_greedy_goes_on_from_the_best() -> None:
 
 
 def test_a_beam_holds_no_more_than_its_width_and_never_loses_the_best() -> None:
-    search = begin(BeamSettings(width=3, branching=2, repairs=0), ROOT, seed=2)
+    search = BeamSettings(width=3, branching=2, repairs=0).begin(ROOT, seed=2)
 
     def always(trial: Trial) -> Outcome:
         return Outcome("measured", reward=random.Random(trial.seed).random())
@@ -184,7 +182,7 @@ def test_a_beam_holds_no_more_than_its_width_and_never_loses_the_best() -> None:
 
 
 def test_a_beam_waits_for_its_generation() -> None:
-    search = begin(BeamSettings(width=2, branching=2), ROOT, seed=1)
+    search = BeamSettings(width=2, branching=2).begin(ROOT, seed=1)
     first, second = ask(search), ask(search)
     assert search.ask() is None
     search.tell(second.id, Outcome("measured", reward=0.4))
@@ -195,7 +193,7 @@ def test_a_beam_waits_for_its_generation() -> None:
 
 
 def test_islands_take_turns_and_children_stay_at_home() -> None:
-    search = begin(EvolutionSettings(islands=2, migration=1000, repairs=0), ROOT, seed=1)
+    search = EvolutionSettings(islands=2, migration=1000, repairs=0).begin(ROOT, seed=1)
     home = {0: {0, 1}}
     for at in range(30):
         trial = ask(search)
@@ -205,7 +203,7 @@ def test_islands_take_turns_and_children_stay_at_home() -> None:
 
 
 def test_the_best_migrates() -> None:
-    search = begin(EvolutionSettings(islands=2, tournament=8, migration=3), ROOT, seed=1)
+    search = EvolutionSettings(islands=2, tournament=8, migration=3).begin(ROOT, seed=1)
     star = ask(search)
     search.tell(star.id, Outcome("measured", reward=0.9))
 
@@ -261,6 +259,5 @@ def test_settings_refuse_what_means_nothing(make: Callable[[], object], words: s
         make()
 
 
-def test_a_search_of_others_starts_by_its_settings() -> None:
-    assert all(isinstance(plan, SearchPlan) for name, plan in PLANS.items() if name != "puct")
-    assert not isinstance(SearchSettings(), SearchPlan)
+def test_settings_are_for_any_run_unless_they_say_otherwise() -> None:
+    assert all(plan.for_run_of(40) is plan for plan in PLANS.values())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcts.search.parent_search import ParentSearch, is_open, uniform
+from mcts.search.port import SearchSettings
 from mcts.search.tree import Node
 from mcts.search.trial import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpsilonGreedySettings:
+class EpsilonGreedySettings(SearchSettings):
     """epsilon: how often a trial starts from an open node drawn at random, in [0, 1].
 
     repairs: tries that a failed proposal's line gets before the search goes on elsewhere.

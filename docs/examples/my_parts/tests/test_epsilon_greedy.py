@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from my_parts.epsilon_greedy import EpsilonGreedySettings
 
-from mcts.search import SearchPlan, begin
+from mcts.search.port import SearchSettings
 from mcts.search.trial import Outcome
 from tests.contracts.search_contract import SearchContract
 
@@ -14,13 +14,13 @@ ROOT = Outcome("measured", reward=0.1)
 
 class TestEpsilonGreedy(SearchContract):
     @pytest.fixture
-    def plan(self) -> SearchPlan:
+    def plan(self) -> SearchSettings:
         return EpsilonGreedySettings()
 
 
 def parents(epsilon: float) -> list[int]:
     """Where the trials start from, if every trial is a little better than all before it."""
-    search = begin(EpsilonGreedySettings(epsilon=epsilon), ROOT, seed=3)
+    search = EpsilonGreedySettings(epsilon=epsilon).begin(ROOT, seed=3)
     found = []
     for number in range(40):
         trial = search.ask()

@@ -1,12 +1,12 @@
-"""The search's constants, each with what it does; defaults are tuned on recordings, by study."""
+"""The constants of the tree search; their defaults are tuned on recordings, by study."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
+class PuctConstants:
     """Constants of selection, widening and pruning.
 
     far_proposals: how many children the root gets before anything else, each several changes away:
@@ -25,14 +25,12 @@ class SearchSettings:
         failures wait for selection to come by, which it seldom does.
     stagnation: once the last `stagnation` trials of the run all brought nothing better than its
         best, every other one of the next is to be structurally different.
-    leaps: whether such a move may lead anywhere, to where the run's measurements promise most.
-        Otherwise it stays around its node, and it is a node that stagnates, by its last children.
+    expected_improvement: whether such a move may lead anywhere, to where the run's measurements
+        promise the greatest improvement. Otherwise it stays around its node, and it is a node that
+        stagnates, by its last children.
     patience: a node whose last `patience` children all brought nothing is a dead end.
     stop_near_peak: whether a node within 5 % of the speed of light is a dead end. Off: the last
         percent are found there.
-    calibrated_reward: whether a reward is the log of a speedup in units of what the speed of light
-        allows, where that is known; otherwise the share of the baseline's time that was saved.
-    stepped_reward: whether rewards are flat inside the measurement's noise.
     endgame: the last share of the trials in which exploration and widening fall to nothing; 0 is
         off. horizon: how many trials the run is meant to have; 0 takes the run's budget.
     """
@@ -48,11 +46,9 @@ class SearchSettings:
     max_repairs: int = 2
     repair_at_once: bool = True
     stagnation: int = 4
-    leaps: bool = True
+    expected_improvement: bool = True
     patience: int = 12
     stop_near_peak: bool = False
-    calibrated_reward: bool = True
-    stepped_reward: bool = True
     endgame: float = 0.0
     horizon: int = 0
 
@@ -73,10 +69,6 @@ class SearchSettings:
             raise ValueError("endgame lies in [0, 1]")
         if min(self.patience, self.stagnation) < 1:
             raise ValueError("patience and stagnation are at least 1")
-
-    def meant_for(self, trials: int) -> SearchSettings:
-        """These settings for a run of so many trials, where they depend on it and do not say."""
-        return replace(self, horizon=trials) if self.endgame and not self.horizon else self
 
     def pace(self, asked: int) -> float:
         """What is left of exploration and widening after so many trials, from 1 down to 0."""

@@ -1,0 +1,98 @@
+"""What earlier versions wrote goes on as it began, under the names of now.
+
+`tests/data/old_runs/leaps` was made by 0.1.0 before the searches became equals, with
+`optimize row_softmax --evaluations 6 --search leaps=0 --search calibrated_reward=0`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.benchmarks.studies.arms import settings_of
+from experiments.benchmarks.studies.config import Arm
+from experiments.cli import app
+from experiments.runs.folders.journal import SqliteJournal, read_events
+from experiments.runs.options.config import read_config
+from experiments.runs.tasks.files import bundled
+from experiments.runs.wiring.choosing import resolve_settings
+from experiments.views.tree.given_up import given_up
+from mcts.errors import InputError
+from mcts.journal.record import read_result
+from mcts.journal.runlog import as_started_now
+from mcts.loop.reward import RewardSettings
+from mcts.search.greedy import GreedySettings
+from mcts.search.puct import PuctSettings
+
+OLD = Path(__file__).parents[2] / "data" / "old_runs" / "leaps"
+CONSTANTS = ("--search", "leaps=0", "--search", "calibrated_reward=0")
+
+
+def rooftree(*words: object) -> None:
+    done = CliRunner().invoke(app, [*map(str, words), "--quiet"])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.fixture
+def old_run(tmp_path: Path) -> Path:
+    run = tmp_path / "old"
+    task = bundled()["row_softmax"]
+    shutil.copytree(task, run / "task", ignore=shutil.ignore_patterns("recordings"))
+    config = (OLD / "config.toml").read_text().replace("{TASKS}", str(task.parent))
+    (run / "config.toml").write_text(config)
+    journal = SqliteJournal(run / "run.sqlite")
+    for line in gzip.decompress((OLD / "journal.jsonl.gz").read_bytes()).splitlines():
+        journal.append(*json.loads(line))
+    journal.close()
+    return run
+
+
+def test_it_resumes_to_the_tree_that_a_new_run_grows(old_run: Path, tmp_path: Path) -> None:
+    before = read_result(read_events(old_run))
+    rooftree("resume", old_run, "--evaluations", 12)
+    new = tmp_path / "new"
+    rooftree("optimize", "row_softmax", "--evaluations", 12, *CONSTANTS, "--out", new)
+    resumed, fresh = read_result(read_events(old_run)), read_result(read_events(new))
+    assert (before.evaluations, resumed.evaluations) == (6, 12)
+    assert resumed.tree_digest == fresh.tree_digest
+
+
+def test_it_is_not_resumed_with_other_constants(old_run: Path) -> None:
+    config = old_run / "config.toml"
+    config.write_text(config.read_text().replace("calibrated_reward = 0", "stepped_reward = 0"))
+    done = CliRunner().invoke(app, ["resume", str(old_run), "--evaluations", "12"])
+    assert done.exit_code and "was started with reward = " in done.output
+
+
+def test_its_configuration_and_journal_are_read_under_the_names_of_now(old_run: Path) -> None:
+    constants = {"expected_improvement": 0, "calibrated_reward": 0}
+    assert read_config(old_run / "config.toml").search_settings == constants
+    started = as_started_now(next(iter(read_events(old_run))).payload)
+    assert started["search"] == "PuctSettings"
+    assert PuctSettings(**started["settings"]) == PuctSettings(expected_improvement=False)
+    assert started["reward"] == {"calibrated_reward": False, "stepped_reward": True}
+    assert given_up(read_events(old_run)) == frozenset()
+
+
+def test_only_the_tree_search_had_leaps() -> None:
+    written = {"search": "SettingsOfOthers", "settings": {"leaps": 3}}
+    assert as_started_now(written)["settings"] == {"leaps": 3}
+
+
+def test_an_arm_of_a_study_may_use_the_names_of_then() -> None:
+    search, reward = settings_of(Arm(settings={"leaps": 0, "stepped_reward": 0, "endgame": 0.5}))
+    assert reward == RewardSettings(stepped_reward=False)
+    assert search == PuctSettings(expected_improvement=False, endgame=0.5)
+    assert settings_of(Arm(settings={"endgame": 0.5}), length=9)[0].horizon == 9  # type: ignore[attr-defined]
+
+
+def test_the_reward_is_set_with_any_search() -> None:
+    search, reward = resolve_settings("greedy", {"calibrated_reward": 0, "repairs": 2})
+    assert (search, reward) == (GreedySettings(repairs=2), RewardSettings(calibrated_reward=False))
+    with pytest.raises(InputError, match="no setting 'leaps': repairs, calibrated_reward"):
+        resolve_settings("greedy", {"leaps": 0})
