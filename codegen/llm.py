@@ -23,7 +23,7 @@ from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.library import Library
 from mcts.options import ModelOptions
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 
 PRIOR = 0.5
 """A model's own confidence is not calibrated, so every proposal of it starts alike."""
@@ -31,7 +31,7 @@ _ECHO = 24_000
 """Characters of an unusable reply that are shown to the model again."""
 
 
-class LlmProposer:
+class LlmProposer(Proposer):
     """Asks the model that `options` name (any name litellm knows, or ``openai/NAME`` with an
     `api_base`) for the next variant, as they say.
 
@@ -44,7 +44,7 @@ class LlmProposer:
     as far as the options allow; it is closed with the proposer. Thread-safe.
     """
 
-    inline = False
+    can_ablate = True
 
     def __init__(
         self,
@@ -55,15 +55,12 @@ class LlmProposer:
         client: ChatClient | None = None,
         library: Library | None = None,
     ) -> None:
+        self.name = f"llm:{options.name}"
         self._options = options
         self._client = client or client_of(options)
         self._prices = parse_prices(options.prices)
         self._library, self._hardware = library, hardware
         self._tunables_only = tunables_only
-
-    @property
-    def name(self) -> str:
-        return f"llm:{self._options.name}"
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""

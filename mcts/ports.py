@@ -1,15 +1,19 @@
 """The seams: what the loop needs from the rooms above, and nothing more.
 
-Every implementation of a port must pass its contract suite in `tests/contracts`.
+A port is a base class. What every implementation must do is abstract; what it may do besides has a
+default, and a flag says what it can where the loop must know beforehand. Every implementation must
+pass its contract suite in `tests/contracts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from mcts.domain import Candidate, Evaluation, Guidance, Hardware, KernelTask, Lesson, Profile
+from mcts.errors import NoMoves
 from mcts.knowledge.base import Experience
 from mcts.search.trial import Move
 
@@ -72,115 +76,41 @@ class Proposal:
     usage: Mapping[str, Any] = field(default_factory=dict)
 
 
-@runtime_checkable
-class Proposer(Protocol):
+class Proposer(ABC):
     """Writes the next variant.
 
-    `name` says what it is, for reports. `inline` is True when `propose` is pure and quick: the
-    loop then calls it in the order of the trials, so that it sees every earlier candidate in
-    `tried`, also of trials still in flight. Otherwise `propose` runs in a worker thread, several
-    at once: it must be thread-safe.
+    `name` says what it is, for reports. `inline` is True if `propose` is pure and quick: the loop
+    then calls it in the order of the trials, so that it sees every earlier candidate in `tried`,
+    also of trials still in flight. Otherwise `propose` runs in a worker thread, several at once: it
+    must be thread-safe. `can_ablate` says whether `without` can do anything.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    inline: bool = False
+    can_ablate: bool = False
 
-    @property
-    def inline(self) -> bool: ...
-
+    @abstractmethod
     def propose(self, request: ProposalRequest) -> Proposal:
         """Return a proposal for the request.
 
         Raises NoMoves when nothing is left to try from this parent, ProposalRejected when the
         answer is no usable candidate, WorldError when no answer could be had.
         """
-        ...
-
-
-@runtime_checkable
-class Pricer(Protocol):
-    """What a proposer may do besides: say what a reply cost, where it was not known at first."""
 
     def price(self, usage: Mapping[str, Any]) -> float | None:
-        """US dollars for a reply with this `usage`, by the prices known now; None where unknown."""
-        ...
-
-
-@runtime_checkable
-class Ablator(Protocol):
-    """What a proposer may do besides: write a variant without one of its methods."""
+        """US dollars for a reply with this `usage`, by the prices known now; None if unknown."""
+        return None
 
     def without(self, request: ProposalRequest, method: str) -> Proposal:
         """`request.parent` with `method` taken out and all else as it is.
 
-        The variant claims the other methods still. Raises what `propose` raises; NoMoves where the
+        The variant claims the other methods still. Raises what `propose` raises; NoMoves if the
         method cannot be taken out.
         """
-        ...
+        raise NoMoves(f"the proposer {self.name} takes out no methods")
 
-
-@runtime_checkable
-class Evaluator(Protocol):
-    """Judges candidates of one task. Thread-safe: the loop may call from several threads.
-
-    A bad candidate is an `Evaluation` with a failing status, never an exception. A broken world
-    is a WorldError. The same candidate may be judged twice; noise then differs, the status of a
-    deterministic candidate does not.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def task(self) -> KernelTask: ...
-
-    @property
-    def hardware(self) -> Hardware: ...
-
-    def evaluate(self, candidate: Candidate) -> Evaluation:
-        """Compile, verify and time `candidate` against the task's baseline.
-
-        A replay raises NotRecorded for a candidate that its recording does not hold.
-        """
-        ...
-
-    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """Say what the hardware did for a measured candidate.
-
-        Separate from `evaluate` because profiling costs seconds where timing costs milliseconds,
-        and only a variant that will be built upon needs it. What cannot be measured is named in
-        `Profile.missing`; refused counters or an absent profiler are no error.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release workers, memory and locks; idempotent."""
-        ...
-
-
-@runtime_checkable
-class Confirmer(Protocol):
-    """What an evaluator may do besides: measure a finalist again, independently of the search."""
-
-    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """Judge a measured candidate afresh: other seeds, other processes, nothing kept.
-
-        `evaluation` is what the search saw. The answer stands in its place and may be a failure;
-        like `evaluate`, it raises nothing but WorldError.
-        """
-        ...
-
-
-@runtime_checkable
-class EnergyMeter(Protocol):
-    """What an evaluator may do besides: measure the energy per call."""
-
-    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """`evaluation`, which is measured, with its `energy` beside the baseline's.
-
-        Where energy cannot be had, `energy` stays None and `notes` say why.
-        """
-        ...
+    def close(self) -> None:  # noqa: B027
+        """Give up connections and files, and with them what is in flight; idempotent."""
 
 
 Stage = Literal["waiting", "compiling", "verifying", "timing", "metering", "profiling"]
@@ -190,32 +120,82 @@ StageObserver = Callable[[str, Stage], None]
 """Called with a candidate's id and what is done to it from now on; raises nothing."""
 
 
-@runtime_checkable
-class StageTeller(Protocol):
-    """What an evaluator may do besides: tell what it is at with each candidate."""
+class Evaluator(ABC):
+    """Judges candidates of one task. Thread-safe: the loop may call from several threads.
 
-    def tell_stages(self, observer: StageObserver) -> None:
+    A bad candidate is an `Evaluation` with a failing status, never an exception. A broken world
+    is a WorldError. The same candidate may be judged twice; noise then differs, the status of a
+    deterministic candidate does not.
+
+    `devices` is how many devices it measures on at once. `can_confirm` says whether `confirm` is
+    independent of what the search saw, `measures_energy` whether `measure_energy` does.
+    """
+
+    name: str
+    task: KernelTask
+    devices: int = 1
+    can_confirm: bool = False
+    measures_energy: bool = False
+
+    @property
+    @abstractmethod
+    def hardware(self) -> Hardware:
+        """What it measures on."""
+
+    @abstractmethod
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """Compile, verify and time `candidate` against the task's baseline.
+
+        A replay raises NotRecorded for a candidate that its recording does not hold.
+        """
+
+    @abstractmethod
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """Say what the hardware did for a measured candidate.
+
+        Separate from `evaluate` because profiling costs seconds where timing costs milliseconds,
+        and only a variant that will be built upon needs it. What cannot be measured is named in
+        `Profile.missing`; refused counters or an absent profiler are no error.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release workers, memory and locks; idempotent."""
+
+    def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]:
+        """Profile several candidates, in order: in one process if its start-up is most of it."""
+        return [self.profile(each, self.evaluate(each)) for each in candidates]
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """Judge a measured candidate afresh: other seeds, other processes, nothing kept.
+
+        `evaluation` is what the search saw. The answer stands in its place and may be a failure;
+        like `evaluate`, it raises nothing but WorldError.
+        """
+        return self.evaluate(candidate)
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """`evaluation`, which is measured, with its `energy` beside the baseline's.
+
+        If energy cannot be had, `energy` stays None and `notes` say why.
+        """
+        note = f"the evaluator {self.name} measures no energy"
+        return evaluation.model_copy(update={"notes": (*evaluation.notes, note)})
+
+    def tell_stages(self, observer: StageObserver) -> None:  # noqa: B027
         """Call `observer` whenever a candidate enters a stage, in place of an earlier observer.
 
         It is called by the thread that judges. Telling a stage twice changes nothing, and a stage
-        may come back: a suspect timing is verified and timed anew.
+        may come back: a suspect timing is verified and timed anew. By default nothing is told.
         """
-        ...
 
 
-@runtime_checkable
-class ManyDevices(Protocol):
-    """What an evaluator may say besides: how many devices it measures on at once, else one."""
-
-    @property
-    def devices(self) -> int: ...
-
-
-@runtime_checkable
-class Advisor(Protocol):
+class Advisor(ABC):
     """Turns an evaluation with its profile into guidance; pure."""
 
-    def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance: ...
+    @abstractmethod
+    def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance:
+        """Findings and notes about a measured candidate; about a failed one, what failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,23 +207,20 @@ class Event:
     payload: Mapping[str, Any]
 
 
-@runtime_checkable
-class Journal(Protocol):
+class Journal(ABC):
     """Append-only record of a run.
 
-    `append` returns only when the event would survive a power cut. It may be called from several
-    threads, but never from two at once.
+    `append` and `jot` may be called from several threads, but never from two at once.
     """
 
-    def append(self, kind: str, payload: Mapping[str, Any]) -> Event: ...
+    @abstractmethod
+    def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
+        """Write an event; returns only when it would survive a power cut."""
 
-    def events(self) -> Iterator[Event]: ...
+    @abstractmethod
+    def events(self) -> Iterator[Event]:
+        """All events, in the order they were written."""
 
-
-@runtime_checkable
-class Jotter(Protocol):
-    """What a journal may do besides: note what only whoever watches the run wants to know."""
-
-    def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
-        """Like `append`, at next to no cost: a power cut may take the event."""
-        ...
+    def jot(self, kind: str, payload: Mapping[str, Any]) -> None:  # noqa: B027
+        """Write what only whoever watches the run wants to know, at next to no cost: a power cut
+        may take it. By default it is not kept."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask, Profile, Work
+from mcts.ports import Advisor
 from microtools import notes, ranking, registry
 from microtools.examination import examine
 from microtools.tool import Case, MicroTool
@@ -17,7 +18,7 @@ LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""
 
 
-class RooflineAdvisor:
+class RooflineAdvisor(Advisor):
     """The advisor of the main loop.
 
     `tools` replaces the registry's, for tests and ablations; `weights` are the tools' calibrated

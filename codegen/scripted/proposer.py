@@ -21,12 +21,12 @@ from codegen.scripted.rationale import candidate_at
 from codegen.scripted.row_weights import row_weights
 from mcts.errors import NoMoves
 from mcts.knowledge.belief import Sampling
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 
 _QUICK_DRAWS = 32
 
 
-class ScriptedProposer:
+class ScriptedProposer(Proposer):
     """Draws an untried configuration near the parent's: the closer and the better advised, the
     likelier.
 

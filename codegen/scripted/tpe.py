@@ -21,7 +21,7 @@ from codegen.scripted.encoded_space import EncodedSpace, Rows
 from codegen.scripted.uniform import LatticeKey, candidate_of, draw_untried
 from mcts.domain import Evaluation, Scalar, Tunable, declared_space
 from mcts.errors import InputError, NoMoves
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import ProposerRequest
 
 _SUGGESTIONS = 3
@@ -32,7 +32,7 @@ _FAILED = 10.0
 """Log time of a failure, in the logarithm of the baseline's: worse than whatever works."""
 
 
-class TpeProposer:
+class TpeProposer(Proposer):
     """Asks the sampler for a configuration that is allowed and untried.
 
     Constraints are known to it as they are to the scripted proposer: a suggestion that they forbid

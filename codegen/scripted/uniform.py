@@ -11,11 +11,11 @@ import numpy as np
 from codegen.scripted.encoded_space import EncodedSpace, Rows
 from mcts.domain import Candidate, KernelTask, declared_space
 from mcts.errors import NoMoves
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import ProposerRequest
 
 
-class UniformProposer:
+class UniformProposer(Proposer):
     """Any allowed configuration that was not tried yet, each as likely as the other.
 
     In a space too large to be held whole, one near the parent. Looks at nothing else.

@@ -116,7 +116,7 @@ def _check_hardware(events: Sequence[Event], evaluator: Evaluator) -> None:
         raise InputError(f"the run was measured on {before}, not on {now}: go on with it there")
 
 
-class Telling:
+class Telling(Journal):
     """A journal that says each attribution as it is written."""
 
     def __init__(self, journal: Journal, say: Callable[[str], None]) -> None:

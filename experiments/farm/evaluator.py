@@ -17,6 +17,7 @@ from experiments.farm.heart import Heart, Watch
 from experiments.farm.jobs import Answer, Job, JobKind, Terms, hardware_kind, job_id, run_mark
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import WorldError
+from mcts.ports import Evaluator
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 LOOK_EVERY_S = 2.0
@@ -24,7 +25,7 @@ _MAX_LOST = 3
 _NO_TERMS = Terms()
 
 
-class SpoolEvaluator:
+class SpoolEvaluator(Evaluator):
     """Judges candidates of one task by the workers of a folder. Thread-safe.
 
     Constructing it waits until a first worker has prepared the task; its hardware is then what
@@ -35,15 +36,13 @@ class SpoolEvaluator:
 
     There is no deadline: every 30 seconds `on_progress` is told what is waited for. With `wait_s`,
     so many seconds without any worker are a WorldError. `devices` is how many GPUs the workers had
-    that lived when it was constructed. `confirm` and `measure_energy` exist where
-    the workers' evaluator has them, so that it is a Confirmer or an EnergyMeter exactly if that is.
+    that lived when it was constructed. It can confirm and measures energy if the workers'
+    evaluator does.
 
     Raises what the workers' evaluator raised.
     """
 
     name = "spool"
-    confirm: Callable[[Candidate, Evaluation], Evaluation]
-    measure_energy: Callable[[Candidate, Evaluation], Evaluation]
 
     def __init__(
         self,
@@ -83,10 +82,8 @@ class SpoolEvaluator:
         self._crew.hardware = hardware_kind(found.hardware)
         self._heart.say(hardware=self._crew.hardware)
         self.devices = max(1, len(self._gpus()))
-        if "confirm" in found.abilities:
-            self.confirm = self._confirm
-        if "energy" in found.abilities:
-            self.measure_energy = self._measure_energy
+        self.can_confirm = "confirm" in found.abilities
+        self.measures_energy = "energy" in found.abilities
 
     def _gpus(self) -> set[tuple[str, int | None]]:
         """The GPUs of the workers that live and can judge this task; two may share one."""
@@ -114,10 +111,12 @@ class SpoolEvaluator:
         assert answer.profile is not None, "an answer of this kind has a profile"
         return answer.profile
 
-    def _confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The verdict of whichever worker judges it afresh."""
         return self._judged("confirm", candidate, evaluation)
 
-    def _measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The evaluation with the energy that whichever worker takes the job measures."""
         return self._judged("energy", candidate, evaluation)
 
     def _judged(

@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.farm.jobs import Ability, Answer, Job
 from mcts.errors import WorldError
-from mcts.ports import Confirmer, EnergyMeter, Evaluator
+from mcts.ports import Evaluator
 
 
 def perform(job: Job, evaluator: Evaluator, *, worker: str) -> Answer:
@@ -23,9 +23,9 @@ def perform(job: Job, evaluator: Evaluator, *, worker: str) -> Answer:
 def abilities_of(evaluator: Evaluator) -> tuple[Ability, ...]:
     """What an evaluator can do besides what every one must."""
     found: list[Ability] = []
-    if isinstance(evaluator, Confirmer):
+    if evaluator.can_confirm:
         found.append("confirm")
-    if isinstance(evaluator, EnergyMeter):
+    if evaluator.measures_energy:
         found.append("energy")
     return tuple(found)
 
@@ -38,8 +38,8 @@ def _parts(job: Job, evaluator: Evaluator) -> dict[str, Any]:
         return {"evaluation": evaluator.evaluate(candidate)}
     if job.kind == "profile":
         return {"profile": evaluator.profile(candidate, seen)}
-    if job.kind == "confirm" and isinstance(evaluator, Confirmer):
+    if job.kind == "confirm" and evaluator.can_confirm:
         return {"evaluation": evaluator.confirm(candidate, seen)}
-    if job.kind == "energy" and isinstance(evaluator, EnergyMeter):
+    if job.kind == "energy" and evaluator.measures_energy:
         return {"evaluation": evaluator.measure_energy(candidate, seen)}
     raise WorldError(f"the evaluator {evaluator.name} knows no jobs of kind {job.kind}")

@@ -24,7 +24,7 @@ from mcts.journal.spending import NOTHING, Spending, seconds_of, spent_on_reply
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Signatures, realised
 from mcts.loop.budget import Budget
-from mcts.ports import Ablator, Evaluator, Journal, ProposalRequest
+from mcts.ports import Evaluator, Journal, ProposalRequest, Proposer
 from mcts.search.seeding import seed_from
 from mcts.search.trial import Move
 
@@ -35,8 +35,8 @@ class Attributor:
     Works on the journal of a run that has ended, and continues where it stopped: no variant
     is written or measured twice. `ablator` removes what no tunable can; `signatures` say by method
     whether machine code shows it. With `budget` nothing is begun once a cap is reached, the run's
-    own spending included. If `ablator` is a Pricer, replies of unknown cost in the journal are
-    priced first; `settled` is what that has added to the run's sum.
+    own spending included. Replies of unknown cost in the journal are priced first, if `ablator`
+    knows prices; `settled` is what that has added to the run's sum.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Attributor:
         task: KernelTask,
         evaluator: Evaluator,
         journal: Journal,
-        ablator: Ablator | None = None,
+        ablator: Proposer | None = None,
         signatures: Signatures | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -53,7 +53,7 @@ class Attributor:
         self.signatures: Signatures = signatures or {}
         self._log = RunLog(journal)
         self._bench = Bench(evaluator, log=self._log, ranking=Ranking())
-        self._pricing = Pricing(self._log, ablator)
+        self._pricing = Pricing(self._log, ablator.price if ablator else _unknown)
         self._spent: Spending = NOTHING
         self.settled: Spending = NOTHING
 
@@ -161,7 +161,7 @@ class Attributor:
             tried = f"{key} try {number}"
         return tried, said
 
-    def _ask(self, ablator: Ablator, node: _Node, method: str, key: str) -> Mapping[str, Any]:
+    def _ask(self, ablator: Proposer, node: _Node, method: str, key: str) -> Mapping[str, Any]:
         """Ask the ablator, and journal its answer with what it cost.
 
         Raises InputError if a cap cannot be kept, before anything is asked if it is known then.
@@ -220,3 +220,7 @@ class _Node:
         self.candidate, self.evaluation = record.candidate, record.evaluation
         confirmed = record.confirmed
         self.verdict = confirmed if confirmed and confirmed.measured else record.evaluation
+
+
+def _unknown(usage: Mapping[str, Any]) -> None:
+    """The price of a reply, if nobody can be asked."""

@@ -6,23 +6,24 @@ attribution alike, each reply once and by the first price that was known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcts.journal.runlog import RunLog
 from mcts.journal.spending import NOTHING, PRICES, REPLIES, Spending, spent_on_reply
-from mcts.ports import Pricer
+
+Pricer = Callable[[Mapping[str, Any]], float | None]
+"""US dollars for a reply with this usage; None if unknown (see `mcts.ports.Proposer.price`)."""
 
 
 class Pricing:
-    """What replies of a journal cost. `asked` is whom prices are asked of, where it is a Pricer.
+    """What replies of a journal cost; `price` says so if the journal does not.
 
     A reply is named by its trial, or by the `key` of the ablation that it was for.
     """
 
-    def __init__(self, log: RunLog, asked: object) -> None:
-        self._log = log
-        self._pricer = asked if isinstance(asked, Pricer) else None
+    def __init__(self, log: RunLog, price: Pricer) -> None:
+        self._log, self._price = log, price
 
     def settle(self) -> Spending:
         """Price whatever in the journal has no price; returns what that adds to the run's sum."""
@@ -65,9 +66,6 @@ class Pricing:
 
     def _found(self, owner: int | str) -> Mapping[str, Any] | None:
         return self._log.find(_record_of(owner), owner)
-
-    def _price(self, usage: Mapping[str, Any]) -> float | None:
-        return self._pricer.price(usage) if self._pricer is not None else None
 
 
 def _record_of(owner: int | str) -> str:

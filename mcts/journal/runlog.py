@@ -14,7 +14,7 @@ from typing import Any
 
 from mcts.errors import JournalError
 from mcts.options.renamed import current_search, current_settings
-from mcts.ports import Event, Jotter, Journal
+from mcts.ports import Event, Journal
 
 FORMAT = 1
 _KEYS: Mapping[str, str] = {
@@ -157,13 +157,12 @@ class RunLog:
         return before is not None
 
     def jot(self, kind: str, payload: Mapping[str, Any]) -> None:
-        """Note what nothing depends on, where the journal takes such notes.
+        """Note what nothing depends on.
 
         One that cannot be written is no error: the next event that counts meets the same.
         """
-        if isinstance(self._journal, Jotter):
-            with self._lock, suppress(JournalError):
-                self._journal.jot(kind, payload)
+        with self._lock, suppress(JournalError):
+            self._journal.jot(kind, payload)
 
     def stop(self, reason: str) -> None:
         with self._lock:

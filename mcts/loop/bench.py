@@ -15,7 +15,7 @@ from mcts.errors import JournalError, WorldError
 from mcts.journal.runlog import RunLog
 from mcts.journal.stages import StageBook, with_stages
 from mcts.loop.stopwatch import SharedStopwatch
-from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices, StageTeller
+from mcts.ports import Evaluator
 
 
 class Bench:
@@ -29,11 +29,9 @@ class Bench:
         self._log = log
         self._lock = threading.Lock()
         self._judged: dict[str, Future[Evaluation]] = {}
-        devices = evaluator.devices if isinstance(evaluator, ManyDevices) else 1
-        self._stopwatch = SharedStopwatch(devices)
+        self._stopwatch = SharedStopwatch(evaluator.devices)
         self._stages = StageBook(log)
-        if isinstance(evaluator, StageTeller):
-            evaluator.tell_stages(self._stages.enter)
+        evaluator.tell_stages(self._stages.enter)
 
     def evaluate(
         self, trial: int | None, candidate: Candidate, best_speedup: float = 0.0
@@ -85,14 +83,9 @@ class Bench:
         self, candidate: Candidate, evaluation: Evaluation, best_speedup: float
     ) -> Evaluation:
         wanted = self.ranking.wants_energy(evaluation, best_speedup=best_speedup)
-        if not wanted or not isinstance(self.evaluator, EnergyMeter):
+        if not wanted or not self.evaluator.measures_energy:
             return evaluation
         return self.evaluator.measure_energy(candidate, evaluation)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether the evaluator measures finalists again."""
-        return isinstance(self.evaluator, Confirmer)
 
     def confirmation(self, candidate_id: str) -> Evaluation | None:
         """What the candidate came to when it was measured again, if it ever was."""
@@ -103,7 +96,6 @@ class Bench:
         """Measure a finalist again, once, also over a crash."""
         if (known := self.confirmation(candidate.id)) is not None:
             return known
-        assert isinstance(self.evaluator, Confirmer), "ask `confirms` first"
         place = {"candidate_id": candidate.id}
         self._log.write("confirming", place)
         with self._stages.of(place) as stages, self._stopwatch.running() as seconds:

@@ -61,7 +61,7 @@ class BudgetGuard:
     def __init__(self, budget: Budget, *, proposer: Proposer, log: RunLog) -> None:
         self.budget = budget
         self.total = NOTHING
-        self._log, self._pricing = log, Pricing(log, proposer)
+        self._log, self._pricing = log, Pricing(log, proposer.price)
         self._counted: set[tuple[Judging, str]] = set()
         self._besides = NOTHING
 

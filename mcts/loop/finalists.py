@@ -32,7 +32,7 @@ def confirm_finalists(ledger: Ledger, bench: Bench, *, count: int, report: Repor
     for evaluation in list(ledger.measured.values()):
         if (known := bench.confirmation(evaluation.candidate_id)) is not None:
             ledger.confirmed[known.candidate_id] = known
-    if count == 0 or not bench.confirms:
+    if count == 0 or not bench.evaluator.can_confirm:
         return
     passed: list[Evaluation] = []
     for node in islice(contenders(ledger), TRIES * count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcts.domain.objective import OBJECTIVES
 from mcts.errors import InputError
 from mcts.options.search import Objective
-from mcts.ports import EnergyMeter, Evaluator
+from mcts.ports import Evaluator
 
 
 def check_options(
@@ -18,7 +18,7 @@ def check_options(
         raise InputError(f"the number of finalists is not negative, not {finalists}")
     if objective not in OBJECTIVES:
         raise InputError(f"there is no objective {objective!r}; one of: {', '.join(OBJECTIVES)}")
-    if objective != "time" and not isinstance(evaluator, EnergyMeter):
+    if objective != "time" and not evaluator.measures_energy:
         raise InputError(
             f"objective {objective} needs energy, which evaluator {evaluator.name} does not measure"
         )

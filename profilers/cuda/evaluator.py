@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask, Profile
 from mcts.errors import InputError, WorldError
-from mcts.ports import Stage, StageObserver
+from mcts.ports import Evaluator, Stage, StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Built, Failed
@@ -27,7 +27,7 @@ Progress = Callable[[str], None]
 _DEFAULTS = GpuSettings()
 
 
-class GpuEvaluator:
+class GpuEvaluator(Evaluator):
     """Judges `cuda` candidates of one task on one GPU; implements the port `Evaluator`.
 
     Compiles run side by side in compiler processes; the GPU is used by one candidate at a time.
@@ -38,6 +38,8 @@ class GpuEvaluator:
     """
 
     name = "gpu"
+    can_confirm = True
+    measures_energy = True
 
     def __init__(
         self,

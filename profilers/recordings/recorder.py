@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol, runtime_checkable
 
 from mcts.domain import (
     Candidate,
@@ -33,13 +32,6 @@ from profilers.recordings.t4_result import rounded
 
 PROFILE_BATCH = 50
 MESSAGE_LENGTH = 600
-
-
-@runtime_checkable
-class BatchProfiler(Protocol):
-    """An evaluator that profiles many variants in one process, since start-up dominates."""
-
-    def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +210,11 @@ def _profile(
     for start in range(0, len(todo), PROFILE_BATCH):
         batch = todo[start : start + PROFILE_BATCH]
         candidates = [wanted[key] for key in batch]
-        for key, profile in zip(batch, _profiles(evaluator, candidates), strict=True):
+        for key, profile in zip(batch, evaluator.profile_many(candidates), strict=True):
             records[key] = with_profile(records[key], profile)
             keep(records[key])
         count += len(batch)
         tell(Progress("profile", count, len(measured)))
-
-
-def _profiles(evaluator: Evaluator, candidates: Sequence[Candidate]) -> list[Profile]:
-    if isinstance(evaluator, BatchProfiler):
-        return evaluator.profile_many(candidates)
-    return [evaluator.profile(c, evaluator.evaluate(c)) for c in candidates]
 
 
 def with_profile(record: RecordedConfiguration, profile: Profile) -> RecordedConfiguration:

@@ -21,6 +21,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.errors import InputError, NotRecorded
+from mcts.ports import Evaluator
 from mcts.search.seeding import seed_from
 from profilers.ncu.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording
@@ -34,8 +35,8 @@ from profilers.recordings.replay_timing import (
 from profilers.roofline import classify
 
 
-class ReplayEvaluator:
-    """Evaluates candidates of `task` from `recording`; also a Confirmer and an EnergyMeter.
+class ReplayEvaluator(Evaluator):
+    """Evaluates candidates of `task` from `recording`.
 
     Times are drawn from the recorded runtimes, with replacement, under a seed derived from `seed`
     and the candidate's id: the noise is the device's own, and equal candidates get equal answers.
@@ -47,6 +48,8 @@ class ReplayEvaluator:
     """
 
     name = "replay"
+    can_confirm = True
+    measures_energy = True
 
     def __init__(
         self, task: KernelTask, recording: Recording, *, seed: int = 0, allow_stale: bool = False
@@ -57,7 +60,8 @@ class ReplayEvaluator:
                 f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "
                 "or put the task back"
             )
-        self._task = restricted_to_recorded(task, recording)
+        self.task = restricted_to_recorded(task, recording)
+        """Restricted to the configurations that the recording holds."""
         self._recording = recording
         self._seed = seed
         found = recording.find(task.baseline.tunables)
@@ -74,11 +78,6 @@ class ReplayEvaluator:
                 f"{recording.origin} holds times of workload {task.timed_workload.name} alone",
             )
 
-    @property
-    def task(self) -> KernelTask:
-        """The task, restricted to the configurations that the recording holds."""
-        return self._task
-
     @cached_property
     def hardware(self) -> Hardware:
         return self._recording.hardware.model_copy(
@@ -87,7 +86,7 @@ class ReplayEvaluator:
 
     @cached_property
     def _baseline_code(self) -> str:
-        return Candidate(source=self._task.baseline.source).id
+        return Candidate(source=self.task.baseline.source).id
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """The recorded verdict, with freshly drawn times.
@@ -158,14 +157,14 @@ class ReplayEvaluator:
             kernels=kernels, missing=_missing(record), hardware=self._recording.hardware
         )
         time_us = evaluation.timing.heaviest.median_us if evaluation.timing else None
-        roofline = classify(work=Work.of(self._task), profile=profile, time_us=time_us)
+        roofline = classify(work=Work.of(self.task), profile=profile, time_us=time_us)
         return profile.model_copy(update={"roofline": roofline})
 
     def close(self) -> None:
         """Does nothing: no resources are held."""
 
     def _record(self, candidate: Candidate) -> RecordedConfiguration:
-        baseline = self._task.baseline
+        baseline = self.task.baseline
         same = candidate.source == baseline.source
         if not same and Candidate(source=candidate.source).id != self._baseline_code:
             raise NotRecorded(
@@ -197,7 +196,7 @@ class ReplayEvaluator:
             name: self._drawn(usual[name], own[name], candidate.id, *purpose, name)
             for name in self._weights
         }
-        return weighted_timing(self._task, self._weights, drawn, host_us=record.host_us, seed=seed)
+        return weighted_timing(self.task, self._weights, drawn, host_us=record.host_us, seed=seed)
 
     def _drawn(
         self, before: Times, after: Times, candidate_id: str, *purpose: str

@@ -19,7 +19,7 @@ from mcts.domain import Candidate, Hardware
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.journal.spending import spent_on_reply
 from mcts.options import ModelOptions
-from mcts.ports import Ablator, Proposal, ProposalRequest, Proposer
+from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
@@ -415,7 +415,7 @@ def test_a_method_is_taken_out_for_attribution() -> None:
     assert proposal.candidate.methods == ("latency.block_size",)
     assert proposal.usage["prompt"] == "remove/1"
     assert "without it" in seen.body["messages"][-1]["content"]
-    assert isinstance(proposer, Ablator)
+    assert proposer.can_ablate
 
 
 def test_where_only_values_may_change_no_model_takes_a_method_out() -> None:

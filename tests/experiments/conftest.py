@@ -24,7 +24,7 @@ from mcts.domain import (
 )
 from mcts.errors import NoMoves
 from mcts.loop.optimizer import Budget, Optimizer, Result
-from mcts.ports import Event, Proposal, ProposalRequest
+from mcts.ports import Advisor, Evaluator, Event, Journal, Proposal, ProposalRequest, Proposer
 
 KERNEL = """/* rooftree
 [tunables]
@@ -65,7 +65,7 @@ def model_time_us(tunables: Mapping[str, Any]) -> float:
     )
 
 
-class ModelEvaluator:
+class ModelEvaluator(Evaluator):
     """Times by a formula; BLOCK 512 does not compile."""
 
     name = "model"
@@ -107,7 +107,7 @@ class ModelEvaluator:
         return None
 
 
-class OneStepProposer:
+class OneStepProposer(Proposer):
     """Moves one tunable to another of its values."""
 
     name = "one step"
@@ -135,12 +135,12 @@ class OneStepProposer:
         )
 
 
-class SilentAdvisor:
+class SilentAdvisor(Advisor):
     def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance:
         return Guidance(notes=("nothing was profiled <b>here</b>",))
 
 
-class ListJournal:
+class ListJournal(Journal):
     def __init__(self) -> None:
         self.kept: list[Event] = []
 

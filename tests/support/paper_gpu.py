@@ -18,6 +18,7 @@ from mcts.domain import (
     Timing,
     Verification,
 )
+from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
 from profilers.compiling.building import Failed, build
 from profilers.compiling.compiler import Compiler
@@ -37,7 +38,7 @@ def paper_gpu(request: EvaluatorRequest) -> PaperGpu:
     return PaperGpu(request.task)
 
 
-class PaperGpu:
+class PaperGpu(Evaluator):
     """Compiles as the GPU's evaluator does, in the same jail; runs nothing."""
 
     name = "paper-gpu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator, Processes
 from profilers.kernelbench.judge.settings import KernelBenchSettings
@@ -66,10 +66,10 @@ def evaluator(request: EvaluatorRequest) -> KernelBenchEvaluator:
 
 
 def proposer(request: ProposerRequest) -> Proposer:
-    return Proposer()
+    return WrittenBefore()
 
 
-class Proposer:
+class WrittenBefore(Proposer):
     name = "written before"
     inline = True
 

@@ -22,7 +22,7 @@ import pytest
 from experiments.runs.options import names
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
 from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Evaluator, Proposal, ProposalRequest, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 
 COMPILED = 1.25
@@ -87,8 +87,9 @@ def canned(request: ProposerRequest) -> CannedProposer:
     return CannedProposer()
 
 
-class PaperEvaluator:
+class PaperEvaluator(Evaluator):
     name = "paper"
+    can_confirm = True
     hardware = Hardware(name="Paper GPU")
 
     def __init__(self, task: KernelTask, *, compiled: bool) -> None:
@@ -139,7 +140,7 @@ class PaperEvaluator:
         return None
 
 
-class CannedProposer:
+class CannedProposer(Proposer):
     """Proposes what the problem says, one line for each trial."""
 
     name = "canned"

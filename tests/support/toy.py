@@ -20,7 +20,7 @@ from mcts.domain import (
     Workload,
 )
 from mcts.errors import NoMoves, WorldError
-from mcts.ports import Event, Proposal, ProposalRequest
+from mcts.ports import Advisor, Evaluator, Event, Journal, Proposal, ProposalRequest, Proposer
 
 VALUES = (1, 2, 4, 8, 16, 32)
 SPACE = TunableSpace(
@@ -44,7 +44,7 @@ def toy_time_us(tunables: Mapping[str, Any]) -> float | None:
     return 100.0 / block**0.5 + 60.0 / tile + abs(unroll - 4) * 3.0 + block * tile / 32
 
 
-class ToyEvaluator:
+class ToyEvaluator(Evaluator):
     """Times by formula; `fail_world_at` lists calls (from 1) at which the world breaks."""
 
     name = "toy"
@@ -91,7 +91,7 @@ class ToyEvaluator:
         pass
 
 
-class ToyProposer:
+class ToyProposer(Proposer):
     """One random step in one tunable; `inline` as the test wants it."""
 
     name = "toy"
@@ -115,12 +115,12 @@ class ToyProposer:
         return Proposal(candidate=rng.choice(fresh), prior=0.5)
 
 
-class SilentAdvisor:
+class SilentAdvisor(Advisor):
     def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance:
         return Guidance(notes=(f"status {evaluation.status}",))
 
 
-class MemoryJournal:
+class MemoryJournal(Journal):
     """Events in a list; after `kill_after` further appends it raises `error` instead: by default
     the process is killed, as it were.
     """

@@ -26,7 +26,7 @@ from experiments.runs.wiring.composing import REPLAY, choose_evaluator, resolve_
 from mcts.domain import Candidate, KernelTask, Timing, parse_launch_plan
 from mcts.errors import InputError, RooftreeError
 from mcts.options import JudgingOptions
-from mcts.ports import Confirmer, Evaluator
+from mcts.ports import Evaluator
 
 Open = Callable[[int], AbstractContextManager[Evaluator]]
 """Makes an evaluator whose randomness, if it is seeded, differs by the given number."""
@@ -153,7 +153,7 @@ def _timing(evaluator: Evaluator, candidate: Candidate) -> Timing | str:
 
 
 def _confirmations(evaluator: Evaluator, candidate: Candidate, count: int) -> list[Timing | str]:
-    if not isinstance(evaluator, Confirmer):
+    if not evaluator.can_confirm:
         raise InputError(f"evaluator {evaluator.name} confirms nothing: leave out --confirm")
     first = evaluator.evaluate(candidate)
     again = [evaluator.confirm(candidate, first) for _ in range(count)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from experiments.benchmarks.studies.config import Arm, GuidanceMode, Study
 from experiments.runs.options import names
@@ -16,7 +18,7 @@ from mcts.requests import ProposerRequest
 from mcts.search.port import SearchSettings
 
 
-class AblatedProposer:
+class AblatedProposer(Proposer):
     """A proposer that does not see the parts of a request that an arm ablates.
 
     The search itself still uses them: the scale of its rewards stays as it is.
@@ -25,19 +27,18 @@ class AblatedProposer:
     def __init__(
         self, proposer: Proposer, *, guidance: GuidanceMode, lessons: bool, history: bool
     ) -> None:
+        self.name, self.inline = proposer.name, proposer.inline
         self._proposer, self._guidance = proposer, guidance
         self._lessons, self._history = lessons, history
 
-    @property
-    def name(self) -> str:
-        return self._proposer.name
-
-    @property
-    def inline(self) -> bool:
-        return self._proposer.inline
-
     def propose(self, request: ProposalRequest) -> Proposal:
         return self._proposer.propose(self._ablated(request))
+
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        return self._proposer.price(usage)
+
+    def close(self) -> None:
+        self._proposer.close()
 
     def _ablated(self, request: ProposalRequest) -> ProposalRequest:
         if not self._lessons:

@@ -20,7 +20,7 @@ from mcts.domain import Noun, tagged_hash
 from mcts.knowledge.base import Knowledge
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.progress import Progress
-from mcts.ports import Event
+from mcts.ports import Event, Journal
 from microtools.advisor import RooflineAdvisor
 
 TRIALS_PER_EVALUATION = 5
@@ -138,7 +138,7 @@ def _known(memory: str, task: str) -> Knowledge:
     return knowledge_from(memory, besides=task)
 
 
-class _MemoryJournal:
+class _MemoryJournal(Journal):
     """A journal in memory: a study repeats a run instead of resuming it."""
 
     def __init__(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from experiments.benchmarks.studies.recorded_task import TaskFacts
-from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
+from mcts.domain import Candidate, Evaluation, Hardware, Profile
+from mcts.ports import Evaluator
 from profilers.recordings.recording import Recording
 from profilers.recordings.replay import ReplayEvaluator
 
 
-class CountingEvaluator:
+class CountingEvaluator(Evaluator):
     """Counts unique evaluations, failures included and the baseline not, and follows the best.
 
     The run decides by the times it sees, which have noise; `best` holds the speedup by recorded
@@ -18,16 +19,13 @@ class CountingEvaluator:
     name = "replay"
 
     def __init__(self, evaluator: ReplayEvaluator, recording: Recording, facts: TaskFacts) -> None:
+        self.task = evaluator.task
         self._evaluator, self._recording, self._facts = evaluator, recording, facts
         self._seen: set[str] = {evaluator.task.baseline.id}
         self._fastest_seen = 1.0
         self.best: list[tuple[int, float]] = []
         self.to_target: int | None = None
         self.unique = self.failed = 0
-
-    @property
-    def task(self) -> KernelTask:
-        return self._evaluator.task
 
     @property
     def hardware(self) -> Hardware:

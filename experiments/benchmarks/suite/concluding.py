@@ -24,7 +24,6 @@ from mcts.errors import InputError, JournalError, WorldError
 from mcts.journal.record import NodeRecord, Result, read_result
 from mcts.journal.summary import Totals, flat
 from mcts.loop.progress import status_words
-from mcts.ports import Confirmer, Evaluator
 
 TORCH_COMPILE = "torch.compile"
 TRIES = 3
@@ -105,18 +104,11 @@ def _confirmed(
     with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
         for node in found[:TRIES]:
             assert node.candidate is not None and node.evaluation is not None
-            again = _again(evaluator, node.candidate, node.evaluation)
+            again = evaluator.confirm(node.candidate, node.evaluation)
             if again.measured:
                 return node.candidate, again
             failures.append(f"{status_words(again)}: {again.message}")
     return f"measured while searching, not when measured again: {failures[0]}"
-
-
-def _again(evaluator: Evaluator, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-    """Measured afresh: by the evaluator's own confirmation, where it has one."""
-    if isinstance(evaluator, Confirmer):
-        return evaluator.confirm(candidate, evaluation)
-    return evaluator.evaluate(candidate)
 
 
 def _nothing(result: Result) -> str:
@@ -148,7 +140,7 @@ def _compared(
     other = config.model_copy(update={"judging": compiled})
     try:
         with closing(composing.evaluator_of(source, other, on_progress=say)) as evaluator:
-            again = _again(evaluator, candidate, verdict)
+            again = evaluator.confirm(candidate, verdict)
     except InputError as error:
         return {"not_compiled": str(error)}
     except WorldError as error:

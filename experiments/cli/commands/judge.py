@@ -32,7 +32,7 @@ from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded
 from mcts.journal.summary import Shape
 from mcts.options import JudgingOptions
-from mcts.ports import EnergyMeter, Evaluator
+from mcts.ports import Evaluator
 
 Named = tuple[str, Candidate]
 
@@ -53,7 +53,7 @@ def evaluate(
     judge = composing.choose_evaluator(source, judging, seed=seed, on_progress=_say)
     with closing(judge):
         hardware, name = str(judge.hardware), judge.name
-        if energy and not isinstance(judge, EnergyMeter):
+        if energy and not judge.measures_energy:
             raise InputError(f"evaluator {name} measures no energy: leave out --energy")
         judged = [
             (label, candidate, _judged(judge, label, candidate, energy=energy))
@@ -82,7 +82,7 @@ def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool)
     with ticking(f"judging {label}", _say) as go_on:
         try:
             found = judge.evaluate(candidate)
-            if energy and found.measured and isinstance(judge, EnergyMeter):
+            if energy and found.measured:
                 go_on(f"measuring the energy of {label}")
                 found = judge.measure_energy(candidate, found)
         except NotRecorded as error:

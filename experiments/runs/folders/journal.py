@@ -18,7 +18,7 @@ from typing import Any, Self
 from experiments.runs.folders.journal_file import connect, lock, reading
 from experiments.runs.options.run_hints import DATABASE, not_a_run_folder
 from mcts.errors import InputError, JournalError
-from mcts.ports import Event
+from mcts.ports import Event, Journal
 
 __all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "is_begun", "read_events"]
 
@@ -35,7 +35,7 @@ _FULL = ("disk is full", "disk I/O error")
 _REFUSED = ("unable to open database file", "readonly database")
 
 
-class SqliteJournal:
+class SqliteJournal(Journal):
     """The one writer of a run. `path` is the run's `run.sqlite`; it is created if absent.
 
     Raises InputError when another process holds the run, when the file is no journal or when a

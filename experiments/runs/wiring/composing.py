@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from experiments.runs.folders.snapshot import read_snapshot
 from experiments.runs.memory.applying import learn, proposer_label, remember
@@ -35,7 +34,7 @@ from mcts.domain import Hardware
 from mcts.loop.briefing import Signatures
 from mcts.loop.optimizer import Budget, Optimizer, Progress
 from mcts.options import JudgingOptions
-from mcts.ports import Ablator, Advisor, Evaluator, Journal, Proposer
+from mcts.ports import Advisor, Evaluator, Journal, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "REPLAY",
     "SCRIPTED",
     "Budget",
-    "Closable",
     "budget_of",
     "build_advisor",
     "build_attributor",
@@ -67,15 +65,6 @@ __all__ = [
     "signatures",
     "widened",
 ]
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """A proposer that holds connections or files."""
-
-    def close(self) -> None:
-        """Give them up, and with them what is in flight; idempotent."""
-        ...
 
 
 def choose_evaluator(
@@ -187,13 +176,13 @@ def build_attributor(
 ) -> Attributor:
     """What weighs the methods of a run, under the run's own limits.
 
-    A `proposer` that is a Ablator takes out what no tunable can; its caller must close it.
+    A `proposer` that can ablate takes out what no tunable can; its caller must close it.
     """
     return Attributor(
         task=source.task,
         evaluator=evaluator,
         journal=journal,
-        ablator=proposer if isinstance(proposer, Ablator) else None,
+        ablator=proposer if proposer and proposer.can_ablate else None,
         signatures=signatures(),
         budget=budget_of(config),
     )
@@ -217,5 +206,5 @@ def released(proposer: Proposer | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(proposer, Closable):
+        if proposer is not None:
             proposer.close()

@@ -22,7 +22,7 @@ from mcts.domain import (
     is_host_source,
 )
 from mcts.errors import InputError, WorldError
-from mcts.ports import StageObserver
+from mcts.ports import Evaluator, StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
@@ -52,8 +52,8 @@ _TORCH = Processes()
 _DEFAULTS = KernelBenchSettings()
 
 
-class KernelBenchEvaluator:
-    """Judges candidates of one `kernelbench` task on one GPU; implements the port `Evaluator`.
+class KernelBenchEvaluator(Evaluator):
+    """Judges candidates of one `kernelbench` task on one GPU.
 
     `device` is an ordinal, or "cpu" for PyTorch without a GPU. Constructing it takes the GPU's
     lock, starts the oracle, puts the task through its gate and judges the baseline. InputError
@@ -62,6 +62,8 @@ class KernelBenchEvaluator:
     """
 
     name = "gpu"
+    can_confirm = True
+    measures_energy = True
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ from mcts.domain import (
     parse_launch_plan,
 )
 from mcts.errors import InputError, UnfairTask, WorldError
+from mcts.ports import Evaluator
 
 ROOT = Path(__file__).resolve().parents[3]
 ALL = cases()
@@ -116,7 +117,7 @@ def evaluation(
     )
 
 
-class Perfect:
+class Perfect(Evaluator):
     """An evaluator that knows the manifest; `mistakes` are its verdicts on some by name."""
 
     name = "perfect"

@@ -44,7 +44,7 @@ TASK = KernelTask(
 HALF = 0.01
 
 
-class NoisyEvaluator:
+class NoisyEvaluator(Evaluator):
     """Says 1.0 with normal noise of which its interval covers `sigmas` deviations each way.
 
     Every evaluator is off by its `number` in per cent, as one process may be from the next.
@@ -91,6 +91,8 @@ class NoisyEvaluator:
 
 
 class ConfirmingEvaluator(NoisyEvaluator):
+    can_confirm = True
+
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         assert evaluation.measured
         return self.evaluate(candidate)

@@ -30,7 +30,7 @@ from experiments.cli import app
 from experiments.cli.commands import study as study_command
 from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
 from mcts.errors import InputError
-from mcts.ports import Attempt, Proposal, ProposalRequest
+from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
 from tests.support.toy import ToyEvaluator, toy_task
 
@@ -368,7 +368,7 @@ ROOFLINE = Roofline(
 )
 
 
-class Listener:
+class Listener(Proposer):
     name, inline = "listener", True
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.options import JudgingOptions
-from mcts.ports import Confirmer, EnergyMeter, Evaluator, ManyDevices
+from mcts.ports import Evaluator
 from tests.contracts.evaluator_contract import EvaluatorContract
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor
 from tests.support.toy import ToyEvaluator, toy_task
@@ -40,6 +40,9 @@ class OtherHardware(ToyEvaluator):
 
 class Thorough(ToyEvaluator):
     """One that can do all there is."""
+
+    can_confirm = True
+    measures_energy = True
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         return self.evaluate(candidate).model_copy(update={"notes": ("confirmed",)})
@@ -144,9 +147,9 @@ class TestSpoolEvaluator(EvaluatorContract):
 
 def test_it_can_what_the_workers_can(path: Path) -> None:
     with working(path, ToyEvaluator()), closing(spool(path)) as plain:
-        assert not isinstance(plain, Confirmer) and not isinstance(plain, EnergyMeter)
+        assert not plain.can_confirm and not plain.measures_energy
     with working(path, Thorough()), closing(spool(path)) as able:
-        assert isinstance(able, Confirmer) and isinstance(able, EnergyMeter)
+        assert able.can_confirm and able.measures_energy
         seen = able.evaluate(WORKING)
         assert able.confirm(WORKING, seen).notes == ("confirmed",)
         assert able.measure_energy(WORKING, seen).notes == ("no sensor",)
@@ -652,7 +655,6 @@ def test_it_says_on_how_many_gpus_its_workers_measure(tmp_path: Path) -> None:
             working(tmp_path / "farm", ToyEvaluator()),
             closing(SpoolEvaluator(task, JobFolder(tmp_path / "farm"))) as evaluator,
         ):
-            assert isinstance(evaluator, ManyDevices)
             assert evaluator.devices == 3, "its own worker's, and those of device 1 and 2"
     finally:
         for heart in others:

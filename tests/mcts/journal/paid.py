@@ -106,10 +106,13 @@ class PricedToy(KnowsPrices, PaidToy):
         super().__init__(cost=None, **options)
 
 
-class Rewriter:
+class Rewriter(ToyProposer):
     """Takes a method out, at `cost`, by setting its tunable to 1; but for the one that `fails`."""
 
+    can_ablate = True
+
     def __init__(self, *, fails: str = "", cost: float | None = CENTS) -> None:
+        super().__init__(inline=False)
         self.fails, self.cost = fails, cost
         self.asked: list[str] = []
 

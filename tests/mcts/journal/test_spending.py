@@ -18,7 +18,7 @@ from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.journal.spending import NOTHING, Spending, money, spent_on_reply
 from mcts.loop.optimizer import Budget, Progress, read_result
 from mcts.loop.stopwatch import SharedStopwatch
-from mcts.ports import Pricer, Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest
 from tests.mcts.journal.paid import CENTS, TOKENS, PaidToy, PricedToy, optimizer, usage
 from tests.mcts.loop.finals import ConfirmingToy
 from tests.support.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer
@@ -320,7 +320,6 @@ def test_a_model_that_counts_no_tokens_cannot_be_capped_by_them() -> None:
 
 def test_a_price_given_on_resume_mends_it_also_for_what_was_already_paid() -> None:
     journal, caps = MemoryJournal(), {"cost_usd": 0.0999}
-    assert isinstance(PricedToy(), Pricer) and not isinstance(PaidToy(), Pricer)
     with pytest.raises(InputError):
         optimizer(journal, PaidToy(cost=None), caps=caps).run()
     result = optimizer(journal, PricedToy(), caps=caps).run()

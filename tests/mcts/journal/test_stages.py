@@ -18,7 +18,7 @@ from mcts.journal.runlog import RunLog
 from mcts.journal.stages import StageClock
 from mcts.loop.bench import Bench
 from mcts.loop.optimizer import Budget, Optimizer
-from mcts.ports import Event, Jotter, Proposal, ProposalRequest, StageObserver, StageTeller
+from mcts.ports import Event, Proposal, ProposalRequest, StageObserver
 from tests.support.toy import (
     Killed,
     MemoryJournal,
@@ -42,6 +42,8 @@ class Hands:
 class TellingEvaluator(ToyEvaluator):
     """Tells its stages, and confirms finalists."""
 
+    can_confirm = True
+
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
         self.tell: StageObserver = lambda _candidate_id, _stage: None
@@ -56,9 +58,6 @@ class TellingEvaluator(ToyEvaluator):
         self.tell("a candidate that nobody asked for", "timing")
         self.tell(candidate.id, "timing")
         return super().evaluate(candidate)
-
-    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        return self.evaluate(candidate)
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         self.tell(candidate.id, "profiling")
@@ -114,7 +113,6 @@ def test_a_clock_charges_each_stage_what_passed_in_it() -> None:
 
 def test_stages_are_jotted_down_in_order_with_the_trial_that_they_are_of() -> None:
     journal = JottingJournal()
-    assert isinstance(journal, Jotter) and isinstance(TellingEvaluator(), StageTeller)
     optimizer(journal).run()
     events = [event for event in journal.events() if event.kind in ("stage", "measuring")]
     measured = [at for at, event in enumerate(events) if event.kind == "measuring"]

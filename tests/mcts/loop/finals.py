@@ -21,6 +21,8 @@ from tests.support.toy import (
 class ConfirmingToy(ToyEvaluator):
     """Confirms `share` of the speedup that the search saw; `fails` are refused then."""
 
+    can_confirm = True
+
     def __init__(
         self,
         *,
@@ -54,6 +56,8 @@ class ConfirmingToy(ToyEvaluator):
 
 class EnergyToy(ConfirmingToy):
     """Energy by a formula: wide tiles save it, long unrolling costs it."""
+
+    measures_energy = True
 
     def __init__(self, *, why_not: str | None = None) -> None:
         super().__init__(share=1.0)

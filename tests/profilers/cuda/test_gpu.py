@@ -9,7 +9,6 @@ import pytest
 
 from mcts.domain import Buffer, Candidate, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
-from mcts.ports import Confirmer
 from profilers.cuda.evaluator import GpuEvaluator, GpuSettings
 from tests.contracts.evaluator_contract import EvaluatorContract
 
@@ -209,7 +208,7 @@ def test_the_baseline_against_itself_is_one(evaluator: GpuEvaluator) -> None:
 def test_a_finalist_is_confirmed_afresh(
     evaluator: GpuEvaluator, make: Callable[..., Candidate]
 ) -> None:
-    assert isinstance(evaluator, Confirmer)
+    assert evaluator.can_confirm
     candidate = make()
     first = evaluator.evaluate(candidate)
     again = evaluator.confirm(candidate, first)

@@ -24,6 +24,7 @@ from mcts.domain import (
 )
 from mcts.domain import metrics as m
 from mcts.errors import InputError, WorldError
+from mcts.ports import Evaluator
 from profilers.recordings.recorder import Progress, record, with_profile
 from profilers.recordings.recording import RecordedConfiguration
 from profilers.recordings.replay import ReplayEvaluator
@@ -50,14 +51,14 @@ def _task() -> KernelTask:
     )
 
 
-class Memory:
+class Memory(Evaluator):
     """An evaluator whose device is arithmetic: A = 3 does not compile."""
 
     name = "memory"
+    hardware = Hardware(name="arithmetic")
 
     def __init__(self, *, break_after: int | None = None) -> None:
         self.task = _task()
-        self.hardware = Hardware(name="arithmetic")
         self.seen: list[dict[str, object]] = []
         self.batches: list[int] = []
         self._lock = threading.Lock()

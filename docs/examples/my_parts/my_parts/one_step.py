@@ -6,11 +6,11 @@ import random
 
 from mcts.domain import Candidate, TunableSpace, parse_launch_plan
 from mcts.errors import NoMoves
-from mcts.ports import Proposal, ProposalRequest
+from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import ProposerRequest
 
 
-class OneStepProposer:
+class OneStepProposer(Proposer):
     """Untried neighbours of the parent that differ from it in one tunable, each as likely."""
 
     name = "one_step"

@@ -21,6 +21,7 @@ from mcts.domain import (
     Verification,
 )
 from mcts.errors import InputError, NotRecorded
+from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
 from mcts.search.seeding import seed_from
 from profilers.measuring.statistics import median_interval, speedup_unpaired
@@ -34,7 +35,7 @@ class Row:
     times_us: tuple[float, ...]
 
 
-class TimesheetEvaluator:
+class TimesheetEvaluator(Evaluator):
     """Judges variants of the task's own source. Pure, so that many threads may ask.
 
     Raises InputError for a file that cannot be used.
@@ -43,13 +44,16 @@ class TimesheetEvaluator:
     name = "timesheet"
 
     def __init__(self, task: KernelTask, path: Path) -> None:
-        self.task = task
-        self.hardware = Hardware(name=f"whatever {path.name} was measured on")
+        self.task, self._path = task, path
         self._rows = _read(path, names=tuple(task.baseline.tunables))
         baseline = self._rows.get(_key(task.baseline))
         if baseline is None or not baseline.times_us:
             raise InputError(f"{path} has no times of the baseline, {dict(task.baseline.tunables)}")
         self._baseline = baseline
+
+    @property
+    def hardware(self) -> Hardware:
+        return Hardware(name=f"whatever {self._path.name} was measured on")
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Raises NotRecorded for what the table does not hold."""
