@@ -2,116 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import get_args
 
 from mcts.domain import BoundClass, Level
-from microtools.instruction import (
-    async_copy,
-    narrow_access,
-    register_spills,
-    rolled_loops,
-    serialised_wgmma,
-)
-from microtools.kernel import (
-    atomic_contention,
-    bank_conflicts,
-    barrier_stalls,
-    block_shape,
-    cache_thrash,
-    coalescing,
-    control_flow,
-    conversions,
-    crowded_schedulers,
-    dependent_instructions,
-    divergence,
-    dram_saturated,
-    excess_traffic,
-    fma_share,
-    global_latency,
-    integer_arithmetic,
-    load_queue,
-    misaligned_access,
-    missing_reuse,
-    occupancy_limiter,
-    occupancy_shortfall,
-    predication,
-    shared_latency,
-    shared_saturated,
-    small_grid,
-    special_functions,
-    starved_schedulers,
-    stray_doubles,
-    tail_wave,
-    tensor_cores,
-    unfused_arithmetic,
-    write_drain,
-)
-from microtools.system import (
-    allocations_in_loop,
-    host_synchronisation,
-    launch_overhead,
-    library_kernels,
-    pageable_copies,
-    small_copies,
-    stream_serialisation,
-    transfer_bound,
-    unfused_kernels,
-)
+from microtools import instruction, kernel, system
 from microtools.tool import MicroTool, Tool
 
 GROUP = "rooftree.microtools"
 
-BUILTIN: tuple[Tool, ...] = (
-    tensor_cores.TOOL,
-    serialised_wgmma.TOOL,
-    coalescing.TOOL,
-    register_spills.TOOL,
-    small_grid.TOOL,
-    atomic_contention.TOOL,
-    missing_reuse.TOOL,
-    bank_conflicts.TOOL,
-    stray_doubles.TOOL,
-    cache_thrash.TOOL,
-    excess_traffic.TOOL,
-    misaligned_access.TOOL,
-    narrow_access.TOOL,
-    dram_saturated.TOOL,
-    shared_saturated.TOOL,
-    block_shape.TOOL,
-    tail_wave.TOOL,
-    occupancy_limiter.TOOL,
-    occupancy_shortfall.TOOL,
-    global_latency.TOOL,
-    barrier_stalls.TOOL,
-    shared_latency.TOOL,
-    load_queue.TOOL,
-    write_drain.TOOL,
-    async_copy.TOOL,
-    divergence.TOOL,
-    predication.TOOL,
-    special_functions.TOOL,
-    conversions.TOOL,
-    integer_arithmetic.TOOL,
-    unfused_arithmetic.TOOL,
-    fma_share.TOOL,
-    rolled_loops.TOOL,
-    dependent_instructions.TOOL,
-    control_flow.TOOL,
-    crowded_schedulers.TOOL,
-    starved_schedulers.TOOL,
-    transfer_bound.TOOL,
-    small_copies.TOOL,
-    pageable_copies.TOOL,
-    allocations_in_loop.TOOL,
-    host_synchronisation.TOOL,
-    stream_serialisation.TOOL,
-    unfused_kernels.TOOL,
-    library_kernels.TOOL,
-    launch_overhead.TOOL,
-)
+
+def _built_in() -> Iterator[Tool]:
+    """The `TOOL` of every module in the folders of the three levels."""
+    for level in (instruction, kernel, system):
+        for _, name, _ in iter_modules(level.__path__, f"{level.__name__}."):
+            yield import_module(name).TOOL
+
+
+BUILTIN: tuple[Tool, ...] = tuple(sorted(_built_in(), key=lambda tool: (tool.order, tool.name)))
 """In the order in which equal scores are ranked: causes before what they bring about."""
 
 
@@ -128,8 +40,8 @@ def _load() -> tuple[tuple[MicroTool, ...], tuple[str, ...]]:
 def load(points: Iterable[EntryPoint]) -> tuple[tuple[MicroTool, ...], tuple[str, ...]]:
     """The built-in tools and those of `points`, with notes on what cannot be used.
 
-    Ours are registered too, so that they can be found the same way. A name that is taken, by us or
-    by a tool registered before (in the order of the names), is refused with a note.
+    A name that is taken, by us or by a tool registered before (in the order of the names), is
+    refused with a note.
     """
     tools: dict[str, MicroTool] = {tool.name: tool for tool in BUILTIN}
     notes: list[str] = []
@@ -149,7 +61,7 @@ def load(points: Iterable[EntryPoint]) -> tuple[tuple[MicroTool, ...], tuple[str
 
 
 def _is_ours(point: EntryPoint) -> bool:
-    """Whether it names a built-in tool, perhaps at a place where an older release had it."""
+    """Whether it names a built-in tool: an older release registered them, and may be installed."""
     return point.value.startswith("microtools.")
 
 

@@ -82,13 +82,14 @@ class Stall:
             threshold=self.threshold,
         )
 
-    def as_tool(self, *, symptom_of: frozenset[str] = frozenset()) -> Tool:
+    def as_tool(self, *, order: int, symptom_of: frozenset[str] = frozenset()) -> Tool:
         return Tool(
             name=self.tool,
             level="kernel",
             affinity=self.affinity,
             judge=self.judge,
             symptom_of=symptom_of,
+            order=order,
         )
 
 

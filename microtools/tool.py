@@ -68,7 +68,8 @@ class Tool:
     """A micro-tool made of a function; what every built-in tool is.
 
     `symptom_of` names the tools whose findings explain this one's: what they leave unexplained of
-    it is what counts (see `microtools.ranking`).
+    it is what counts (see `microtools.ranking`). `order` is the place among findings of equal
+    score, the lowest first: causes come before what they bring about.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Tool:
     affinity: frozenset[BoundClass]
     judge: Callable[[Case], Finding | None]
     symptom_of: frozenset[str] = frozenset()
+    order: int = 1000
 
     def examine(self, case: Case) -> Finding | None:
         """The judge's finding, marked with the tool's level."""

@@ -1,25 +1,33 @@
-"""What mkdocs cannot do by itself: the command reference, and copying commands alone."""
+"""What mkdocs cannot do by itself: lists from the program, and copying commands alone."""
 
 from __future__ import annotations
 
 import html
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from docs.tools.commands import reference
+from docs.tools import commands, microtools, searches
 
-MARKER = "<!-- commands -->"
+LISTS: Mapping[str, Callable[[], str]] = {
+    "<!-- commands -->": commands.reference,
+    "<!-- micro-tools -->": microtools.markdown,
+    "<!-- searches -->": searches.markdown,
+}
 _BLOCK = re.compile(r'<div class="([^"]*\bhighlight)">(?=<pre>)(.*?)</pre></div>', re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The command reference stands where a page has the marker."""
-    return markdown.replace(MARKER, reference()) if MARKER in markdown else markdown
+    """What a page marks is listed there: commands, micro-tools or searches."""
+    for marker, listed in LISTS.items():
+        if marker in markdown:
+            markdown = markdown.replace(marker, listed())
+    return markdown
 
 
 def on_page_content(content: str, **_: Any) -> str:

@@ -17,7 +17,7 @@ from mcts.loop.progress import Reporter, describe
 from mcts.loop.reward import RewardScale
 from mcts.loop.world import Answer
 from mcts.ports import Proposal
-from mcts.search import AskTell
+from mcts.search.port import AskTell
 from mcts.search.trial import Outcome, Trial
 
 

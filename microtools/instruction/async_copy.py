@@ -63,6 +63,7 @@ TOOL = Tool(
     name="async_copy",
     level="instruction",
     affinity=frozenset({"memory", "latency", "compute", "mixed"}),
+    order=250,
     judge=judge,
     symptom_of=frozenset({"bank_conflicts", "coalescing", "register_spills"}),
 )

@@ -98,6 +98,7 @@ TOOL = Tool(
     name="narrow_access",
     level="instruction",
     affinity=RUNNING,
+    order=130,
     judge=judge,
     symptom_of=frozenset(
         {

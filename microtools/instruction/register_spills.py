@@ -93,4 +93,4 @@ def _cause(sass: SassFacts) -> tuple[str, tuple[str, ...]]:
     )
 
 
-TOOL = Tool(name="register_spills", level="instruction", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="register_spills", level="instruction", affinity=RUNNING, order=40, judge=judge)

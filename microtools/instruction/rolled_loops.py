@@ -91,6 +91,7 @@ TOOL = Tool(
     name="rolled_loops",
     level="instruction",
     affinity=RUNNING,
+    order=330,
     judge=judge,
     symptom_of=frozenset({"atomic_contention", "coalescing", "divergence", "small_grid"}),
 )

@@ -65,4 +65,4 @@ def _weight(case: Case) -> float:
     return max(UNMEASURED, strength(waiting, 0.0, MUCH_WAITING))
 
 
-TOOL = Tool(name="serialised_wgmma", level="instruction", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="serialised_wgmma", level="instruction", affinity=RUNNING, order=20, judge=judge)

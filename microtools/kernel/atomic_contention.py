@@ -113,4 +113,4 @@ def _waiting(place: str, share: float, threshold: float) -> Evidence:
     )
 
 
-TOOL = Tool(name="atomic_contention", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="atomic_contention", level="kernel", affinity=RUNNING, order=60, judge=judge)

@@ -76,6 +76,7 @@ TOOL = Tool(
     name="bank_conflicts",
     level="kernel",
     affinity=RUNNING,
+    order=80,
     judge=judge,
     symptom_of=frozenset({"atomic_contention"}),
 )

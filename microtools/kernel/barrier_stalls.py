@@ -37,7 +37,8 @@ TOOL = Stall(
     threshold=0.20,
     remedy=_remedy,
 ).as_tool(
+    order=210,
     symptom_of=frozenset(
         {"atomic_contention", "bank_conflicts", "coalescing", "global_latency", "register_spills"}
-    )
+    ),
 )

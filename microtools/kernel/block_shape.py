@@ -72,4 +72,4 @@ def _tiny(case: Case, block: float) -> Finding | None:
     )
 
 
-TOOL = Tool(name="block_shape", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="block_shape", level="kernel", affinity=RUNNING, order=160, judge=judge)

@@ -98,6 +98,7 @@ TOOL = Tool(
     name="cache_thrash",
     level="kernel",
     affinity=_AFFINITY,
+    order=100,
     judge=judge,
     symptom_of=frozenset({"coalescing", "register_spills"}),
 )

@@ -81,4 +81,4 @@ def _evidence(side: Side, wasted: float) -> list[Evidence]:
     return found
 
 
-TOOL = Tool(name="coalescing", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="coalescing", level="kernel", affinity=RUNNING, order=30, judge=judge)

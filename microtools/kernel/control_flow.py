@@ -86,6 +86,7 @@ TOOL = Tool(
     name="control_flow",
     level="kernel",
     affinity=WAITING,
+    order=350,
     judge=judge,
     symptom_of=frozenset({"block_shape", "divergence", "rolled_loops", "small_grid"}),
 )

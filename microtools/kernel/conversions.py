@@ -66,6 +66,7 @@ TOOL = Tool(
     name="conversions",
     level="kernel",
     affinity=RUNNING,
+    order=290,
     judge=judge,
     symptom_of=frozenset({"stray_doubles"}),
 )

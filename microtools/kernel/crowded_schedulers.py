@@ -49,6 +49,7 @@ TOOL = Tool(
     name="crowded_schedulers",
     level="kernel",
     affinity=frozenset({"compute", "mixed"}),
+    order=360,
     judge=judge,
     symptom_of=frozenset(
         {"divergence", "fma_share", "integer_arithmetic", "predication", "unfused_arithmetic"}

@@ -29,6 +29,7 @@ TOOL = Stall(
     remedy=_remedy,
     weight=_weight,
 ).as_tool(
+    order=340,
     symptom_of=frozenset(
         {
             "control_flow",
@@ -40,5 +41,5 @@ TOOL = Stall(
             "stray_doubles",
             "tensor_cores",
         }
-    )
+    ),
 )

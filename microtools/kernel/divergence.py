@@ -44,6 +44,7 @@ TOOL = Tool(
     name="divergence",
     level="kernel",
     affinity=RUNNING,
+    order=260,
     judge=judge,
     symptom_of=frozenset({"block_shape"}),
 )

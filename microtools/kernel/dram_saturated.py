@@ -31,6 +31,7 @@ TOOL = Tool(
     name="dram_saturated",
     level="kernel",
     affinity=frozenset({"memory", "mixed", "latency"}),
+    order=140,
     judge=judge,
     symptom_of=frozenset(
         {"cache_thrash", "coalescing", "excess_traffic", "register_spills", "unfused_kernels"}

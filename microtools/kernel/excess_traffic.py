@@ -51,6 +51,7 @@ TOOL = Tool(
     name="excess_traffic",
     level="kernel",
     affinity=_AFFINITY,
+    order=110,
     judge=judge,
     symptom_of=frozenset({"coalescing", "cache_thrash", "register_spills"}),
 )

@@ -54,6 +54,7 @@ TOOL = Tool(
     name="fma_share",
     level="kernel",
     affinity=_COMPUTING,
+    order=320,
     judge=judge,
     symptom_of=frozenset({"integer_arithmetic", "register_spills"}),
 )

@@ -51,6 +51,7 @@ TOOL = Stall(
     weight=_weight,
     affinity=frozenset({"latency", "memory", "mixed"}),
 ).as_tool(
+    order=200,
     symptom_of=frozenset(
         {
             "atomic_contention",
@@ -60,5 +61,5 @@ TOOL = Stall(
             "register_spills",
             "small_grid",
         }
-    )
+    ),
 )

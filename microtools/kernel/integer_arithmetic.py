@@ -120,6 +120,7 @@ TOOL = Tool(
     name="integer_arithmetic",
     level="kernel",
     affinity=frozenset({"compute", "mixed", "unknown"}),
+    order=300,
     judge=judge,
     symptom_of=frozenset({"conversions", "missing_reuse", "register_spills", "stray_doubles"}),
 )

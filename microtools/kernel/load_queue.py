@@ -29,4 +29,4 @@ TOOL = Stall(
     axis="memory",
     threshold=0.15,
     remedy=_remedy,
-).as_tool(symptom_of=frozenset({"atomic_contention", "coalescing", "register_spills"}))
+).as_tool(order=230, symptom_of=frozenset({"atomic_contention", "coalescing", "register_spills"}))

@@ -66,6 +66,7 @@ TOOL = Tool(
     name="misaligned_access",
     level="kernel",
     affinity=RUNNING,
+    order=120,
     judge=judge,
     symptom_of=frozenset({"coalescing"}),
 )

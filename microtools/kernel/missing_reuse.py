@@ -107,6 +107,7 @@ TOOL = Tool(
     name="missing_reuse",
     level="kernel",
     affinity=RUNNING,
+    order=70,
     judge=judge,
     symptom_of=frozenset(
         {

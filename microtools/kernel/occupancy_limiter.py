@@ -100,6 +100,7 @@ TOOL = Tool(
     name="occupancy_limiter",
     level="kernel",
     affinity=frozenset({"latency", "memory", "mixed"}),
+    order=180,
     judge=judge,
     symptom_of=frozenset({"block_shape", "coalescing"}),
 )

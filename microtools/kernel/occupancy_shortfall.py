@@ -37,6 +37,7 @@ TOOL = Tool(
     name="occupancy_shortfall",
     level="kernel",
     affinity=frozenset({"latency", "memory", "mixed"}),
+    order=190,
     judge=judge,
     symptom_of=frozenset({"atomic_contention", "block_shape", "coalescing", "tail_wave"}),
 )

@@ -51,6 +51,7 @@ TOOL = Tool(
     name="predication",
     level="kernel",
     affinity=RUNNING,
+    order=270,
     judge=judge,
     symptom_of=frozenset({"divergence"}),
 )

@@ -51,6 +51,7 @@ TOOL = Stall(
     axis="memory",
     remedy=_remedy,
 ).as_tool(
+    order=220,
     symptom_of=frozenset(
         {
             "atomic_contention",
@@ -62,5 +63,5 @@ TOOL = Stall(
             "special_functions",
             "stray_doubles",
         }
-    )
+    ),
 )

@@ -56,6 +56,7 @@ TOOL = Tool(
     name="shared_saturated",
     level="kernel",
     affinity=RUNNING,
+    order=150,
     judge=judge,
     symptom_of=frozenset({"bank_conflicts", "atomic_contention", "tensor_cores"}),
 )

@@ -38,4 +38,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="small_grid", level="kernel", affinity=ANY, judge=judge)
+TOOL = Tool(name="small_grid", level="kernel", affinity=ANY, order=50, judge=judge)

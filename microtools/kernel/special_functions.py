@@ -76,6 +76,7 @@ TOOL = Tool(
     name="special_functions",
     level="kernel",
     affinity=RUNNING,
+    order=280,
     judge=judge,
     symptom_of=frozenset({"stray_doubles"}),
 )

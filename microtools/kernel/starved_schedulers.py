@@ -33,6 +33,7 @@ TOOL = Tool(
     name="starved_schedulers",
     level="kernel",
     affinity=frozenset({"latency"}),
+    order=370,
     judge=judge,
     symptom_of=frozenset(
         {

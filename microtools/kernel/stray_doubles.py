@@ -78,4 +78,4 @@ def _share_of_code(case: Case) -> float | None:
     return sass.double_ops / (sass.double_ops + single)
 
 
-TOOL = Tool(name="stray_doubles", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="stray_doubles", level="kernel", affinity=RUNNING, order=90, judge=judge)

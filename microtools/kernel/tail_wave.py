@@ -44,4 +44,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="tail_wave", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="tail_wave", level="kernel", affinity=RUNNING, order=170, judge=judge)

@@ -45,4 +45,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="tensor_cores", level="kernel", affinity=RUNNING, judge=judge)
+TOOL = Tool(name="tensor_cores", level="kernel", affinity=RUNNING, order=10, judge=judge)

@@ -48,5 +48,6 @@ TOOL = Tool(
     name="unfused_arithmetic",
     level="kernel",
     affinity=frozenset({"compute", "mixed", "latency"}),
+    order=310,
     judge=judge,
 )

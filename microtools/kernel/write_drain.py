@@ -45,4 +45,4 @@ TOOL = Stall(
     threshold=0.20,
     remedy=_remedy,
     weight=_weight,
-).as_tool(symptom_of=frozenset({"atomic_contention", "coalescing", "register_spills"}))
+).as_tool(order=240, symptom_of=frozenset({"atomic_contention", "coalescing", "register_spills"}))

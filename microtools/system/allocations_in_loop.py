@@ -50,4 +50,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="allocations_in_loop", level="system", affinity=ANY, judge=judge)
+TOOL = Tool(name="allocations_in_loop", level="system", affinity=ANY, order=410, judge=judge)

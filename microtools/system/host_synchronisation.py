@@ -52,6 +52,7 @@ TOOL = Tool(
     name="host_synchronisation",
     level="system",
     affinity=ANY,
+    order=420,
     judge=judge,
     symptom_of=frozenset({"allocations_in_loop", "small_copies"}),
 )

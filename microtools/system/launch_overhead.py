@@ -93,6 +93,7 @@ TOOL = Tool(
     name="launch_overhead",
     level="system",
     affinity=ANY,
+    order=460,
     judge=judge,
     symptom_of=frozenset({"allocations_in_loop", "host_synchronisation", "small_copies"}),
 )

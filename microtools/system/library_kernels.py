@@ -50,4 +50,4 @@ def _computes(kernel: KernelProfile) -> bool:
     return (kernel.value(m.SM) or 0.0) >= BUSY
 
 
-TOOL = Tool(name="library_kernels", level="system", affinity=ANY, judge=judge)
+TOOL = Tool(name="library_kernels", level="system", affinity=ANY, order=450, judge=judge)

@@ -40,4 +40,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="pageable_copies", level="system", affinity=ANY, judge=judge)
+TOOL = Tool(name="pageable_copies", level="system", affinity=ANY, order=400, judge=judge)

@@ -45,4 +45,4 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-TOOL = Tool(name="small_copies", level="system", affinity=ANY, judge=judge)
+TOOL = Tool(name="small_copies", level="system", affinity=ANY, order=390, judge=judge)

@@ -72,6 +72,7 @@ TOOL = Tool(
     name="stream_serialisation",
     level="system",
     affinity=ANY,
+    order=430,
     judge=judge,
     symptom_of=frozenset({"allocations_in_loop", "host_synchronisation", "pageable_copies"}),
 )

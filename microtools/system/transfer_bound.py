@@ -43,5 +43,6 @@ TOOL = Tool(
     name="transfer_bound",
     level="system",
     affinity=ANY,
+    order=380,
     judge=judge,
 )

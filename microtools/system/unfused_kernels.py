@@ -95,6 +95,7 @@ TOOL = Tool(
     name="unfused_kernels",
     level="system",
     affinity=ANY,
+    order=440,
     judge=judge,
     symptom_of=frozenset({"coalescing", "register_spills"}),
 )

@@ -1,4 +1,4 @@
-"""Parts by name, through entry-point groups: ours and those of other distributions alike."""
+"""Parts by name: our own, and those that other distributions register as entry points."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.text.words import did_you_mean
 from mcts.errors import InputError
+from mcts.search.catalogue import searches
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,16 +29,9 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "gpu": "experiments.runs.wiring.parts:gpu_evaluator",
         "spool": "experiments.runs.wiring.parts:spool_evaluator",
     },
-    SEARCHES: {
-        "puct": "mcts.search:PuctSettings",
-        "greedy": "mcts.search:GreedySettings",
-        "best_of_n": "mcts.search:BestOfNSettings",
-        "beam": "mcts.search:BeamSettings",
-        "evolution": "mcts.search:EvolutionSettings",
-        "annealing": "mcts.search:AnnealingSettings",
-    },
+    SEARCHES: {name: f"{kind.__module__}:{kind.__name__}" for name, kind in searches().items()},
 }
-"""What `pyproject.toml` registers too; here so that the sources run without being installed."""
+"""Where ours are. Searches are found by themselves; entry points are for others."""
 
 
 _SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
@@ -50,7 +44,7 @@ def split(name: str) -> tuple[str, str]:
 
 
 def available(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name; of two with one name, ours wins."""
+    """The parts of a group by name; of two with one name, ours wins."""
     from importlib.metadata import EntryPoint, entry_points
 
     ours = {name: EntryPoint(name, value, group) for name, value in OURS.get(group, {}).items()}

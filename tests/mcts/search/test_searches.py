@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcts.search import (
-    Annealing,
-    AnnealingSettings,
-    AskTell,
-    BeamSettings,
-    BestOfNSettings,
-    EvolutionSettings,
-    GreedySettings,
-    PuctSettings,
-)
+from mcts.search.annealing import Annealing, AnnealingSettings
+from mcts.search.beam import BeamSettings
+from mcts.search.best_of_n import BestOfNSettings
+from mcts.search.evolution import EvolutionSettings
+from mcts.search.greedy import GreedySettings
+from mcts.search.port import AskTell
+from mcts.search.puct import PuctSettings
 from mcts.search.trial import Outcome, Trial
 from tests.contracts.search_contract import ROOT, ask, grow, noisy, shape
 

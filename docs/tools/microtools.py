@@ -1,4 +1,4 @@
-"""The built-in tools as a table: `python -m microtools.catalogue` prints what the guide shows."""
+"""The built-in tools as tables, for the guide: `python -m docs.tools.microtools`."""
 
 from __future__ import annotations
 
