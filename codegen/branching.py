@@ -7,18 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from codegen.constants import declared_constants, with_constants
-from codegen.plan_text import plan_of
-from codegen.replies.cuda import check_launches
-from codegen.replies.values import declared
-from mcts.domain import (
-    Candidate,
-    KernelTask,
-    Scalar,
-    TunableSpace,
-    Workload,
-    parse_host_plan,
-)
+from codegen.dialects import writing_of
+from codegen.dialects.space.values import declared
+from mcts.domain import SPACE, Candidate, KernelTask, Scalar, TunableSpace, Workload
 from mcts.errors import InputError, NoMoves
 from mcts.ports import ProposalRequest
 from mcts.search.seeding import seed_from
@@ -38,7 +29,7 @@ def branches_of(
     """Up to `most` other combinations of the candidate's values that were not tried: those that
     its author listed, then neighbours as the scripted proposer draws them.
     """
-    space = _space_of(candidate, request.task)
+    space = writing_of(request.task.dialect).space_of(candidate, request.task)
     if most < 1 or space.size <= 1:
         return ()
     kept: dict[str, Candidate] = {}
@@ -50,14 +41,6 @@ def branches_of(
         if len(kept) == most:
             break
     return tuple(kept.values())
-
-
-def _space_of(candidate: Candidate, task: KernelTask) -> TunableSpace:
-    if task.dialect == "cuda":
-        return plan_of(candidate.source).space
-    if task.dialect == "host":
-        return parse_host_plan(candidate.source).space
-    return declared_constants(candidate.source) if task.dialect == "kernelbench" else task.space
 
 
 def _wanted(
@@ -115,7 +98,7 @@ def _as_space(
 ) -> KernelTask:
     """The values alone as a task: without source there is less to hash."""
     return KernelTask(
-        name="branches", dialect="space", baseline=parent, workloads=workloads, space=space
+        name="branches", dialect=SPACE, baseline=parent, workloads=workloads, space=space
     )
 
 
@@ -125,17 +108,10 @@ def _branch(
     """The candidate with other values; None where they are not allowed together."""
     try:
         space.check(values)
-        if task.dialect == "cuda":
-            check_launches(plan_of(candidate.source), task, values)
+        found = writing_of(task.dialect).with_values(candidate, values, task)
     except InputError:
         return None
     before = {**space.default(), **candidate.tunables}
     moved = [f"{name} = {values[name]}" for name in values if values[name] != before[name]]
     rationale = "; ".join(filter(None, [candidate.rationale, "with " + ", ".join(moved)]))
-    update: dict[str, object] = {"rationale": rationale}
-    if task.dialect == "kernelbench":
-        update["source"] = with_constants(candidate.source, values)
-    else:
-        update["tunables"] = values
-    # A copy would keep the id that is cached with its content.
-    return Candidate.model_validate({**candidate.model_dump(), **update})
+    return found.model_copy(update={"rationale": rationale})

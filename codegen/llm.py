@@ -12,13 +12,13 @@ from codegen.chat.clients import client_of
 from codegen.chat.messages import ChatClient, Message, Reply
 from codegen.chat.prices import parse_prices, price_of
 from codegen.chat.usage import ProposalUsage
+from codegen.dialects import Read, Writing, writing_of
+from codegen.dialects.space.values import choosable_space
 from codegen.lookups.conversation import NONE_LEFT, Lookups
 from codegen.lookups.prompt import VERSION
-from codegen.plan_text import plan_of
-from codegen.prompting import Prompt, build_prompt, fence, reply_form
-from codegen.prompting.roles import Form
+from codegen.prompting import Prompt, build_prompt, fence
 from codegen.prompting.untrusted import shortened
-from codegen.replies import Read, read_reply, without_thoughts
+from codegen.replies import without_thoughts
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
 from mcts.library import Library
@@ -82,20 +82,21 @@ class LlmProposer(Proposer):
         be had, InputError where a key, a name or a setting must be mended first; each with what the
         replies before it cost.
         """
-        form = reply_form(request, tunables_only=self._tunables_only)
-        space = _space_of(request) if form == "values" else None
+        writing = self._writing(request)
+        contract = writing.contract
+        space = None if contract.whole_file else _space_of(request)
         lookups = Lookups(self._library, self._options) if self._library is not None else None
         prompt = build_prompt(
             request,
             self._hardware,
-            form=form,
+            contract=contract,
             options=self._options,
             space=space,
             lookups=lookups.words if lookups is not None else "",
         )
-        talk = _Talk(request, prompt, form, space, _spending(prompt, lookups), lookups)
+        talk = _Talk(request, prompt, writing, _spending(prompt, lookups), lookups)
         read = self._ask(talk)
-        most = self._options.branches - 1 if form != "values" else 0
+        most = self._options.branches - 1 if contract.whole_file else 0
         return Proposal(
             candidate=read.candidate,
             branches=branches_of(read.candidate, read.branches, request, most=most),
@@ -109,16 +110,21 @@ class LlmProposer(Proposer):
         Raises what `propose` raises; NoMoves where only values may change, which the caller sets
         back without a model.
         """
-        form = reply_form(request, tunables_only=self._tunables_only)
-        if form == "values":
+        writing = self._writing(request)
+        if not writing.contract.whole_file:
             raise NoMoves("no code may be written here")
         plain = self._options.model_copy(update={"branches": 1})
-        prompt = build_prompt(request, self._hardware, form=form, options=plain, without=method)
-        talk = _Talk(request, prompt, form, None, _spending(prompt, None))
+        prompt = build_prompt(
+            request, self._hardware, contract=writing.contract, options=plain, without=method
+        )
+        talk = _Talk(request, prompt, writing, _spending(prompt, None))
         found = self._ask(talk).candidate
         left = tuple(name for name in request.parent.methods if name != method)
         candidate = found.model_copy(update={"methods": left, "rationale": f"without {method}"})
         return Proposal(candidate=candidate, prior=PRIOR, usage=talk.usage())
+
+    def _writing(self, request: ProposalRequest) -> Writing:
+        return writing_of(request.task.dialect).asked(tunables_only=self._tunables_only)
 
     def _ask(self, talk: _Talk) -> Read:
         """The first usable reply; every one is paid for."""
@@ -141,14 +147,13 @@ class LlmProposer(Proposer):
                 text = f"{reason} (and no better reply could be had: {error})"
                 raise ProposalRejected(text, usage=talk.usage()) from None
             try:
-                return read_reply(
-                    reply.text, talk.request, form=talk.form, space=talk.space,
-                    finish_reason=reply.finish_reason,
-                )  # fmt: skip
+                return talk.writing.read(
+                    reply.text, talk.request, finish_reason=reply.finish_reason
+                )
             except ProposalRejected as error:
                 reason = NONE_LEFT if talk.wants(reply) else str(error)
             known = [*known, *looked]
-            messages = [*known, *_again(reply, reason, talk.form)]
+            messages = [*known, *_again(reply, reason, talk.writing)]
         raise ProposalRejected(reason, usage=talk.usage())
 
     def _converse(self, messages: list[Message], talk: _Talk) -> tuple[Reply, list[Message]]:
@@ -179,8 +184,7 @@ class _Talk:
 
     request: ProposalRequest
     prompt: Prompt
-    form: Form
-    space: TunableSpace | None
+    writing: Writing
     spending: ProposalUsage
     lookups: Lookups | None = None
 
@@ -203,19 +207,17 @@ def _spending(prompt: Prompt, lookups: Lookups | None) -> ProposalUsage:
 
 
 def _space_of(request: ProposalRequest) -> TunableSpace:
-    space = request.task.space
-    if request.task.dialect == "cuda":
-        space = plan_of(request.parent.source).space
+    space = choosable_space(request)
     if space.size <= 1:
         raise NoMoves("the kernel declares no tunables to choose values for")
     return space
 
 
-def _again(reply: Reply, reason: str, form: Form) -> list[Message]:
+def _again(reply: Reply, reason: str, writing: Writing) -> list[Message]:
     """The unusable reply and what is wrong with it. A reply that was cut off is not repeated: it
     would take the room that the next one needs.
     """
-    whole = "the values" if form == "values" else "one complete file"
+    whole = "one complete file" if writing.contract.whole_file else "the values"
     order = f"Answer again in all parts, with {whole}."
     if reply.finish_reason == "length":
         order += " Be brief outside of the code."

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from pydantic import Field
 
-from mcts.domain import Axis, BoundClass, Dialect, Noun, Profile, SassFacts
+from mcts.domain import Axis, BoundClass, Dialect, DialectField, Noun, Profile, SassFacts
 from mcts.errors import InputError
 
 
@@ -110,7 +110,7 @@ class Method(Noun):
     signature: Signature | None = None
     gain: float | None = Field(default=None, gt=1)
     gain_source: str = ""
-    dialects: tuple[Dialect, ...] = ()
+    dialects: tuple[DialectField, ...] = ()
     capabilities: tuple[str, ...] = ()
     pitfalls: str = ""
     evidence: str = ""

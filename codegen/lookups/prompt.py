@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
-from importlib.resources import files
 from string import Template
 
+from codegen.prompting.contract import template
 from codegen.prompting.untrusted import inline
 from mcts.library import Library, LibraryTool
 
@@ -19,12 +18,12 @@ def lookup_section(library: Library, *, calls: int, tokens: int, plain: bool) ->
     """How many look-ups there are and what for; where `plain`, also how they are written in plain
     text, because no service tells the model of the tools.
     """
-    text = Template(_template("lookups.md")).substitute(
+    text = Template(template("lookups.md")).substitute(
         library=inline(library.name, longest=80), calls=calls, tokens=tokens
     )
     if not plain:
         return text
-    form = Template(_template("lookups_text.md")).substitute(
+    form = Template(template("lookups_text.md")).substitute(
         tool=library.tools[0].name,
         example=_example(library.tools[0]),
         tools=_described(library.tools),
@@ -48,10 +47,3 @@ def _example(tool: LibraryTool) -> str:
     """The arguments of a call, as the inside of a JSON object."""
     name = next(iter(tool.parameters.get("properties", {})), "query")
     return f'{json.dumps(name)}: "..."'
-
-
-@lru_cache(maxsize=4)
-def _template(name: str) -> str:
-    return (
-        files("codegen.prompting").joinpath("templates", name).read_text(encoding="utf-8").strip()
-    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from string import Template
 from typing import Any
 
 from codegen.chat.messages import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
+from codegen.prompting.contract import Contract, template
 from codegen.prompting.experience import experience_section
 from codegen.prompting.feedback import FEEDBACK_TOKENS, feedback_section
 from codegen.prompting.hardware import hardware_section
@@ -18,21 +18,14 @@ from codegen.prompting.history import (
     exemplars_section,
     lessons_section,
     methods_section,
-    offered,
 )
-from codegen.prompting.roles import Form, Role, prompt_id, role_of, template_name
+from codegen.prompting.roles import Role, role_of
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
 from mcts.domain import Hardware, TunableSpace
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
-
-_BLOCK = {
-    "cuda": {"language": "cuda", "first": "the launch plan's comment"},
-    "kernelbench": {"language": "python", "first": "imports"},
-    "host": {"language": "cuda", "first": "the plan's comment"},
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,48 +38,41 @@ class Prompt:
     tokens: int = 0
 
 
-def reply_form(request: ProposalRequest, *, tunables_only: bool = False) -> Form:
-    """What a reply to the request holds: a whole file, or values alone."""
-    dialect = request.task.dialect
-    if dialect == "space" or (tunables_only and dialect == "cuda"):
-        return "values"
-    return dialect
-
-
 def build_prompt(
     request: ProposalRequest,
     hardware: Hardware | None,
     *,
-    form: Form,
+    contract: Contract,
     options: ModelOptions | None = None,
     space: TunableSpace | None = None,
     without: str | None = None,
     lookups: str = "",
 ) -> Prompt:
-    """The prompt for a request; `space` are the tunables where only values are asked for, `without`
-    a method that is to be taken out of the parent, `lookups` what it says of looking things up.
+    """The prompt for a request, to be answered by the `contract`; `space` are the tunables if only
+    values are asked for, `without` a method that is to be taken out of the parent, `lookups` what
+    it says of looking things up.
 
     What does not fit is left out, least valuable first, and the prompt says so. Where what must
     stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
     """
     options = options or ModelOptions()
     role = role_of(request, without=without)
-    system = _system(form, options, lookups)
+    system = _system(contract, options, lookups)
     far = request.move.far and role == "optimize"
-    order = _order_section(role, form, without, far=far)
-    before, after = _sections(request, hardware, role, form, space)
+    order = _order_section(role, contract, without, far=far)
+    before, after = _sections(request, hardware, role, contract, space)
     reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
     fitted = fit([*before, *after, order], budget=options.prompt_tokens - reserved)
     tokens = fitted.tokens + reserved
     if tokens > options.prompt_tokens:
         _too_long(request, tokens, options)
-    feedback = feedback_section(request, options.feedback, offered(form, hardware))
+    feedback = feedback_section(request, options.feedback, contract.methods(hardware))
     return Prompt(
         messages=[
             {"role": "system", "content": system},
             {"role": "user", "content": _body(fitted, feedback, len(before))},
         ],
-        id=prompt_id(role, form),
+        id=contract.prompt_id(role),
         dropped=fitted.dropped,
         tokens=tokens,
     )
@@ -99,12 +85,12 @@ def _sections(
     request: ProposalRequest,
     hardware: Hardware | None,
     role: Role,
-    form: Form,
+    contract: Contract,
     space: TunableSpace | None,
 ) -> tuple[list[Section], list[Section]]:
     """What stands before the feedback and what behind it; what changes least comes first."""
     before = [
-        *_unchanging(_Same(request.task), _Same(hardware), form),
+        *_unchanging(_Same(request.task), _Same(hardware), contract),
         space_section(space) if space is not None else None,
         variant_section(request, role),
         result_section(request, role),
@@ -132,12 +118,12 @@ class _Same:
 
 
 @lru_cache(maxsize=16)
-def _unchanging(task: _Same, hardware: _Same, form: Form) -> tuple[Section | None, ...]:
+def _unchanging(task: _Same, hardware: _Same, contract: Contract) -> tuple[Section | None, ...]:
     """What every prompt of a run begins with, made once."""
     return (
         task_section(task.value),
         hardware_section(hardware.value),
-        methods_section(form, hardware.value),
+        methods_section(contract, hardware.value),
     )
 
 
@@ -149,33 +135,19 @@ def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system(form: Form, options: ModelOptions, lookups: str) -> str:
-    parts = [_template("system.md"), _template(f"contract_{form}.md")]
+def _system(contract: Contract, options: ModelOptions, lookups: str) -> str:
+    parts = [template("system.md"), contract.text]
     if lookups:
         parts.append(lookups)
-    if form == "values":
-        parts.append(_template("reply_values.md"))
-        return "\n\n".join(parts)
-    reply = Template(_template("reply_source.md")).substitute(_BLOCK[form])
-    if options.branches > 1:
-        branches = Template(_template("reply_branches.md"))
-        reply += "\n" + branches.substitute(branches=options.branches - 1)
-    return "\n\n".join([*parts, reply])
+    return "\n\n".join([*parts, contract.reply(options.branches - 1)])
 
 
-def _order_section(role: Role, form: Form, method: str | None, *, far: bool) -> Section:
-    order = _template(template_name(role, form))
+def _order_section(role: Role, contract: Contract, method: str | None, *, far: bool) -> Section:
+    order = contract.order(role)
     if method is not None:
         order = Template(order).substitute(method=method)
-    wider = (Part(_template("far.md")),) if far else ()
+    wider = (Part(template("far.md")),) if far else ()
     return Section(title="Now", parts=(Part(order), *wider))
-
-
-@lru_cache(maxsize=32)
-def _template(name: str) -> str:
-    return (
-        files("codegen.prompting").joinpath("templates", name).read_text(encoding="utf-8").strip()
-    )
 
 
 def _too_long(request: ProposalRequest, tokens: int, options: ModelOptions) -> None:

@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from statistics import geometric_mean
 
-from codegen.playbook import Method, playbook, playbook_for
 from codegen.prompting.budget import Part, Section
+from codegen.prompting.contract import Contract
 from codegen.prompting.diagnostics import condensed_log
-from codegen.prompting.roles import Form, Role
+from codegen.prompting.roles import Role
 from codegen.prompting.untrusted import clean_log, fence, inline
 from codegen.prompting.variant import shown_source
 from mcts.domain import Candidate, Dialect, Evaluation, Hardware, Lesson
@@ -87,10 +87,9 @@ def _exemplar(
     head = f"Variant {letter}: {evaluation.speedup:.2f}x over the baseline" + _against(
         evaluation, own
     )
-    if dialect == "space":
+    if not dialect.has_source:
         return f"{head}\n\n{fence(_values(candidate))}"
-    language = "python" if dialect == "kernelbench" else "cuda"
-    return f"{head}\n\n{fence(shown_source(candidate, dialect), language)}"
+    return f"{head}\n\n{fence(shown_source(candidate, dialect), dialect.language)}"
 
 
 def _against(evaluation: Evaluation, own: Evaluation) -> str:
@@ -171,22 +170,15 @@ def _values(candidate: Candidate) -> str:
     return ", ".join(f"{name} = {value}" for name, value in candidate.tunables.items())
 
 
-def offered(form: Form, hardware: Hardware | None) -> dict[str, Method]:
-    """The methods that a prompt may name, by id."""
-    if form == "host":
-        return playbook_for("host", hardware.compute_capability if hardware else None)
-    return playbook()
-
-
-def methods_section(form: Form, hardware: Hardware | None) -> Section | None:
-    """The playbook, a line for each method; the same whatever the profile says. In host code there
-    are methods besides that only some GPUs have.
+def methods_section(contract: Contract, hardware: Hardware | None) -> Section | None:
+    """The playbook, a line for each method; the same whatever the profile says. None if no code is
+    to be written.
     """
-    if form == "values":
+    if not contract.whole_file:
         return None
     parts = tuple(
         Part(f"- `{method.id}` ({method.axis}): {method.name}. {method.applies_when}", "method", at)
-        for at, method in enumerate(offered(form, hardware).values())
+        for at, method in enumerate(contract.methods(hardware).values())
     )
     return Section(
         title="Methods to choose from",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mcts.domain import PYTORCH_DIALECTS, is_host_source
 from mcts.ports import ProposalRequest
 
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
-Form = Literal["cuda", "kernelbench", "host", "values"]
 
 VERSIONS: dict[Role, int] = {
     "implement": 1,
@@ -31,20 +29,9 @@ def role_of(request: ProposalRequest, *, without: str | None = None) -> Role:
         return "repair"
     if request.move.kind == "diversify":
         return "diversify"
+    parent = request.parent
     problem_alone = (
-        request.parent.id == request.task.baseline.id
-        and request.task.dialect in PYTORCH_DIALECTS
-        and not is_host_source(request.parent.source)
+        parent.id == request.task.baseline.id
+        and request.task.dialect_of(parent.source).baseline_is_reference
     )
     return "implement" if problem_alone else "optimize"
-
-
-def template_name(role: Role, form: Form) -> str:
-    """The file that holds the role's order."""
-    own = form == "values" or (form == "host" and role == "implement")
-    return f"{role}_{form}.md" if own else f"{role}.md"
-
-
-def prompt_id(role: Role, form: Form) -> str:
-    """How a prompt is journalled: the template's name and the role's version."""
-    return f"{template_name(role, form).removesuffix('.md')}/{VERSIONS[role]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.prompting.budget import Part, Section
 from codegen.prompting.untrusted import fence, inline
-from mcts.domain import PYTORCH_DIALECTS, KernelTask, Policy, TunableSpace, Work
+from mcts.domain import KernelTask, Policy, TunableSpace, Work
 
 _PRECISION = {
     "task": "the error may not exceed that of Model as PyTorch runs it by default by much: fp32 "
@@ -28,7 +28,7 @@ _LIBRARIES = {
 
 def task_section(task: KernelTask) -> Section:
     """All there is to know of the task."""
-    parts = _kernelbench(task) if task.dialect in PYTORCH_DIALECTS else _declared(task)
+    parts = _kernelbench(task) if task.dialect.in_pytorch else _declared(task)
     return Section(title=f"Task: {inline(task.name)}", parts=tuple(map(Part, parts)))
 
 

@@ -9,20 +9,18 @@ from codegen.prompting.roles import Role
 from codegen.prompting.rules import RULES
 from codegen.prompting.untrusted import clean_log, fence, inline, shortened
 from mcts.domain import (
-    PYTORCH_DIALECTS,
     Candidate,
     Dialect,
     Evaluation,
     Roofline,
     Verification,
-    is_host_source,
 )
 from mcts.ports import ProposalRequest
 
 
 def shown_source(candidate: Candidate, dialect: Dialect) -> str:
     """The code as a model sees it, with the candidate's values as its plan's defaults."""
-    if dialect in ("cuda", "host"):
+    if dialect.has_plan:
         return with_defaults(candidate.source, candidate.tunables)
     return candidate.source
 
@@ -37,8 +35,7 @@ def variant_section(request: ProposalRequest, role: Role) -> Section | None:
         pairs = (f"{inline(name)} = {inline(value)}" for name, value in parent.tunables.items())
         parts.append(Part(f"Values of its tunables: {', '.join(pairs)}"))
     if parent.source:
-        language = "python" if dialect == "kernelbench" else "cuda"
-        parts.append(Part(fence(shown_source(parent, dialect), language)))
+        parts.append(Part(fence(shown_source(parent, dialect), dialect.language)))
     if parent.rationale:
         methods = ", ".join(parent.methods)
         why = inline(parent.rationale, longest=400) + (f" ({methods})" if methods else "")
@@ -50,8 +47,9 @@ def result_section(request: ProposalRequest, role: Role) -> Section:
     """What the parent came to: its time under the floor, or how it failed."""
     evaluation = request.evaluation
     if not evaluation.measured:
-        by_nvcc = request.task.dialect in PYTORCH_DIALECTS
-        text = failure_text(evaluation, request.parent.source, by_nvcc=by_nvcc)
+        source = request.parent.source
+        condensed = request.task.dialect_of(source).condenses_logs
+        text = failure_text(evaluation, source, condensed=condensed)
         return Section(title="How it failed", parts=(Part(text),))
     lines = [_timing_text(evaluation), *_shape_lines(evaluation)]
     if evaluation.verification is not None:
@@ -123,14 +121,13 @@ def _floor_lines(evaluation: Evaluation, roofline: Roofline) -> list[str]:
     return [line + (f" ({' and '.join(rates)} of that least work)." if rates else ".")]
 
 
-def failure_text(evaluation: Evaluation, source: str, *, by_nvcc: bool = False) -> str:
+def failure_text(evaluation: Evaluation, source: str, *, condensed: bool = False) -> str:
     """How a variant failed, with the evidence that a repair needs, fenced.
 
-    `by_nvcc`: a source with a plan was compiled by nvcc, whose log is condensed already, along the
-    instantiations of templates.
+    `condensed`: the compiler's log is as short as it can be already.
     """
     lead, evidence = _FAILURES[evaluation.status](evaluation, source)
-    if by_nvcc and evaluation.status == "compile_failed" and is_host_source(source):
+    if condensed and evaluation.status == "compile_failed":
         evidence = shortened(clean_log(_log_of(evaluation)).strip(), longest=LONGEST_LOG)
     return f"{lead}\n\n{fence(evidence)}" if evidence else lead
 

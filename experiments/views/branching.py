@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codegen.constants import declared_constants
+from codegen.dialects.kernelbench.constants import declared_constants
 from experiments.text.changes import changes
 from mcts.domain import Candidate, Evaluation, Scalar
 from mcts.errors import InputError, JournalError

@@ -3,6 +3,18 @@
 from mcts.domain.attribution import Attribution, Worth
 from mcts.domain.base import Noun, canonical_json, tagged_hash
 from mcts.domain.candidate import Candidate
+from mcts.domain.dialects import (
+    CUDA,
+    DIALECTS,
+    HOST,
+    KERNELBENCH,
+    PYTORCH_DIALECTS,
+    SPACE,
+    Dialect,
+    DialectField,
+    dialect_named,
+    is_host_source,
+)
 from mcts.domain.environment import Ceilings, Hardware, Isolation, IsolationLevel
 from mcts.domain.evaluation import (
     FAILED,
@@ -27,7 +39,6 @@ from mcts.domain.host_plan import (
     HostPlan,
     HostWeight,
     HostWorkspace,
-    is_host_source,
     parse_host_plan,
 )
 from mcts.domain.kernel_spec import KernelSpec, parse_kernel_spec
@@ -59,10 +70,8 @@ from mcts.domain.profile import (
     TimelineFacts,
 )
 from mcts.domain.task import (
-    PYTORCH_DIALECTS,
     Buffer,
     Cost,
-    Dialect,
     KernelTask,
     MathUnit,
     Regressions,
@@ -75,12 +84,17 @@ from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configura
 from mcts.options.policy import Policy
 
 __all__ = [
+    "CUDA",
+    "DIALECTS",
     "DURATION",
     "FAILED",
+    "HOST",
     "HOST_ITEM_BYTES",
     "ITEM_BYTES",
+    "KERNELBENCH",
     "PLAN_COMMENT",
     "PYTORCH_DIALECTS",
+    "SPACE",
     "STREAM",
     "Attribution",
     "Axis",
@@ -94,6 +108,7 @@ __all__ = [
     "Configuration",
     "Cost",
     "Dialect",
+    "DialectField",
     "Energy",
     "Evaluation",
     "Evidence",
@@ -145,6 +160,7 @@ __all__ = [
     "canonical_json",
     "configuration_key",
     "declared_space",
+    "dialect_named",
     "evaluate",
     "evaluate_int",
     "first_problem",

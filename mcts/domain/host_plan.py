@@ -15,7 +15,6 @@ from pydantic import Field, field_validator, model_validator
 from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, evaluate, names_in
 from mcts.domain.launch_plan import (
-    PLAN_COMMENT,
     DType,
     Expression,
     ScalarArgument,
@@ -202,16 +201,6 @@ class HostPlan(Noun):
     def macros(self, tunables: Mapping[str, Scalar]) -> tuple[str, ...]:
         """Compiler options that carry the values, in name order."""
         return kernel_macros(self.values(tunables))
-
-
-def is_host_source(source: str) -> bool:
-    """Whether a source is a `host` candidate: nothing but comments and white space stands before
-    its plan, which no Python file can begin with."""
-    found = PLAN_COMMENT.search(source)
-    return found is not None and not _BEFORE.sub("", source[: found.start()]).strip("\ufeff \n\t\r")
-
-
-_BEFORE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def parse_host_plan(source: str) -> HostPlan:

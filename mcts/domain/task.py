@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from mcts.domain.base import Noun, tagged_hash
 from mcts.domain.candidate import Candidate
+from mcts.domain.dialects import CUDA, Dialect, DialectField, form_of
 from mcts.domain.expressions import evaluate_int, names_in
-from mcts.domain.host_plan import is_host_source, parse_host_plan
-from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression, parse_launch_plan
+from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression
 from mcts.domain.tunables import TunableSpace
 from mcts.errors import InputError
 from mcts.options.policy import Policy
 
-Dialect = Literal["cuda", "kernelbench", "host", "space"]
-"""`space` is a recorded space without source: the configurations themselves are the task."""
-PYTORCH_DIALECTS: frozenset[Dialect] = frozenset({"kernelbench", "host"})
-"""Those whose task is a KernelBench problem: candidates are judged in PyTorch."""
 MathUnit = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "int32"]
 Regressions = Literal["refused", "allowed"]
 
@@ -91,7 +87,7 @@ class KernelTask(Noun):
     """
 
     name: str
-    dialect: Dialect = "cuda"
+    dialect: DialectField = CUDA
     summary: str = ""
     baseline: Candidate
     reference: str | None = None
@@ -107,11 +103,11 @@ class KernelTask(Noun):
     def _consistent(self) -> KernelTask:
         if not any(workload.weight > 0 for workload in self.workloads):
             raise ValueError("no workload has a weight above zero: nothing would be timed")
-        if self.dialect != "space":
+        if self.dialect.has_source:
             if self.reference is None:
                 raise ValueError("a task with source needs a reference")
             roles = {buffer.role for buffer in self.buffers}
-            if "output" not in roles and self.dialect not in PYTORCH_DIALECTS:
+            if "output" not in roles and not self.dialect.in_pytorch:
                 raise ValueError("no buffer has the role output")
         if len({workload.name for workload in self.workloads}) < len(self.workloads):
             raise ValueError("two workloads share a name")
@@ -165,9 +161,13 @@ class KernelTask(Noun):
         Of a task with source, so is which combinations a recording holds.
         """
         content = self.model_dump(mode="json", exclude={"summary"}, exclude_defaults=True)
-        if self.dialect != "space" and self.space.rows:
+        if self.dialect.has_source and self.space.rows:
             del content["space"]["rows"]
         return tagged_hash("task", content)
+
+    def dialect_of(self, source: str) -> Dialect:
+        """The dialect that a source is written in, of those in which this task may be answered."""
+        return form_of(self.dialect, source)
 
     def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:
         """Whether `configuration` satisfies the `where` of `space` on every workload."""
@@ -200,25 +200,12 @@ class Work(Noun):
 
 
 def declared_space(task: KernelTask, source: str) -> TunableSpace:
-    """The tunables of a candidate's plan, or the task's if its source has none of its own.
+    """The tunables that a source declares, or the task's if it declares none of its own.
 
-    Where only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
-    that declares the same tunables. InputError if the plan cannot be read.
+    If only some of the task's combinations exist (`TunableSpace.rows`), that holds for a source
+    that declares the same tunables. Raises InputError if the declaration cannot be read.
     """
-    if task.dialect == "cuda":
-        declared = _of_launch_plan(source)
-        same = task.space.rows and declared.tunables == task.space.tunables
-        return task.space if same else declared
-    if task.dialect == "host" and is_host_source(source):
-        return _of_host_plan(source)
-    return task.space
-
-
-@lru_cache(maxsize=256)
-def _of_launch_plan(source: str) -> TunableSpace:
-    return parse_launch_plan(source).space
-
-
-@lru_cache(maxsize=256)
-def _of_host_plan(source: str) -> TunableSpace:
-    return parse_host_plan(source).space
+    declared = task.dialect_of(source).space_of(source)
+    if declared is None or (task.space.rows and declared.tunables == task.space.tunables):
+        return task.space
+    return declared

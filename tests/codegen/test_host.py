@@ -60,7 +60,7 @@ def propose(text: str, request: ProposalRequest | None = None, **settings: Any) 
 
 
 def test_the_contracts_own_example_is_a_variant() -> None:
-    contract = files("codegen.prompting").joinpath("templates", "contract_host.md").read_text()
+    contract = files("codegen.dialects.host").joinpath("contract.md").read_text()
     (example,) = re.findall(r"^```cuda\n(.*?)^```", contract, re.MULTILINE | re.DOTALL)
     plan = parse_host_plan(example)
     assert plan.launcher == "scale_rows" and plan.space.default() == {"BLOCK": 256}

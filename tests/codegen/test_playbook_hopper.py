@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -21,7 +20,7 @@ from codegen.playbook import (
     playbook_for,
     signatures,
 )
-from mcts.domain import Dialect, SassFacts
+from mcts.domain import DIALECTS, Dialect, SassFacts
 from profilers.compiling.toolchain import find_tool
 from profilers.sass import read_sass
 
@@ -117,7 +116,7 @@ def test_no_method_for_hopper_is_in_the_general_playbook() -> None:
     assert set(playbook_for("host", "9.0")) == {*playbook(), *HOPPER} == set(catalogue())
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", tuple(DIALECTS.values()))
 @pytest.mark.parametrize("capability", ["7.5", "8.9", "10.0", None])
 def test_other_gpus_and_unknown_ones_get_the_general_methods(
     dialect: Dialect, capability: str | None

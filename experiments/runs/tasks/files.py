@@ -13,6 +13,7 @@ from experiments.runs.tasks.checks import check_baseline, check_reference, check
 from experiments.runs.tasks.problems import is_problem, kernel_space, problem_task
 from experiments.text.words import did_you_mean
 from mcts.domain import (
+    KERNELBENCH,
     Buffer,
     Candidate,
     Cost,
@@ -175,7 +176,7 @@ def problem_source(
         source = read_text(kernel)
         with naming(kernel):
             kernel_space(source)
-    task = problem_task(read_text(path), path, policy, dialect or "kernelbench", kernel=source)
+    task = problem_task(read_text(path), path, policy, dialect or KERNELBENCH, kernel=source)
     if name is not None:
         task = task.model_copy(update={"name": name})
     return TaskSource(task=task, given=given, problem=path, kernel=kernel)

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from mcts.domain import (
+    HOST,
+    KERNELBENCH,
     Candidate,
     Dialect,
     KernelTask,
@@ -14,7 +16,6 @@ from mcts.domain import (
     Tolerance,
     TunableSpace,
     Workload,
-    is_host_source,
     parse_host_plan,
 )
 from mcts.domain.expressions import names_in
@@ -37,7 +38,7 @@ def problem_task(
     text: str,
     path: Path,
     policy: Policy,
-    dialect: Dialect = "kernelbench",
+    dialect: Dialect = KERNELBENCH,
     *,
     kernel: str | None = None,
 ) -> KernelTask:
@@ -60,7 +61,7 @@ def problem_task(
         )
     baseline, space = Candidate(source=f"{text.rstrip()}\n\n\nModelNew = Model\n"), TunableSpace()
     if kernel is not None:
-        dialect, space = "host", kernel_space(kernel)
+        dialect, space = HOST, kernel_space(kernel)
         baseline = Candidate(source=kernel, tunables=space.default())
     return KernelTask(
         name=_name(path),
@@ -77,7 +78,7 @@ def problem_task(
 
 def kernel_space(kernel: str) -> TunableSpace:
     """The tunables of a host candidate, with what its plan says of them alone."""
-    if not is_host_source(kernel):
+    if not HOST.recognises(kernel):
         raise InputError(
             "--kernel takes a .cu that begins with a host plan, a /* rooftree ... */ comment with "
             "TOML: see docs/host.md"

@@ -9,7 +9,8 @@ from typing import get_args
 
 import pytest
 
-from codegen.prompting import Prompt, build_prompt, reply_form
+from codegen.dialects import writing_of
+from codegen.prompting import Prompt, build_prompt
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from mcts.domain import Candidate
@@ -71,10 +72,10 @@ METHOD = "memory.vectorized_loads"
 
 
 def built(request: ProposalRequest, *, without: str | None = None, **settings: object) -> Prompt:
-    form = reply_form(request)
-    space = request.task.space if form == "values" else None
+    contract = writing_of(request.task.dialect).contract
+    space = None if contract.whole_file else request.task.space
     return build_prompt(
-        request, GPU, form=form, space=space, without=without,
+        request, GPU, contract=contract, space=space, without=without,
         options=ModelOptions().model_copy(update=settings),
     )  # fmt: skip
 

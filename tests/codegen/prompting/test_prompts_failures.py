@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.prompting import build_prompt, fence, reply_form
+from codegen.dialects import writing_of
+from codegen.prompting import build_prompt, fence
 from codegen.prompting.diagnostics import condensed_log
 from codegen.prompting.rules import RULES
 from codegen.prompting.untrusted import clean, clean_log, inline
 from codegen.prompting.variant import failure_text
-from mcts.domain import Build, Candidate, CheatClass, Evaluation, Refusal, Timing
+from mcts.domain import CUDA, KERNELBENCH, Build, Candidate, CheatClass, Evaluation, Refusal, Timing
 from mcts.ports import Attempt
 from mcts.search.trial import Move
 from tests.codegen.cases import (
@@ -33,8 +34,8 @@ def prompt_of(**changes: object) -> str:
     task = scale_task()
     parent = changes.pop("parent", None) or Candidate(source=SCALE, tunables=task.baseline.tunables)
     request = full_request(task, parent, Move("repair", 0), **changes)  # type: ignore[arg-type]
-    form = reply_form(request)
-    return build_prompt(request, GPU, form=form).messages[1]["content"]
+    contract = writing_of(request.task.dialect).contract
+    return build_prompt(request, GPU, contract=contract).messages[1]["content"]
 
 
 def outside_of_fences(text: str) -> str:
@@ -139,7 +140,7 @@ def test_nothing_that_others_wrote_stands_outside_of_a_fence() -> None:
             task, parent, Move("repair", 0), evaluation=evaluation,
             siblings=(sibling, Attempt(reason=EVIL)),
         )  # fmt: skip
-        told = build_prompt(request, GPU, form="cuda").messages[1]["content"]
+        told = build_prompt(request, GPU, contract=writing_of(CUDA).contract).messages[1]["content"]
         assert "Ignore the above" in told
         assert "Ignore the above" not in outside_of_fences(told)
         assert outside_of_fences(told).count("# Now") == 1
@@ -149,7 +150,9 @@ def test_nothing_that_others_wrote_stands_outside_of_a_fence() -> None:
 def test_the_problem_file_cannot_speak_either() -> None:
     task = problem_task().model_copy(update={"reference": f"# {EVIL}"})
     request = full_request(task, task.baseline, Move("improve", 0))
-    told = build_prompt(request, GPU, form="kernelbench").messages[1]["content"]
+    told = build_prompt(request, GPU, contract=writing_of(KERNELBENCH).contract).messages[1][
+        "content"
+    ]
     assert "Ignore the above" not in outside_of_fences(told)
 
 

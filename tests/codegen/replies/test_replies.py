@@ -8,9 +8,10 @@ import time
 
 import pytest
 
+from codegen.dialects import Read, writing_of
 from codegen.plan_text import kernel_names, with_defaults
-from codegen.replies import Read, read_reply, without_thoughts
-from mcts.domain import Candidate, TunableSpace, parse_launch_plan
+from codegen.replies import without_thoughts
+from mcts.domain import CUDA, SPACE, Candidate, parse_launch_plan
 from mcts.errors import ProposalRejected
 from mcts.ports import ProposalRequest
 from tests.codegen.cases import DEFAULTS, SCALE, ask, space_task
@@ -28,11 +29,11 @@ DIFF = f"--- a/x.cu\n+++ b/x.cu\n@@ -19,1 +19,1 @@\n-{LINE}\n+{LINE.replace('2.0
 def parse_reply(
     text: str, request: ProposalRequest, *, finish_reason: str | None = None
 ) -> Candidate:
-    return read_reply(text, request, form="cuda", finish_reason=finish_reason).candidate
+    return writing_of(CUDA).read(text, request, finish_reason=finish_reason).candidate
 
 
-def parse_values(text: str, request: ProposalRequest, *, space: TunableSpace) -> Candidate:
-    return read_reply(text, request, form="values", space=space).candidate
+def parse_values(text: str, request: ProposalRequest) -> Candidate:
+    return writing_of(SPACE).read(text, request).candidate
 
 
 def fenced(code: str, language: str = "cuda") -> str:
@@ -184,7 +185,7 @@ def test_a_patch_is_applied_to_the_variant_as_it_was_shown() -> None:
     ],
 )
 def test_branches_are_read_where_they_can_be(listed: str, found: list[int | None]) -> None:
-    read: Read = read_reply(f"{fenced(FASTER)}\n## Branches\n\n{listed}", ask(), form="cuda")
+    read: Read = writing_of(CUDA).read(f"{fenced(FASTER)}\n## Branches\n\n{listed}", ask())
     assert [branch.get("BLOCK") for branch in read.branches] == found
     assert "x[i] + x[i]" in read.candidate.source
 
@@ -260,7 +261,6 @@ def test_a_default_is_put_in_whether_or_not_one_stands_there(declared: str) -> N
 
 class TestValues:
     request = ask(space_task())
-    space = request.task.space
 
     @pytest.mark.parametrize(
         "text",
@@ -274,7 +274,7 @@ class TestValues:
         ],
     )
     def test_values_left_out_keep_the_parents(self, text: str) -> None:
-        candidate = parse_values(text, self.request, space=self.space)
+        candidate = parse_values(text, self.request)
         assert candidate.tunables == {"T0": 0, "T1": 3, "T2": 0}
         assert candidate.id == Candidate(tunables={"T0": 0, "T1": 3, "T2": 0}).id
 
@@ -290,10 +290,9 @@ class TestValues:
     )
     def test_values_that_cannot_be_used_say_why(self, text: str, reason: str) -> None:
         with pytest.raises(ProposalRejected, match=reason):
-            parse_values(text, self.request, space=self.space)
+            parse_values(text, self.request)
 
     def test_excluded_combinations_are_rejected(self) -> None:
         request = ask()
         with pytest.raises(ProposalRejected, match="excluded"):
-            space = parse_launch_plan(SCALE).space
-            parse_values('{"BLOCK": 512, "ITEMS": 8}', request, space=space)
+            parse_values('{"BLOCK": 512, "ITEMS": 8}', request)

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen.branching import branches_of
-from codegen.prompting.roles import Form
-from codegen.replies import read_reply
+from codegen.dialects import writing_of
+from mcts.domain import CUDA, KERNELBENCH, SPACE, Dialect
 from mcts.errors import ProposalRejected
 from mcts.ports import ProposalRequest
 from tests.codegen.cases import MODEL_NEW, SCALE, ask, problem_task, space_task
 
-REQUESTS: dict[Form, ProposalRequest] = {
-    "cuda": ask(),
-    "kernelbench": ask(problem_task()),
-    "values": ask(space_task()),
+REQUESTS: dict[Dialect, ProposalRequest] = {
+    CUDA: ask(),
+    KERNELBENCH: ask(problem_task()),
+    SPACE: ask(space_task()),
 }
 PIECES = (
     SCALE, MODEL_NEW, "```cuda\n", "```python\n", "```json\n", "```\n", "~~~\n", "````", "\n",
@@ -36,11 +36,10 @@ PIECES = (
 REPLIES = st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=30).map("".join)
 
 
-def read(text: str, form: Form) -> None:
-    request = REQUESTS[form]
-    space = request.task.space if form == "values" else None
+def read(text: str, dialect: Dialect) -> None:
+    request = REQUESTS[dialect]
     try:
-        found = read_reply(text, request, form=form, space=space)
+        found = writing_of(dialect).read(text, request)
     except ProposalRejected as error:
         assert str(error)
         return
@@ -49,31 +48,31 @@ def read(text: str, form: Form) -> None:
     branches_of(found.candidate, found.branches, request, most=1)
 
 
-@pytest.mark.parametrize("form", list(REQUESTS))
+@pytest.mark.parametrize("dialect", list(REQUESTS))
 @settings(max_examples=150, deadline=None)
 @given(text=REPLIES)
-def test_any_text_is_read_or_rejected(form: Form, text: str) -> None:
-    read(text, form)
+def test_any_text_is_read_or_rejected(dialect: Dialect, text: str) -> None:
+    read(text, dialect)
 
 
-@pytest.mark.parametrize("form", list(REQUESTS))
+@pytest.mark.parametrize("dialect", list(REQUESTS))
 @settings(max_examples=50, deadline=None)
 @given(value=st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
                           lambda inner: st.lists(inner) | st.dictionaries(
                               st.sampled_from(["code", "values", "branches", "plan", "T1", "x"]),
                               inner)))  # fmt: skip
-def test_any_json_is_read_or_rejected(form: Form, value: object) -> None:
-    read(json.dumps(value), form)
+def test_any_json_is_read_or_rejected(dialect: Dialect, value: object) -> None:
+    read(json.dumps(value), dialect)
 
 
-@pytest.mark.parametrize("form", list(REQUESTS))
-def test_a_damaged_file_is_read_or_rejected(form: Form) -> None:
+@pytest.mark.parametrize("dialect", list(REQUESTS))
+def test_a_damaged_file_is_read_or_rejected(dialect: Dialect) -> None:
     """Characters of a good reply taken out, doubled or replaced, as a bad line does."""
     rng = random.Random(7)
-    good = f"## Plan\n\nx\n\n```\n{SCALE if form == 'cuda' else MODEL_NEW}\n```\n"
+    good = f"## Plan\n\nx\n\n```\n{SCALE if dialect == CUDA else MODEL_NEW}\n```\n"
     for _ in range(200):
         text = list(good)
         for _ in range(rng.randrange(1, 6)):
             at = rng.randrange(len(text))
             text[at : at + rng.randrange(4)] = rng.choice(["", "[", "}", '"', "\n", "0", "é"])
-        read("".join(text), form)
+        read("".join(text), dialect)

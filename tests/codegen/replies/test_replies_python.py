@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from codegen.constants import declared_constants, with_constants
-from codegen.replies import read_reply
-from mcts.domain import Candidate
+from codegen.dialects import writing_of
+from codegen.dialects.kernelbench.constants import declared_constants, with_constants
+from mcts.domain import KERNELBENCH, Candidate
 from mcts.errors import InputError, ProposalRejected
 from tests.codegen.cases import MODEL_NEW, PROBLEM, ask, problem_task
 
@@ -19,7 +19,7 @@ FASTER = MODEL_NEW.replace("expf(", "__expf(")
 
 def parse(text: str, parent: Candidate | None = None, **policy: object) -> Candidate:
     request = ask(problem_task(**policy), parent=parent or problem_task().baseline)
-    return read_reply(text, request, form="kernelbench").candidate
+    return writing_of(KERNELBENCH).read(text, request).candidate
 
 
 def fenced(code: str, language: str = "python") -> str:

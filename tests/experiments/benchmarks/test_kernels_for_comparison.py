@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from codegen import torch_cuda
-from codegen.replies import read_reply
+from codegen.dialects import writing_of
 from codegen.self_contained import self_contained
 from experiments.benchmarks.evidence import kernelbench_checkout
+from mcts.domain import KERNELBENCH
 from tests.codegen.cases import ask, problem_task
 
 FOLDER = Path(kernelbench_checkout.__file__).parents[1] / "kernels_for_comparison" / "kernelbench"
@@ -38,7 +39,7 @@ def test_a_reply_that_holds_it_is_taken_as_it_stands(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     request = ask(problem_task(), parent=problem_task().baseline)
     reply = f"## Analysis\n\nNone.\n\n## Code\n\n```python\n{source}```\n"
-    assert read_reply(reply, request, form="kernelbench").candidate.source == source
+    assert writing_of(KERNELBENCH).read(reply, request).candidate.source == source
 
 
 @each_kernel

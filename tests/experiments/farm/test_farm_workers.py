@@ -20,7 +20,16 @@ from experiments.farm.heart import Heart
 from experiments.farm.jobs import Terms, Ticket, hardware_kind
 from experiments.farm.serve import serve
 from experiments.runs.tasks.files import load_task
-from mcts.domain import Candidate, Evaluation, Hardware, Isolation, KernelTask
+from mcts.domain import (
+    CUDA,
+    DIALECTS,
+    KERNELBENCH,
+    Candidate,
+    Evaluation,
+    Hardware,
+    Isolation,
+    KernelTask,
+)
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.options import JudgingOptions
@@ -579,7 +588,7 @@ def test_what_a_machine_lacks_is_found_before_a_task_is_prepared(
     isolation = Isolation.model_validate({"level": level, "missing": lacking})
     monkeypatch.setattr("profilers.children.processes.probe", lambda: isolation)
     monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: None)
-    task = toy_task().model_copy(update={"dialect": dialect})
+    task = toy_task().model_copy(update={"dialect": DIALECTS[dialect]})
     found = command.machine_problem(task, device=0, unsafe=unsafe)
     assert found is None if problem is None else problem in (found or "")
 
@@ -593,8 +602,8 @@ def test_a_missing_pytorch_is_the_machines_for_pytorch_tasks_only(
         return "no PyTorch" if torch else None
 
     monkeypatch.setattr(command, "gpu_problem", no_torch)
-    task = toy_task().model_copy(update={"dialect": "cuda"})
-    problem = task.model_copy(update={"dialect": "kernelbench"})
+    task = toy_task().model_copy(update={"dialect": CUDA})
+    problem = task.model_copy(update={"dialect": KERNELBENCH})
     assert command.machine_problem(task, device=0, unsafe=True) is None
     assert command.machine_problem(problem, device=0, unsafe=True) == "no PyTorch"
 

@@ -13,7 +13,7 @@ from experiments.cli import app
 from experiments.runs.tasks.files import bundled, find_task, load_task
 from experiments.runs.tasks.kernel_files import canonical_source, file_text, stands_alone, values_of
 from experiments.views import closing, summary
-from mcts.domain import Candidate, parse_host_plan, parse_launch_plan
+from mcts.domain import Candidate, dialect_named, parse_host_plan, parse_launch_plan
 from tests.experiments.conftest import KERNEL, make_task
 from tests.support.deliveries import bundled_variants, delivery_of
 
@@ -83,7 +83,9 @@ def test_a_host_candidates_file_has_its_values_too() -> None:
     candidate = Candidate(source=HOST, tunables={"UNROLL": 2, "SCHEDULE": "other"})
     text = file_text(candidate)
     assert parse_host_plan(text).space.default() == candidate.tunables
-    task = make_task().model_copy(update={"dialect": "host", "baseline": host_baseline()})
+    task = make_task().model_copy(
+        update={"dialect": dialect_named("host"), "baseline": host_baseline()}
+    )
     assert canonical_source(task, text) == HOST and stands_alone(candidate)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mcts.domain import Candidate, Hardware, Isolation, KernelTask, Profile, Workload
+from mcts.domain import KERNELBENCH, Candidate, Hardware, Isolation, KernelTask, Profile, Workload
 from mcts.errors import InputError, UnfairTask, WorldError
 from profilers.compiling.compiler import Compiled
 from profilers.cuda import workplace
@@ -291,7 +291,7 @@ def test_what_fails_while_opening_gives_back_what_was_taken(
 
 
 def test_a_task_of_another_dialect_is_refused(task: KernelTask, world: World) -> None:
-    other = task.model_copy(update={"dialect": "kernelbench"})
+    other = task.model_copy(update={"dialect": KERNELBENCH})
     with pytest.raises(InputError, match="not kernelbench"):
         GpuEvaluator(other, settings=GpuSettings())
     assert world.log == []

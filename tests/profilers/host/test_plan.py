@@ -7,13 +7,13 @@ from typing import get_args
 import pytest
 
 from mcts.domain import (
+    HOST,
     HOST_ITEM_BYTES,
-    PYTORCH_DIALECTS,
+    KERNELBENCH,
     Candidate,
     HostPlan,
     KernelTask,
     Workload,
-    is_host_source,
     parse_host_plan,
 )
 from mcts.domain.host_plan import HostDType
@@ -86,7 +86,8 @@ def test_a_plan_that_cannot_be_meant_is_refused_in_one_line(
     ],
 )
 def test_a_source_says_itself_what_it_is(text: str, is_host: bool) -> None:
-    assert is_host_source(text) == is_host
+    assert HOST.recognises(text) == is_host
+    assert (problem().dialect_of(text) == HOST) == is_host
 
 
 def test_the_entry_is_handed_pointers_and_numbers_in_a_fixed_order() -> None:
@@ -111,9 +112,14 @@ def test_a_plan_passes_through_json_unchanged() -> None:
 
 
 def test_a_host_task_is_a_problem_whose_baseline_is_pytorch() -> None:
-    assert "host" in PYTORCH_DIALECTS
-    task = KernelTask(
+    task = problem()
+    assert task.dialect == HOST and task.dialect.in_pytorch
+    assert task.dialect_of(task.baseline.source) == KERNELBENCH
+    assert task.id != task.model_copy(update={"dialect": KERNELBENCH}).id
+
+
+def problem() -> KernelTask:
+    return KernelTask(
         name="t", dialect="host", baseline=Candidate(source="ModelNew = Model"), reference="",
         workloads=(Workload(name="main", shape={}),),
     )  # fmt: skip
-    assert task.id != task.model_copy(update={"dialect": "kernelbench"}).id

@@ -14,6 +14,15 @@ from mcts.ports import ProposalRequest
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
+def choosable_space(request: ProposalRequest) -> TunableSpace:
+    """The tunables whose values a reply may choose: those that the parent declares, else the
+    task's. InputError if they cannot be read.
+    """
+    source = request.parent.source
+    declared = request.task.dialect_of(source).space_of(source)
+    return request.task.space if declared is None else declared
+
+
 def values_candidate(reply: ReplyText, request: ProposalRequest, space: TunableSpace) -> Candidate:
     """The parent with other values, from one JSON object; what it leaves out keeps the parent's."""
     values = _values(reply)

@@ -10,9 +10,9 @@ import ast
 import re
 import warnings
 
-from codegen.constants import declared_constants
-from codegen.replies.cuda import check_size
-from codegen.replies.patches import has_patch, is_diff, patched
+from codegen.dialects.kernelbench.constants import declared_constants
+from codegen.replies.files import check_size, texts_of
+from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
 from codegen.self_contained import self_contained
 from mcts.domain import Candidate, KernelTask
@@ -50,8 +50,7 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
     """The last block that holds a ModelNew and parses; else the patched variant; else the last
     that holds one, so that its error is told.
     """
-    blocks = [block.text for block in reply.blocks if not is_diff(block.text, block.language)]
-    texts = [text for text in (blocks if reply.blocks else [reply.whole]) if _CLASS.search(text)]
+    texts = [text for text in texts_of(reply) if _CLASS.search(text)]
     if not reply.blocks:
         texts = [cut for text in texts for cut in (text, _without_talk(text))]
     complete = [text for text in texts if _defines(text)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from codegen.plan_text import with_defaults, without_comments
-from codegen.replies.cuda import check_size, from_plan
-from codegen.replies.patches import has_patch, is_diff, patched
+from codegen.replies.files import check_size, from_plan, texts_of
+from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
 from mcts.domain import PLAN_COMMENT, Candidate, HostPlan, parse_host_plan
 from mcts.errors import InputError, ProposalRejected
@@ -33,8 +33,7 @@ def host_candidate(reply: ReplyText, request: ProposalRequest) -> Candidate:
 
 def _source(reply: ReplyText, request: ProposalRequest) -> str:
     """The last file that holds a plan and code, else the parent's with the reply's changes."""
-    blocks = [block.text for block in reply.blocks if not is_diff(block.text, block.language)]
-    texts = blocks if reply.blocks else [reply.whole]
+    texts = texts_of(reply)
     whole = [text for text in texts if (found := PLAN_COMMENT.search(text)) and text[found.end() :]]
     if whole and not (has_patch(reply) and "<<<<<" in whole[-1]):
         return from_plan(whole[-1])

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from codegen.plan_text import kernel_names, plan_of, with_defaults
-from codegen.replies.patches import has_patch, is_diff, patched
+from codegen.replies.files import check_size, from_plan, texts_of
+from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
 from mcts.domain import (
     PLAN_COMMENT,
@@ -20,7 +21,6 @@ from mcts.domain import (
 from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
 
-MAX_SOURCE_BYTES = 256 * 1024
 _MAX_BLOCK_THREADS = 1024
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
@@ -46,18 +46,11 @@ def cuda_candidate(reply: ReplyText, request: ProposalRequest) -> Candidate:
     return own
 
 
-def check_size(source: str) -> None:
-    """Raise ProposalRejected for a file that is too large to keep."""
-    if len(source.encode()) > MAX_SOURCE_BYTES:
-        raise ProposalRejected(f"the code is larger than {MAX_SOURCE_BYTES // 1024} KB")
-
-
 def _source(reply: ReplyText, request: ProposalRequest) -> str:
     """One file out of the blocks, the last that is complete: what stands before it is quoted or
     a draft. A plan may stand in a block of its own or be the parent's.
     """
-    blocks = [block.text for block in reply.blocks if not is_diff(block.text, block.language)]
-    texts = blocks if reply.blocks else [reply.whole]
+    texts = texts_of(reply)
     planned = [text for text in texts if PLAN_COMMENT.search(text)]
     both = [text for text in planned if "__global__" in text]
     if both and not (has_patch(reply) and "<<<<<" in both[-1]):
@@ -72,14 +65,6 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
     if planned:
         return from_plan(planned[-1]).strip() + "\n" + code
     return _with_parents_plan(code, request)
-
-
-def from_plan(text: str) -> str:
-    """A file from its plan on: cut what stands before the plan when it is talk and not code."""
-    found = PLAN_COMMENT.search(text)
-    before = text[: found.start()] if found else ""
-    code = any(mark in before for mark in ("#", "__global__", "//", "/*", "template", "extern"))
-    return text if code or found is None else text[found.start() :]
 
 
 def _with_parents_plan(code: str, request: ProposalRequest) -> str:

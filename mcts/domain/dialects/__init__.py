@@ -1,0 +1,61 @@
+"""The dialects: what a candidate is, each a module and an entry in `DIALECTS`.
+
+A new one has, besides, its modules of the same name in `codegen.dialects` and
+`profilers.dialects`; nothing else asks which dialect a task is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+
+from mcts.domain.dialects.cuda import CUDA
+from mcts.domain.dialects.dialect import Dialect
+from mcts.domain.dialects.host import HOST
+from mcts.domain.dialects.kernelbench import KERNELBENCH
+from mcts.domain.dialects.space import SPACE
+
+__all__ = [
+    "CUDA",
+    "DIALECTS",
+    "HOST",
+    "KERNELBENCH",
+    "PYTORCH_DIALECTS",
+    "SPACE",
+    "Dialect",
+    "DialectField",
+    "dialect_named",
+    "form_of",
+    "is_host_source",
+]
+
+DIALECTS: Mapping[str, Dialect] = {entry: entry for entry in (CUDA, KERNELBENCH, HOST, SPACE)}
+
+
+PYTORCH_DIALECTS = frozenset(entry for entry in DIALECTS.values() if entry.in_pytorch)
+is_host_source = HOST.recognises
+
+
+def dialect_named(name: object) -> Dialect:
+    """The dialect of this name. Raises ValueError if there is none."""
+    found = DIALECTS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f"unknown dialect {name!r}; known: {', '.join(DIALECTS)}")
+    return found
+
+
+def form_of(dialect: Dialect, source: str) -> Dialect:
+    """The dialect that a source is written in, of those in which `dialect` may be answered."""
+    forms = [DIALECTS[name] for name in dialect.forms] or [dialect]
+    return next(form for form in forms if form.recognises(source))
+
+
+DialectField = Annotated[
+    Dialect,
+    PlainValidator(dialect_named),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "enum": list(DIALECTS)}),
+]
+"""A dialect as the field of a model: a string wherever it is written down."""

@@ -1,0 +1,46 @@
+"""The dialect `host`: one `.cu` with a launcher in answer to a KernelBench problem."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from mcts.domain.dialects.dialect import Dialect
+from mcts.domain.host_plan import parse_host_plan
+from mcts.domain.launch_plan import PLAN_COMMENT
+from mcts.domain.tunables import TunableSpace
+
+_BEFORE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class Host(Dialect):
+    """Host and device code, compiled by nvcc."""
+
+    __slots__ = ()
+
+    forms = ("host", "kernelbench")
+    in_pytorch = True
+    has_plan = True
+    compiles_libraries = True
+    condenses_logs = True
+
+    def recognises(self, source: str) -> bool:
+        """Whether nothing but comments and white space stands before a plan, which no Python file
+        can begin with.
+        """
+        found = PLAN_COMMENT.search(source)
+        if found is None:
+            return False
+        return not _BEFORE.sub("", source[: found.start()]).strip("\ufeff \n\t\r")
+
+    def space_of(self, source: str) -> TunableSpace:
+        """The tunables of the host plan."""
+        return _space_of(source)
+
+
+@lru_cache(maxsize=256)
+def _space_of(source: str) -> TunableSpace:
+    return parse_host_plan(source).space
+
+
+HOST = Host("host")
