@@ -13,6 +13,7 @@ from mcts.domain.dialects import (
     Dialect,
     DialectField,
     dialect_named,
+    form_of,
     is_host_source,
 )
 from mcts.domain.environment import Ceilings, Hardware, Isolation, IsolationLevel
@@ -164,6 +165,7 @@ __all__ = [
     "evaluate",
     "evaluate_int",
     "first_problem",
+    "form_of",
     "is_host_source",
     "kernel_macros",
     "parse_host_plan",

@@ -48,7 +48,7 @@ class CudaWorkplace:
         settings: GpuSettings,
         say: Callable[[str], None],
     ) -> None:
-        if task.dialect != "cuda":
+        if not task.dialect.declares_launches:
             raise InputError(f"the GPU evaluator runs tasks of dialect cuda, not {task.dialect}")
         if len(task.outputs) > _MOST_OUTPUTS:
             raise InputError(

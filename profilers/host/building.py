@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mcts.domain import Build, Candidate, is_host_source, parse_host_plan
+from mcts.domain import HOST, Build, Candidate, parse_host_plan
 from mcts.errors import InputError, WorldError
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import CompileFailed, CompileTimedOut
@@ -58,12 +58,12 @@ class HostBuilder(CandidateBuilder):
         try:
             return super().build(candidate)
         except Failed:
-            if is_host_source(candidate.source):
+            if HOST.recognises(candidate.source):
                 self._built.pop(candidate.id, None)
             raise
 
     def _build(self, candidate: Candidate) -> BuiltModule:
-        if not is_host_source(candidate.source):
+        if not HOST.recognises(candidate.source):
             return super()._build(candidate)
         compiled = self._made.pop(candidate.id, None) or compile_host(self._compiler, candidate)
         if isinstance(compiled, Failed):

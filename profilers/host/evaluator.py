@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mcts.domain import (
-    Candidate,
-    Evaluation,
-    KernelTask,
-    is_host_source,
-)
+from mcts.domain import HOST, Candidate, Evaluation, KernelTask
 from mcts.errors import InputError
 from profilers.compiling.building import Failed
 from profilers.compiling.compiler import architecture
@@ -27,7 +22,7 @@ _DEFAULT_ARCH = "sm_90a"
 class HostEvaluator(KernelBenchEvaluator):
     """Judges `.cu` candidates with a launcher as well as `.py` ones, on one GPU.
 
-    A source says itself which it is (`is_host_source`). Several threads may evaluate at a time:
+    A source says itself which it is (`HOST.recognises`). Several threads may evaluate at a time:
     they compile in parallel and measure in turn. InputError if the task is about host code and
     nvcc is missing; for other tasks the first host candidate needs it, nothing before.
     """
@@ -40,7 +35,7 @@ class HostEvaluator(KernelBenchEvaluator):
         cache_dir: Path | None = None,
         **options: Any,
     ) -> None:
-        about_host = task.dialect == "host" or is_host_source(task.baseline.source)
+        about_host = HOST in (task.dialect, task.dialect_of(task.baseline.source))
         if about_host and (problem := nvcc_problem()) is not None:
             raise InputError(problem)
         self._host = host or HostSettings()
@@ -49,14 +44,14 @@ class HostEvaluator(KernelBenchEvaluator):
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Compile without holding the GPU, then judge."""
-        if is_host_source(candidate.source):
+        if HOST.recognises(candidate.source):
             self._tell(candidate.id, "compiling")
             self._host_builder.prepare(candidate)
         return super().evaluate(candidate)
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
         """The machine code of a host candidate's kernels, as its compilation reported it."""
-        if not is_host_source(candidate.source):
+        if not HOST.recognises(candidate.source):
             return super()._machine_code(candidate)
         try:
             compiled = compile_host(self._compiler, candidate)

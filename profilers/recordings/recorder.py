@@ -17,7 +17,7 @@ from mcts.domain import (
     Timing,
     TunableSpace,
     configuration_key,
-    parse_launch_plan,
+    declared_space,
     tagged_hash,
 )
 from mcts.domain.evaluation import Latency
@@ -92,9 +92,7 @@ def _check_baseline(
 
 
 def _space_of(task: KernelTask) -> TunableSpace:
-    if task.space.tunables or task.dialect != "cuda":
-        return task.space
-    return parse_launch_plan(task.baseline.source).space
+    return task.space if task.space.tunables else declared_space(task, task.baseline.source)
 
 
 def _choose(

@@ -6,6 +6,7 @@ import random
 from functools import cached_property
 
 from mcts.domain import (
+    SPACE,
     Build,
     Candidate,
     Evaluation,
@@ -54,7 +55,7 @@ class ReplayEvaluator(Evaluator):
     def __init__(
         self, task: KernelTask, recording: Recording, *, seed: int = 0, allow_stale: bool = False
     ) -> None:
-        if task.dialect != "space" and recording.task_id != task.id and not allow_stale:
+        if task.dialect.has_source and recording.task_id != task.id and not allow_stale:
             raise InputError(
                 f"{recording.origin} was recorded for another state of task {task.name!r} "
                 f"({recording.task_id or 'no task id'}, now {task.id}); re-record it on a GPU, "
@@ -295,7 +296,7 @@ def task_from_recording(recording: Recording) -> KernelTask:
     )
     return KernelTask(
         name=recording.task_name,
-        dialect="space",
+        dialect=SPACE,
         summary=f"{len(rows)} configurations recorded by {recording.origin}",
         baseline=Candidate(tunables=dict(baseline)),
         workloads=(Workload(name="recorded", shape={}),),

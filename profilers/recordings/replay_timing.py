@@ -22,7 +22,7 @@ def replayable_weights(task: KernelTask, baseline: RecordedConfiguration) -> dic
     by itself.
     """
     recorded = {shape.workload: shape.weight for shape in baseline.shapes}
-    if task.dialect == "space":
+    if not task.dialect.has_source:
         return {name: weight / sum(recorded.values()) for name, weight in recorded.items()}
     several = len(task.weights) > 1 and task.weights.keys() <= recorded.keys()
     return task.weights if several else {}

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mcts.domain import (
-    PYTORCH_DIALECTS,
     Candidate,
     Evaluation,
     Hardware,
     Isolation,
     KernelTask,
     Profile,
-    is_host_source,
 )
 from mcts.errors import InputError, WorldError
 from mcts.ports import Evaluator, StageObserver
@@ -74,7 +72,7 @@ class KernelBenchEvaluator(Evaluator):
         on_progress: Progress | None = None,
         processes: Processes = _TORCH,
     ) -> None:
-        if task.dialect not in PYTORCH_DIALECTS:
+        if not task.dialect.in_pytorch:
             raise InputError(
                 f"this evaluator runs tasks of dialect kernelbench, not {task.dialect}"
             )
@@ -252,7 +250,8 @@ class KernelBenchEvaluator(Evaluator):
                 self._tell(candidate.id, "timing")
                 each.append(PairedTimer(session, verifier).time())
         times = BlockTimes.pooled(each) if pairs else each[0]
-        own = "baseline" if is_host_source(self.task.baseline.source) else "eager PyTorch"
+        written_in = self.task.dialect_of(self.task.baseline.source)
+        own = "eager PyTorch" if written_in.baseline_is_reference else "baseline"
         baseline = "torch.compile" if self.settings.compiled else own
         return timed_evaluation(
             candidate, session, times, baseline=baseline, floor_us=self._place.problem.floor_us,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcts.domain import Refusal, is_host_source
+from mcts.domain import KERNELBENCH, Refusal, form_of
 
 ALLOWED_SHARE = 0.25
 _LIBRARY = re.compile(
@@ -51,7 +51,7 @@ def forbidden_library(source: str, kernels: Sequence[Mapping[str, Any]]) -> Refu
     """The refusal of a candidate that leaves the work to libraries, or None if it does not."""
     if not kernels:
         return Refusal(cheat="fallback", evidence="no kernel ran at all during a traced call")
-    host = is_host_source(source)
+    host = form_of(KERNELBENCH, source).compiles_libraries
     share = library_share(kernels, host=host)
     if share <= ALLOWED_SHARE:
         return None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mcts.domain import Candidate, Profile, SassFacts, Work, is_host_source
+from mcts.domain import Candidate, Profile, SassFacts, Work
 from mcts.errors import RooftreeError
 from mcts.ports import StageObserver
 from profilers import ncu
@@ -77,7 +77,7 @@ def profile_model(
     place.builder.tidy(candidate)
     if code.missing is not None:
         missing[SASS] = code.missing
-    host = is_host_source(candidate.source)
+    host = place.task.dialect_of(candidate.source).compiles_libraries
     kernels, gaps = kernel_profiles(
         counted.launches,
         seen.launched,
