@@ -1,4 +1,9 @@
-"""A candidate's source as text: its plan comment, its kernels, its defaults."""
+"""A candidate's source as text: its plan comment, its kernels, its defaults.
+
+A variant is a source with values for its tunables. As a file its values are the plan's defaults, so
+that the file compiles to the variant. A file that differs from a task's kernel in these defaults
+alone is recognised as that kernel with these values, which is what recordings know.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,15 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from mcts.domain import PLAN_COMMENT, LaunchPlan, Scalar, parse_host_plan, parse_launch_plan
+from mcts.domain import (
+    PLAN_COMMENT,
+    Candidate,
+    KernelTask,
+    LaunchPlan,
+    Scalar,
+    parse_host_plan,
+    parse_launch_plan,
+)
 from mcts.errors import InputError
 
 _LEXEMES = re.compile(
@@ -91,16 +104,43 @@ def _plan_with(comment: str, tunables: tuple[tuple[str, Scalar], ...]) -> str:
     return plan if _defaults_of(plan) == dict(tunables) else comment
 
 
-def _defaults_of(comment: str) -> dict[str, Scalar] | None:
-    """The defaults of a launch plan, or of a host candidate's; None where it is neither."""
+def _defaults_of(source: str) -> dict[str, Scalar] | None:
+    """The defaults of a launch plan, or of a host candidate's; None if there is neither."""
     try:
-        return plan_of(comment).space.default()
+        return plan_of(source).space.default()
     except InputError:
         pass
     try:
-        return parse_host_plan(comment).space.default()
+        return parse_host_plan(source).space.default()
     except InputError:
         return None
+
+
+def file_text(candidate: Candidate) -> str:
+    """The source of a `.cu` with its values as the plan's defaults; unchanged if that cannot be."""
+    return with_defaults(candidate.source, values_of(candidate))
+
+
+def values_of(candidate: Candidate) -> dict[str, Scalar]:
+    """The value of every tunable of a `.cu`, the plan's default if the candidate has none."""
+    return {**(_defaults_of(candidate.source) or {}), **candidate.tunables}
+
+
+def stands_alone(candidate: Candidate) -> bool:
+    """Whether `file_text` alone is the variant, with no value beside it."""
+    return not candidate.tunables or _defaults_of(file_text(candidate)) == values_of(candidate)
+
+
+def canonical_source(task: KernelTask, source: str) -> str:
+    """The task's own source if `source` differs from it in its plan's defaults alone.
+
+    Returns any other source unchanged.
+    """
+    own, values = task.baseline.source, _defaults_of(source)
+    if not own or values is None:
+        return source
+    ours, theirs = (Candidate(source=with_defaults(text, values)).id for text in (own, source))
+    return own if ours == theirs else source
 
 
 def _without_attributes(code: str) -> str:

@@ -1,4 +1,4 @@
-"""The part of a dialect that writes: what a model is told, what its reply holds."""
+"""The part of a dialect that writes: what a model is told, what it replies, what is exported."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from codegen.export.kernel import Kernel
 from codegen.prompting.contract import Contract
 from codegen.replies.branches import declared_branches
 from codegen.replies.claims import claims_of
 from codegen.replies.text import ReplyText, split_reply
 from mcts.domain import Candidate, KernelTask, Scalar, TunableSpace
-from mcts.errors import ProposalRejected
+from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
 
 
@@ -58,6 +59,17 @@ class Writing(ABC):
     ) -> Candidate:
         """The candidate with these values. Raises InputError if they cannot be launched."""
         return changed(candidate, tunables=values)
+
+    def module(self, kernel: Kernel) -> str:
+        """A `ModelNew` that needs PyTorch alone. InputError says why there is none."""
+        raise InputError(f"a task of dialect {kernel.task.dialect} has no source")
+
+    def header(self, kernel: Kernel) -> str:
+        """A C++ header with a function that launches it. InputError says why there is none."""
+        raise InputError(
+            f"only kernels with a launch plan become a header, not those of dialect "
+            f"{kernel.task.dialect}"
+        )
 
 
 def changed(candidate: Candidate, **fields: object) -> Candidate:

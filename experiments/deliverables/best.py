@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codegen.plan_text import plan_of
+from codegen.export.kernel import Kernel, Origin
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import RunConfig
 from experiments.runs.tasks.files import TaskSource
-from experiments.runs.tasks.kernel_files import file_text, stands_alone, values_of
 from experiments.views import summary
-from mcts.domain import (
-    PYTORCH_DIALECTS,
-    Candidate,
-    KernelTask,
-    LaunchPlan,
-    Scalar,
-    Timing,
-    is_host_source,
-)
+from mcts.domain import Candidate, KernelTask, Timing
 from mcts.errors import InputError
 from mcts.journal.record import NodeRecord, Result
 from mcts.journal.summary import RunSummary
@@ -61,40 +53,19 @@ class Delivery:
     def timing(self) -> Timing:
         return self.summary.best.timing
 
-    @property
-    def is_python(self) -> bool:
-        """Whether the best kernel is a Python module, as PyTorch candidates without a plan are."""
-        return self.task.dialect in PYTORCH_DIALECTS and not self._is_host
-
-    @property
-    def _is_host(self) -> bool:
-        return self.task.dialect == "host" and is_host_source(self.candidate.source)
-
-    @property
-    def _has_plan(self) -> bool:
-        return self.task.dialect == "cuda" or self._is_host
-
     @cached_property
-    def plan(self) -> LaunchPlan:
-        """The best kernel's launch plan. InputError where it has none, as PyTorch code has not."""
-        return plan_of(self.candidate.source)
-
-    @cached_property
-    def tunables(self) -> dict[str, Scalar]:
-        """The value of every tunable of the plan."""
-        return values_of(self.candidate)
-
-    @cached_property
-    def kernel(self) -> str:
-        """The best kernel's source; its plan's defaults are the best values, where that can be."""
-        return file_text(self.candidate) if self._has_plan else self.candidate.source
-
-    @cached_property
-    def settings(self) -> tuple[str, ...]:
-        """``NAME=VALUE`` of all tunables where the plan's defaults could not be edited."""
-        if self._has_plan and stands_alone(self.candidate):
-            return ()
-        return tuple(f"{name}={value}" for name, value in self.candidate.tunables.items())
+    def kernel(self) -> Kernel:
+        """The best kernel, to be written in other forms."""
+        return Kernel(
+            task=self.task,
+            candidate=self.candidate,
+            origin=Origin(
+                found=self.found,
+                node=self.best.id,
+                seed=self.facts.seed,
+                architecture=_architecture(self),
+            ),
+        )
 
     @property
     def found(self) -> str:
@@ -140,3 +111,14 @@ def _source(folder: RunFolder, config: RunConfig) -> TaskSource:
         if config.recording is None:
             raise
         return folder.task(config.model_copy(update={"recording": None}))
+
+
+def _architecture(delivery: Delivery) -> str:
+    """The compiler's name of the GPU that was measured; `native` if the run does not know it."""
+    for node in (delivery.best, delivery.result.baseline):
+        profile = node.evaluation.profile if node.evaluation else None
+        found = profile.hardware.compute_capability if profile and profile.hardware else None
+        if found and re.fullmatch(r"\d+\.\d+", found):
+            major, minor = found.split(".")
+            return f"sm_{major}{minor}{'a' if int(major) >= 9 else ''}"
+    return "native"

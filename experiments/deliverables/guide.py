@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codegen.export.header import namespace_of
 from experiments.deliverables.best import Delivery
-from experiments.deliverables.header import namespace_of
 from experiments.deliverables.markdown import code, codes, plain, table
 from experiments.deliverables.patching import changed_since, patched_path
 from mcts.domain import Workload, kernel_macros
@@ -57,7 +57,7 @@ def _tunables(delivery: Delivery) -> Iterator[str]:
     if not delivery.candidate.tunables:
         return
     macros = codes(kernel_macros(delivery.candidate.tunables))
-    if delivery.settings or delivery.task.dialect != "cuda":
+    if delivery.kernel.settings or not delivery.kernel.dialect.declares_launches:
         yield f"Its tunables: {macros}."
     else:
         yield f"Its tunables, which the plan in `kernel.cu` has as defaults: {macros}."
@@ -65,7 +65,7 @@ def _tunables(delivery: Delivery) -> Iterator[str]:
 
 def _launch_table(delivery: Delivery) -> Iterator[str]:
     """The plan in numbers, for every workload of the task."""
-    if delivery.task.dialect != "cuda":
+    if not delivery.kernel.dialect.declares_launches:
         return
     rows = [row for load in delivery.task.workloads for row in _launches(delivery, load)]
     titles = ("shape", "kernel", "grid", "block", "shared, bytes")
@@ -75,7 +75,7 @@ def _launch_table(delivery: Delivery) -> Iterator[str]:
 def _launches(delivery: Delivery, load: Workload) -> Iterator[tuple[str, ...]]:
     shape = ", ".join(f"{name} {value}" for name, value in load.shape.items())
     try:
-        call = lower(delivery.task, delivery.plan, delivery.tunables, load)
+        call = lower(delivery.task, delivery.kernel.plan, delivery.kernel.tunables, load)
     except InputError as error:
         yield code(shape), plain(str(error)), "", "", ""
         return

@@ -29,8 +29,8 @@ def unified_patch(before: str, after: str, *, path: str) -> str:
 def source_patch(delivery: Delivery) -> str:
     """The patch against the source that the run began with; empty where nothing changed."""
     path = patched_path(delivery)
-    if delivery.task.dialect == "cuda" and path is not None:
-        return unified_patch(delivery.task.baseline.source, delivery.kernel, path=path)
+    if delivery.kernel.dialect.declares_launches and path is not None:
+        return unified_patch(delivery.task.baseline.source, delivery.kernel.text, path=path)
     return ""
 
 

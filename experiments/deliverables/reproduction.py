@@ -68,7 +68,7 @@ def _arguments(delivery: Delivery, kernel: str) -> list[str]:
     problem = delivery.source.problem is not None
     task = f"{TASK}/{PROBLEM_FILE}" if problem else TASK
     arguments = [task, kernel]
-    for setting in delivery.settings if not problem else ():
+    for setting in delivery.kernel.settings if not problem else ():
         arguments += ["--set", setting]
     judging = delivery.config.judging
     if problem:

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from codegen.dialects import writing_of
+from codegen.export.naming import identifiers
 from experiments.deliverables.best import Delivery
 from experiments.deliverables.document import run_document, schema
 from experiments.deliverables.explaining import explanation
 from experiments.deliverables.guide import guide
-from experiments.deliverables.header import header
-from experiments.deliverables.model_new import model_new
-from experiments.deliverables.naming import identifiers
 from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
 from mcts.errors import InputError
@@ -35,8 +34,12 @@ def deliverables(delivery: Delivery) -> Written:
     written = Written()
     kernel = kernel_file(delivery)
     _add(written, kernel, lambda: _source(delivery))
-    _add(written, "model_new.py", lambda: model_new(delivery))
-    _add(written, f"{_stem(delivery)}.cuh", lambda: header(delivery))
+    _add(written, "model_new.py", lambda: _module(delivery))
+    _add(
+        written,
+        f"{_stem(delivery)}.cuh",
+        lambda: _header(delivery),
+    )
     _add(written, "change.patch", lambda: _patch(delivery))
     try:
         files = task_files(delivery)
@@ -75,7 +78,7 @@ def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
 
 def kernel_file(delivery: Delivery) -> str:
     """What the best kernel's own file is called."""
-    return "kernel.py" if delivery.is_python else "kernel.cu"
+    return delivery.kernel.file_name
 
 
 def _stem(delivery: Delivery) -> str:
@@ -90,13 +93,24 @@ def _add(written: Written, name: str, make: Callable[[], str]) -> None:
 
 
 def _source(delivery: Delivery) -> str:
-    if not delivery.kernel:
+    if not delivery.kernel.text:
         raise InputError("the task is a recording: its variants have values, but no source")
-    return delivery.kernel
+    return delivery.kernel.text
+
+
+def _header(delivery: Delivery) -> str:
+    return writing_of(delivery.kernel.dialect).header(delivery.kernel)
+
+
+def _module(delivery: Delivery) -> str:
+    kernel, asked = delivery.kernel, delivery.task.dialect
+    if kernel.dialect.baseline_is_reference and not asked.baseline_is_reference:
+        raise InputError(f"a task of dialect {asked} has no source")
+    return writing_of(kernel.dialect).module(kernel)
 
 
 def _patch(delivery: Delivery) -> str:
-    if delivery.task.dialect != "cuda":
+    if not delivery.kernel.dialect.declares_launches:
         raise InputError(
             f"a patch is made for kernels with a launch plan, not for dialect "
             f"{delivery.task.dialect}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codegen.plan_text import canonical_source
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import TASK_FILE, find_task, read_text
-from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.text.words import clean
 from mcts.domain import (
     PLAN_COMMENT,

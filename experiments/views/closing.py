@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from experiments.runs.tasks.kernel_files import stands_alone
+from codegen.plan_text import stands_alone
 from experiments.text.changes import changes
 from experiments.views import figures
 from experiments.views.claims import standing_methods

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.runs.tasks.kernel_files import file_text
+from codegen.plan_text import file_text
 from experiments.runs.tasks.problems import PROBLEM_FILE
 from experiments.views.branching import Branches, read_branches
 from experiments.views.report.page import report_html

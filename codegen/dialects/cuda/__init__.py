@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from codegen.dialects.cuda.reply import check_launches, cuda_candidate
 from codegen.dialects.space import WRITING as VALUES
 from codegen.dialects.writing import Writing
+from codegen.export.header import header
+from codegen.export.kernel import Kernel
+from codegen.export.model_new import model_new
 from codegen.plan_text import plan_of
 from codegen.prompting.contract import Contract
 from codegen.replies.text import ReplyText
@@ -32,6 +35,12 @@ class CudaWriting(Writing):
     ) -> Candidate:
         check_launches(plan_of(candidate.source), task, values)
         return super().with_values(candidate, values, task)
+
+    def module(self, kernel: Kernel) -> str:
+        return model_new(kernel)
+
+    def header(self, kernel: Kernel) -> str:
+        return header(kernel)
 
 
 WRITING = CudaWriting()

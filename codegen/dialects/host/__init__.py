@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from codegen.dialects.host.reply import host_candidate
 from codegen.dialects.writing import Writing
+from codegen.export.kernel import Kernel
 from codegen.prompting.contract import Contract
 from codegen.replies.text import ReplyText
 from mcts.domain import HOST, Candidate
+from mcts.errors import InputError
 from mcts.ports import ProposalRequest
 
 
@@ -23,6 +25,9 @@ class HostWriting(Writing):
 
     def candidate(self, reply: ReplyText, request: ProposalRequest) -> Candidate:
         return host_candidate(reply, request)
+
+    def module(self, kernel: Kernel) -> str:
+        raise InputError("host code is compiled by nvcc: hand over kernel.cu")
 
 
 WRITING = HostWriting()

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from codegen.dialects.kernelbench.constants import declared_constants, with_constants
 from codegen.dialects.kernelbench.reply import python_candidate
 from codegen.dialects.writing import Writing, changed
+from codegen.export.kernel import Kernel
 from codegen.prompting.contract import Contract
 from codegen.replies.text import ReplyText
+from codegen.self_contained import self_contained
 from mcts.domain import KERNELBENCH, Candidate, KernelTask, Scalar, TunableSpace
 from mcts.ports import ProposalRequest
 
@@ -30,6 +32,9 @@ class KernelBenchWriting(Writing):
         self, candidate: Candidate, values: Mapping[str, Scalar], task: KernelTask
     ) -> Candidate:
         return changed(candidate, source=with_constants(candidate.source, values))
+
+    def module(self, kernel: Kernel) -> str:
+        return self_contained(kernel.candidate.source)
 
 
 WRITING = KernelBenchWriting()

@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from codegen.plan_text import canonical_source
 from experiments.app.ticking import ticking
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import find_task, read_text
-from experiments.runs.tasks.kernel_files import canonical_source
 from experiments.runs.wiring import composing
 from experiments.text.quantities import energy_text
 from experiments.text.tables import print_table, width

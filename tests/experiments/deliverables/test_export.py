@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from codegen.export.header import header
+from codegen.export.model_new import model_new
 from experiments.cli import app
 from experiments.deliverables import reproduce
 from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.document import RunDocument, run_document, schema
-from experiments.deliverables.header import header
-from experiments.deliverables.model_new import model_new
 from experiments.deliverables.patching import unified_patch
 from experiments.deliverables.writing import deliverables
 from experiments.runs.folders.journal import SqliteJournal
@@ -332,12 +332,12 @@ def hostile(toy_folder: Path) -> Delivery:
 
 
 def test_what_a_model_wrote_stays_text(hostile: Delivery) -> None:
-    module = model_new(hostile)
+    module = model_new(hostile.kernel)
     space: dict[str, Any] = {}
     before = module.index("SOURCE = ")
     exec(module[before : module.index("def _exact")], space)
-    assert space["SOURCE"] == "\n" + hostile.kernel
-    assert hostile.kernel.split("*/", 1)[1].split("\n}", 1)[1] in header(hostile)
+    assert space["SOURCE"] == "\n" + hostile.kernel.text
+    assert hostile.kernel.text.split("*/", 1)[1].split("\n}", 1)[1] in header(hostile.kernel)
     why = deliverables(hostile).files["why.md"]
     assert "x" * 100 not in why, "a rationale is a claim, not evidence"
     assert "``memory.x\\|`@all`<b>``" in why, "in a code span, with a longer fence than its own"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from codegen.plan_text import canonical_source, file_text, stands_alone, values_of
 from experiments.cli import app
 from experiments.runs.tasks.files import bundled, find_task, load_task
-from experiments.runs.tasks.kernel_files import canonical_source, file_text, stands_alone, values_of
 from experiments.views import closing, summary
 from mcts.domain import Candidate, dialect_named, parse_host_plan, parse_launch_plan
 from tests.experiments.conftest import KERNEL, make_task

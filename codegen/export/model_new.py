@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from codegen.export.kernel import Kernel
+from codegen.export.model_text import KERNELS, MODEL
+from codegen.export.naming import identifiers
+from codegen.export.python_text import HELPERS, RESERVED, PythonText
+from codegen.export.shape_solving import Solved, solve
 from codegen.self_contained import self_contained
-from experiments.deliverables.best import Delivery
-from experiments.deliverables.model_text import KERNELS, MODEL
-from experiments.deliverables.naming import identifiers
-from experiments.deliverables.python_text import HELPERS, RESERVED, PythonText
-from experiments.deliverables.shape_solving import Solved, solve
 from mcts.domain import Buffer, Launch, ScalarArgument, kernel_macros
-from mcts.errors import InputError
 
 _CTYPES = {
     "int32": "c_int32", "uint32": "c_uint32", "int64": "c_int64",
@@ -20,25 +19,21 @@ _CTYPES = {
 _OWN = RESERVED | {"inputs", "self", "torch", "compile_cuda"}
 
 
-def model_new(delivery: Delivery) -> str:
-    """The module's text. InputError where the kernel cannot be written as one, saying why."""
-    if delivery.task.dialect == "kernelbench":
-        return self_contained(delivery.candidate.source)
-    if delivery.task.dialect == "host" and not delivery.is_python:
-        raise InputError("host code is compiled by nvcc: hand over kernel.cu")
-    if delivery.task.dialect != "cuda":
-        raise InputError(f"a task of dialect {delivery.task.dialect} has no source")
-    return self_contained(_Module(delivery).text())
+def model_new(kernel: Kernel) -> str:
+    """The module of a kernel with a launch plan. InputError if the plan cannot be written in
+    Python, saying why.
+    """
+    return self_contained(_Module(kernel).text())
 
 
 class _Module:
     """Writes the parts of the module. `names` is what shape variables are called in it."""
 
-    def __init__(self, delivery: Delivery) -> None:
-        self._delivery, self._task, self._plan = delivery, delivery.task, delivery.plan
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel, self._task, self._plan = kernel, kernel.task, kernel.plan
         self._variables = tuple(self._task.timed_workload.shape)
         self._names = identifiers(self._variables, taken=_OWN)
-        self._text = PythonText(delivery.tunables, self._names)
+        self._text = PythonText(kernel.tunables, self._names)
         self._solved: Solved = solve(self._task.inputs, self._variables, self._names)
         self._inputs = identifiers(
             [buffer.name for buffer in self._task.inputs], taken={"self", "torch"}
@@ -47,11 +42,11 @@ class _Module:
     def text(self) -> str:
         shape = ", ".join(self._names.values())
         parts = [
-            _docstring(self._delivery),
+            _docstring(self._kernel),
             "import ctypes\nimport functools\nfrom fractions import Fraction\n",
             "import torch\n\nfrom codegen.torch_cuda import compile_cuda\n",
-            f"OPTIONS = {kernel_macros(self._delivery.tunables)!r}",
-            f"SOURCE = {_literal(self._delivery.kernel)}\n",
+            f"OPTIONS = {kernel_macros(self._kernel.tunables)!r}",
+            f"SOURCE = {_literal(self._kernel.text)}\n",
             HELPERS,
             f"INPUTS = {_table(self._task.inputs)}",
             f"OUTPUTS = {_table(self._task.outputs)}\n",
@@ -185,10 +180,10 @@ class _Module:
         )
 
 
-def _docstring(delivery: Delivery) -> str:
+def _docstring(kernel: Kernel) -> str:
     return (
-        f'"""{_line(delivery.task.name)}: the kernel of node {delivery.best.id} of a search by '
-        f"Rooftree.\n\n{_line(delivery.found)}. Needs PyTorch with CUDA, and nothing else.\n"
+        f'"""{_line(kernel.task.name)}: the kernel of node {kernel.origin.node} of a search by '
+        f"Rooftree.\n\n{_line(kernel.origin.found)}. Needs PyTorch with CUDA, and nothing else.\n"
         f'"""\n'
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from experiments.deliverables.expressions import Written, folded, is_truth, kind_of
+from codegen.export.expressions import Written, folded, is_truth, kind_of
 from mcts.domain import Scalar
 
 HELPERS = '''\

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from experiments.deliverables.best import Delivery
-from experiments.deliverables.cpp_text import HELPERS, CppText
-from experiments.deliverables.header_source import header_source
-from experiments.deliverables.header_steps import CPP_TYPES, Steps
-from experiments.deliverables.naming import identifiers
+from codegen.export.cpp_text import HELPERS, CppText
+from codegen.export.header_source import header_source
+from codegen.export.header_steps import CPP_TYPES, Steps
+from codegen.export.kernel import Kernel
+from codegen.export.naming import identifiers
 from mcts.domain import ITEM_BYTES, Workspace
-from mcts.errors import InputError
 
 _TYPE_HEADERS = {"float16": "<cuda_fp16.h>", "bfloat16": "<cuda_bf16.h>"}
 _ALIGNMENT = 256
@@ -65,14 +64,11 @@ namespace {{
 """
 
 
-def header(delivery: Delivery) -> str:
-    """The header's text. InputError where the kernel cannot be written as one, saying why."""
-    if delivery.task.dialect != "cuda":
-        raise InputError(
-            f"only kernels with a launch plan become a header, not those of dialect "
-            f"{delivery.task.dialect}"
-        )
-    return _Header(delivery).text()
+def header(kernel: Kernel) -> str:
+    """The header of a kernel with a launch plan. InputError if the plan cannot be written in C++,
+    saying why.
+    """
+    return _Header(kernel).text()
 
 
 def namespace_of(name: str) -> str:
@@ -81,8 +77,8 @@ def namespace_of(name: str) -> str:
 
 
 class _Header:
-    def __init__(self, delivery: Delivery) -> None:
-        self._delivery, self._task, self._plan = delivery, delivery.task, delivery.plan
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel, self._task, self._plan = kernel, kernel.task, kernel.plan
         self._variables = tuple(self._task.timed_workload.shape)
         buffers = [buffer.name for buffer in self._task.buffers]
         scratch = [item.name for item in self._plan.workspace]
@@ -90,20 +86,20 @@ class _Header:
         own = _OWN | {f"argument_{number}" for number in range(most)}
         self._memory = identifiers([*buffers, *scratch], taken=own)
         self._names = identifiers(self._variables, taken=own | set(self._memory.values()))
-        self._text = CppText(delivery.tunables, self._names)
+        self._text = CppText(kernel.tunables, self._names)
 
     def text(self) -> str:
-        delivery = self._delivery
-        pieces = header_source(delivery.kernel, delivery.tunables)
+        kernel = self._kernel
+        pieces = header_source(kernel.text, kernel.tunables)
         used = [_TYPE_HEADERS[kind] for kind in _TYPE_HEADERS if kind in self._dtypes()]
         includes = list(dict.fromkeys((*used, *pieces.includes)))
         namespace = namespace_of(self._task.name)
         head = _HEAD.format(
             title=_comment(f"{self._task.name}: {self._task.summary}".removesuffix(": ")),
-            found=_comment(delivery.found),
-            node=delivery.best.id,
-            seed=delivery.facts.seed,
-            arch=_architecture(delivery),
+            found=_comment(kernel.origin.found),
+            node=kernel.origin.node,
+            seed=kernel.origin.seed,
+            arch=kernel.origin.architecture,
             namespace=namespace,
             includes="".join(f"#include {item}\n" for item in includes),
             helpers=HELPERS,
@@ -216,17 +212,6 @@ class _Header:
             lines.append(f"    scratch += {self._aligned(item)};")
         lines.append("    if (!fits) return cudaErrorInvalidValue;")
         return [*lines, "    (void)scratch;"]
-
-
-def _architecture(delivery: Delivery) -> str:
-    """The compiler's name of the GPU that was measured, where the run knows it."""
-    for node in (delivery.best, delivery.result.baseline):
-        profile = node.evaluation.profile if node.evaluation else None
-        found = profile.hardware.compute_capability if profile and profile.hardware else None
-        if found and re.fullmatch(r"\d+\.\d+", found):
-            major, minor = found.split(".")
-            return f"sm_{major}{minor}{'a' if int(major) >= 9 else ''}"
-    return "native"
 
 
 def _comment(text: str) -> str:

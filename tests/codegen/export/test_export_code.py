@@ -13,16 +13,17 @@ from typing import Any
 
 import pytest
 
+from codegen.dialects import writing_of
+from codegen.export.cpp_text import HELPERS, CppText
+from codegen.export.header import header, namespace_of
+from codegen.export.header_source import header_source
+from codegen.export.header_steps import CPP_TYPES
+from codegen.export.model_new import model_new
+from codegen.export.naming import identifiers
+from codegen.export.python_text import HELPERS as PYTHON_HELPERS
+from codegen.export.python_text import PythonText
+from codegen.export.shape_solving import solve
 from experiments.deliverables.best import Delivery
-from experiments.deliverables.cpp_text import HELPERS, CppText
-from experiments.deliverables.header import header, namespace_of
-from experiments.deliverables.header_source import header_source
-from experiments.deliverables.header_steps import CPP_TYPES
-from experiments.deliverables.model_new import model_new
-from experiments.deliverables.naming import identifiers
-from experiments.deliverables.python_text import HELPERS as PYTHON_HELPERS
-from experiments.deliverables.python_text import PythonText
-from experiments.deliverables.shape_solving import solve
 from experiments.runs.tasks.files import bundled, find_task
 from mcts.domain import Buffer, Candidate, Scalar, evaluate, evaluate_int
 from mcts.errors import InputError
@@ -106,7 +107,7 @@ def module_of(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     )
     monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
     space: dict[str, Any] = {"__name__": "model_new"}
-    exec(compile(model_new(delivery), "model_new.py", "exec"), space)
+    exec(compile(model_new(delivery.kernel), "model_new.py", "exec"), space)
     return space
 
 
@@ -119,7 +120,7 @@ def test_model_new_launches_what_the_plan_says(name: str, monkeypatch: pytest.Mo
     for delivery in bundled_variants(name, 4):
         module, task = module_of(delivery, monkeypatch), delivery.task
         for load in task.workloads:
-            call = lower(task, delivery.plan, delivery.tunables, load)
+            call = lower(task, delivery.kernel.plan, delivery.kernel.tunables, load)
             shape = dict(load.shape)
             module["check"](**shape)
             steps = list(module["launches"](**shape))
@@ -235,9 +236,9 @@ def nvcc() -> str:
 def run_header(delivery: Delivery, folder: Path, shapes: list[dict[str, int]]) -> list[list[Any]]:
     """What the header hands to the runtime, call by call; buffers have small numbers as address."""
     name = namespace_of(delivery.task.name)
-    (folder / "kernel.cuh").write_text(header(delivery))
+    (folder / "kernel.cuh").write_text(header(delivery.kernel))
     pointers = [f"at<{at + 1}>()" for at in range(len(delivery.task.buffers))]
-    if delivery.plan.workspace:
+    if delivery.kernel.plan.workspace:
         pointers.append("at<1024>()")
     calls = ""
     for shape in shapes:
@@ -246,7 +247,7 @@ def run_header(delivery: Delivery, folder: Path, shapes: list[dict[str, int]]) -
             f'printf("{{\\"returned\\": %d}}\\n", '
             f"(int)rooftree::{name}::launch({', '.join(pointers)}, {values}));\n"
         )
-    count = min(len(step.args) for step in delivery.plan.launch if step.kernel)
+    count = min(len(step.args) for step in delivery.kernel.plan.launch if step.kernel)
     (folder / "runtime.cpp").write_text(f"#define COUNT {count}\n{RUNTIME}")
     (folder / "program.cu").write_text(
         "#include <cstdio>\n#define BLOCK theirs\n"
@@ -378,7 +379,7 @@ def odd(tmp_path: Path) -> Delivery:
 
 def test_model_new_of_odd_names(odd: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
     module, load = module_of(odd, monkeypatch), odd.task.timed_workload
-    call = lower(odd.task, odd.plan, odd.tunables, load)
+    call = lower(odd.task, odd.kernel.plan, odd.kernel.tunables, load)
     steps = list(module["launches"](**load.shape))
     assert [step[0] for step in steps] == [None, None, "launch"]
     assert [plain(item) for item in steps[2][4]] == [value for _, value in call.steps[2].args]
@@ -397,7 +398,7 @@ def test_a_header_compiles_twice_and_launches_what_the_plan_says(
     bad = [{**shape, "n": 0}, {**shape, "n": 65, "k": 4}, {**shape, "k": 7}]
     *said, zero, excluded, fraction = run_header(odd, tmp_path, [shape, *bad])
     assert zero == excluded == fraction == [{"returned": 1}], "and nothing is queued"
-    call = lower(odd.task, odd.plan, odd.tunables, odd.task.timed_workload)
+    call = lower(odd.task, odd.kernel.plan, odd.kernel.tunables, odd.task.timed_workload)
     first, second, launch, returned = said[0]
     assert returned == {"returned": 0}
     assert first == {"memset": 1024, "bytes": call.workspaces["fits"]}
@@ -418,9 +419,10 @@ def test_other_dialects_say_that_they_are_no_header(tmp_path: Path) -> None:
     )
     source = find_task(str(problem))
     delivery = delivery_of(source, Candidate(source="import torch\nclass ModelNew: pass\n"))
+    writing = writing_of(delivery.kernel.dialect)
     with pytest.raises(InputError, match="dialect kernelbench"):
-        header(delivery)
-    assert model_new(delivery) == "import torch\nclass ModelNew: pass\n"
+        writing.header(delivery.kernel)
+    assert writing.module(delivery.kernel) == "import torch\nclass ModelNew: pass\n"
 
 
 TORCH = os.environ.get("ROOFTREE_TEST_TORCH")
@@ -448,7 +450,7 @@ def test_model_new_imports_with_torch_alone(tmp_path: Path) -> None:
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         pytest.skip("no PyTorch here; ROOFTREE_TEST_TORCH names a Python that has it")
     delivery = bundled_variants("row_softmax", 1)[0]
-    (tmp_path / "model_new.py").write_text(model_new(delivery))
+    (tmp_path / "model_new.py").write_text(model_new(delivery.kernel))
     (tmp_path / "check.py").write_text(
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{CHECK}"
     )

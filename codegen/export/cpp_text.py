@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from experiments.deliverables.expressions import Kind, Written, folded, kind_of
+from codegen.export.expressions import Kind, Written, folded, kind_of
 from mcts.domain import Scalar
 from mcts.errors import InputError
 

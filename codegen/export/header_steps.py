@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from experiments.deliverables.cpp_text import CppText
+from codegen.export.cpp_text import CppText
 from mcts.domain import ITEM_BYTES, Buffer, KernelTask, Launch, LaunchPlan, ScalarArgument
 
 CPP_TYPES = {
