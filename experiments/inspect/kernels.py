@@ -101,7 +101,7 @@ def _task_of(path: Path, spec: KernelSpec, named: str | None) -> KernelTask | No
     if named is None and (spec.buffer or not (path.parent / TASK_FILE).is_file()):
         return None
     task = find_task(named or str(path.parent)).task
-    if task.dialect == "space":
+    if not task.dialect.has_source:
         raise InputError(f"--task {named}: a recorded space says nothing about buffers")
     return task
 

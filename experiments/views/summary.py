@@ -16,7 +16,7 @@ from experiments.views.report.page import report_html
 from experiments.views.tree.drawing import tree_source
 from experiments.views.tree.given_up import given_up
 from experiments.views.tree.render import render
-from mcts.domain import is_host_source, kernel_macros
+from mcts.domain import CUDA, KERNELBENCH, form_of, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
 from mcts.files import write_whole
 from mcts.journal.record import Result, read_result
@@ -149,7 +149,7 @@ def _write_best(run_dir: Path, result: Result) -> tuple[Path | None, Path]:
     if not best.candidate.source:
         return None, record
     of_torch = (run_dir / "task" / PROBLEM_FILE).is_file()
-    is_python = of_torch and not is_host_source(best.candidate.source)
-    source = folder / ("kernel.py" if is_python else "kernel.cu")
-    write_whole(source, best.candidate.source if is_python else file_text(best.candidate))
+    dialect = form_of(KERNELBENCH if of_torch else CUDA, best.candidate.source)
+    source = folder / f"kernel{dialect.suffix}"
+    write_whole(source, file_text(best.candidate) if dialect.has_plan else best.candidate.source)
     return source, record

@@ -85,7 +85,7 @@ def _main(options: argparse.Namespace, factory: Factory | None) -> int:
 def _check_machine(every: Sequence[CorpusCase], device: int) -> None:
     """InputError if this machine cannot judge a dialect that is asked for."""
     for dialect in sorted({one.dialect for one in every}):
-        if problem := gpu_problem(device, torch=dialect == "kernelbench"):
+        if problem := gpu_problem(device, torch=dialect.in_pytorch):
             raise InputError(f"cases of dialect {dialect} cannot be judged here: {problem}")
 
 

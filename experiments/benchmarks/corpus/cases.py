@@ -12,8 +12,11 @@ from pydantic import Field, ValidationError, model_validator
 from experiments.runs.tasks.files import bundled, load_task, read_text
 from experiments.runs.tasks.problems import problem_task
 from mcts.domain import (
+    CUDA,
+    KERNELBENCH,
     Candidate,
     CheatClass,
+    Dialect,
     KernelTask,
     Noun,
     Policy,
@@ -27,15 +30,14 @@ MANIFEST = FOLDER / "corpus.toml"
 PROBLEMS = FOLDER / "kernelbench" / "problems"
 OWN_TASKS = FOLDER / "cuda" / "tasks"
 
-CorpusDialect = Literal["cuda", "kernelbench"]
-DIALECTS: tuple[CorpusDialect, ...] = ("cuda", "kernelbench")
+DIALECTS: tuple[Dialect, ...] = (CUDA, KERNELBENCH)
 Kind = CheatClass | Literal["honest", "fault"]
 Verdict = Status | Literal["task_refused"]
 """What can be expected: an evaluation's status, or that the task itself is refused."""
 
 CHEATS: tuple[CheatClass, ...] = get_args(CheatClass)
 
-_SUFFIXES: dict[str, CorpusDialect] = {".cu": "cuda", ".py": "kernelbench"}
+_SUFFIXES: dict[str, Dialect] = {dialect.suffix: dialect for dialect in DIALECTS}
 
 
 class CorpusCase(Noun):
@@ -83,7 +85,7 @@ class CorpusCase(Noun):
         return self.file.rpartition(".")[0]
 
     @property
-    def dialect(self) -> CorpusDialect:
+    def dialect(self) -> Dialect:
         return _SUFFIXES[Path(self.file).suffix]
 
     @property
@@ -161,7 +163,7 @@ def _is_called(one: CorpusCase, name: str) -> bool:
 
 def task_of(case: CorpusCase) -> KernelTask:
     """The task of a case, under its policy. InputError if there is none of that name."""
-    if case.dialect == "cuda":
+    if not case.dialect.in_pytorch:
         return cuda_task(case.task)
     path = PROBLEMS / f"{case.task}.py"
     return problem_task(read_text(path), path, Policy.model_validate(case.policy))

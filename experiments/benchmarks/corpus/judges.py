@@ -36,7 +36,7 @@ def gpu_judges(*, device: int, deadlines: Deadlines, say: Callable[[str], None])
 
     def judge(task: KernelTask, policy: Policy) -> Evaluator:
         task = task.model_copy(update={"policy": policy})
-        if task.dialect == "kernelbench":
+        if task.dialect.in_pytorch:
             return _torch_judge(task, device=device, deadlines=deadlines, say=say)
         from profilers.cuda.evaluator import GpuEvaluator
         from profilers.cuda.settings import GpuSettings

@@ -116,8 +116,7 @@ class _Numbered(CorpusCase):
 
     @property
     def candidate(self) -> Candidate:
-        mark = "//" if self.dialect == "cuda" else "#"
-        return Candidate(source=f"{self.source}\n{mark} {self.number}\n")
+        return Candidate(source=f"{self.source}\n{self.dialect.comment} {self.number}\n")
 
 
 def descendants(root: int | None = None) -> dict[int, str]:

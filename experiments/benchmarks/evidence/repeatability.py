@@ -23,7 +23,7 @@ from typing import Any
 
 from experiments.runs.tasks.files import TaskSource, find_task, read_text
 from experiments.runs.wiring.composing import REPLAY, choose_evaluator, resolve_evaluator
-from mcts.domain import Candidate, KernelTask, Timing, parse_launch_plan
+from mcts.domain import Candidate, KernelTask, Timing
 from mcts.errors import InputError, RooftreeError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
@@ -208,9 +208,8 @@ def read_candidate(task: KernelTask, path: Path | None) -> Candidate:
     if path is None:
         return task.baseline
     source = read_text(path)
-    if task.dialect != "cuda":
-        return Candidate(source=source)
-    return Candidate(source=source, tunables=parse_launch_plan(source).space.default())
+    space = task.dialect_of(source).space_of(source)
+    return Candidate(source=source, tunables=space.default() if space is not None else {})
 
 
 def _opener(source: TaskSource, options: argparse.Namespace) -> Open:
