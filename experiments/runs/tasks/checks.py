@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcts.domain import KernelTask, LaunchPlan, Workload
+from mcts.domain import KernelTask, LaunchPlan, Workload, parse_launch_plan
 from mcts.domain.expressions import evaluate, evaluate_int
 from mcts.errors import InputError
 
@@ -57,14 +57,16 @@ def check_sizes(task: KernelTask, path: Path) -> None:
                 evaluate_int(task.cost.flops, workload.shape)
 
 
-def check_baseline(task: KernelTask, plan: LaunchPlan, path: Path) -> None:
-    """The defaults must be allowed, and every launch of theirs must have a grid and a block."""
+def check_baseline(task: KernelTask, path: Path) -> None:
+    """The defaults must be allowed, and every declared launch must have a grid and a block."""
     with naming(f"{path}: where"):
         allowed = task.allows(task.space, task.space.default())
     if not allowed:
         raise InputError(f"{path}: `where` excludes the defaults, which are the baseline")
-    for workload in task.workloads:
-        _check_launches(task, plan, workload, path)
+    if task.dialect.declares_launches:
+        plan = parse_launch_plan(task.baseline.source)
+        for workload in task.workloads:
+            _check_launches(task, plan, workload, path)
 
 
 def _check_launches(task: KernelTask, plan: LaunchPlan, workload: Workload, path: Path) -> None:

@@ -5,28 +5,29 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from experiments.runs.tasks.checks import check_baseline, check_reference, check_sizes, naming
 from experiments.runs.tasks.problems import is_problem, kernel_space, problem_task
 from experiments.text.words import did_you_mean
 from mcts.domain import (
+    CUDA,
     KERNELBENCH,
     Buffer,
     Candidate,
     Cost,
     Dialect,
+    DialectField,
     KernelTask,
-    LaunchPlan,
     Noun,
     Policy,
     Regressions,
     Tolerance,
+    TunableSpace,
     Workload,
     first_problem,
-    parse_launch_plan,
 )
 from mcts.errors import InputError
 
@@ -41,7 +42,7 @@ class TaskFile(Noun):
     """`task.toml` as written: file names for the sources, single tables for buffers and loads."""
 
     name: str = Field(pattern=_PLAIN_NAME)
-    dialect: Literal["cuda"] = "cuda"
+    dialect: DialectField = CUDA
     summary: str = ""
     kernel: str = Field(default="kernel.cu", pattern=_PLAIN_NAME)
     reference: str = Field(default="reference.py", pattern=_PLAIN_NAME)
@@ -50,6 +51,13 @@ class TaskFile(Noun):
     cost: Cost | None = None
     tolerance: Tolerance = Tolerance()
     regressions: Regressions = "refused"
+
+    @field_validator("dialect")
+    @classmethod
+    def _declares_buffers(cls, dialect: Dialect) -> Dialect:
+        if dialect.in_pytorch or not dialect.has_source:
+            raise ValueError(f"a task of dialect {dialect} is a single file, not a folder")
+        return dialect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,25 +82,25 @@ def load_task(folder: Path) -> KernelTask:
     source = read_text(folder / file.kernel)
     reference = read_text(folder / file.reference)
     check_reference(reference, folder / file.reference)
-    plan = _read_plan(source, folder / file.kernel, file)
+    space = _read_space(source, folder / file.kernel, file)
     try:
         task = KernelTask(
             name=file.name,
-            dialect="cuda",
+            dialect=file.dialect,
             summary=file.summary,
-            baseline=Candidate(source=source, tunables=plan.space.default()),
+            baseline=Candidate(source=source, tunables=space.default()),
             reference=reference,
             buffers=file.buffer,
             workloads=file.workload,
             cost=file.cost,
             tolerance=file.tolerance,
             regressions=file.regressions,
-            space=plan.space,
+            space=space,
         )
     except ValidationError as error:
         raise InputError(f"{folder / TASK_FILE}: {first_problem(error)}") from None
     check_sizes(task, folder / TASK_FILE)
-    check_baseline(task, plan, folder / file.kernel)
+    check_baseline(task, folder / file.kernel)
     return task
 
 
@@ -223,9 +231,10 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _read_plan(source: str, path: Path, file: TaskFile) -> LaunchPlan:
-    shape = frozenset(file.workload[0].shape)
+def _read_space(source: str, path: Path, file: TaskFile) -> TunableSpace:
+    """The tunables that the kernel declares, its names checked."""
+    buffers = frozenset(item.name for item in file.buffer)
     with naming(path):
-        plan = parse_launch_plan(source)
-        plan.check_names(buffers=frozenset(item.name for item in file.buffer), shape=shape)
-    return plan
+        space = file.dialect.space_of(source) or TunableSpace()
+        file.dialect.check_names(source, buffers=buffers, shape=frozenset(file.workload[0].shape))
+    return space

@@ -21,6 +21,9 @@ class Cuda(Dialect):
         """The tunables of the launch plan."""
         return _space_of(source)
 
+    def check_names(self, source: str, *, buffers: frozenset[str], shape: frozenset[str]) -> None:
+        parse_launch_plan(source).check_names(buffers=buffers, shape=shape)
+
 
 @lru_cache(maxsize=256)
 def _space_of(source: str) -> TunableSpace:

@@ -47,3 +47,8 @@ class Dialect(str):
         Raises InputError if the declaration cannot be read.
         """
         return None
+
+    def check_names(self, source: str, *, buffers: frozenset[str], shape: frozenset[str]) -> None:
+        """Raise InputError if a source's plan names a buffer or a shape variable that its task does
+        not declare.
+        """
