@@ -103,10 +103,7 @@ def _header(delivery: Delivery) -> str:
 
 
 def _module(delivery: Delivery) -> str:
-    kernel, asked = delivery.kernel, delivery.task.dialect
-    if kernel.dialect.baseline_is_reference and not asked.baseline_is_reference:
-        raise InputError(f"a task of dialect {asked} has no source")
-    return writing_of(kernel.dialect).module(kernel)
+    return writing_of(delivery.kernel.dialect).module(delivery.kernel)
 
 
 def _patch(delivery: Delivery) -> str:

@@ -25,7 +25,7 @@ from codegen.export.python_text import PythonText
 from codegen.export.shape_solving import solve
 from experiments.deliverables.best import Delivery
 from experiments.runs.tasks.files import bundled, find_task
-from mcts.domain import Buffer, Candidate, Scalar, evaluate, evaluate_int
+from mcts.domain import HOST, KERNELBENCH, Buffer, Candidate, Scalar, evaluate, evaluate_int
 from mcts.errors import InputError
 from profilers.compiling.calls import Call, Step
 from profilers.compiling.lowering import lower
@@ -423,6 +423,21 @@ def test_other_dialects_say_that_they_are_no_header(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="dialect kernelbench"):
         writing.header(delivery.kernel)
     assert writing.module(delivery.kernel) == "import torch\nclass ModelNew: pass\n"
+
+
+def test_a_kernel_is_exported_as_what_it_is_written_in(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.py"
+    problem.write_text(
+        "class Model:\n    pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n"
+    )
+    source = find_task(str(problem), dialect=HOST)
+    model = delivery_of(source, source.task.baseline).kernel
+    assert (model.dialect, model.file_name) == (KERNELBENCH, "kernel.py")
+    assert writing_of(model.dialect).module(model) == source.task.baseline.source
+    host = delivery_of(source, Candidate(source="/* rooftree\n*/\nint launch();\n")).kernel
+    assert (host.dialect, host.file_name) == (HOST, "kernel.cu")
+    with pytest.raises(InputError, match="compiled by nvcc"):
+        writing_of(host.dialect).module(host)
 
 
 TORCH = os.environ.get("ROOFTREE_TEST_TORCH")
