@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from codegen.chat import calls
+from codegen.chat import retries
 from experiments.cli import app
 from experiments.runs.folders.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan
@@ -50,7 +50,7 @@ MARKS = (USED.encode(), b"81c0ffee")
 
 @pytest.fixture(autouse=True)
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.01)
     for name, value in PLANTED.items():
         monkeypatch.setenv(name, value)
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):

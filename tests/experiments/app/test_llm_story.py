@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from codegen.chat import calls
+from codegen.chat import retries
 from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
@@ -42,7 +42,7 @@ def warm() -> None:
 
 @pytest.fixture(autouse=True)
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(calls, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.01)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-these-tests-alone")
 

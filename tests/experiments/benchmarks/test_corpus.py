@@ -27,6 +27,7 @@ from experiments.benchmarks.corpus.cases import (
     chosen,
     task_of,
 )
+from experiments.benchmarks.corpus.results import as_json, merged
 from experiments.benchmarks.corpus.running import (
     SECRET_VARIABLE,
     grouped,
@@ -35,7 +36,7 @@ from experiments.benchmarks.corpus.running import (
     run,
 )
 from experiments.benchmarks.corpus.stress import descendants, run_stress
-from experiments.benchmarks.corpus.verdicts import NEUTRAL, JudgedCase, as_json, merged
+from experiments.benchmarks.corpus.verdicts import NEUTRAL, JudgedCase
 from experiments.runs.tasks.files import read_text
 from experiments.runs.tasks.problems import problem_task
 from mcts.domain import (
