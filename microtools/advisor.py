@@ -6,13 +6,14 @@ letting the model pick (KernelPro, ablation of stage 2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import ValidationError
 
 from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask, Profile, Work
 from mcts.ports import Advisor
 from microtools import notes, ranking, registry
-from microtools.examination import examine
-from microtools.tool import Case, MicroTool
+from microtools.tool import KernelContext, MicroTool
 
 LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""
@@ -33,7 +34,7 @@ class RooflineAdvisor(Advisor):
         self._causes = {tool.name: _causes(tool) for tool in self._tools}
 
     def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance:
-        """Findings for a measured candidate; for a failed one, what failed and where."""
+        """Findings for a measured candidate; for a failed one, what failed."""
         if not evaluation.measured:
             return Guidance(notes=tuple(notes.failure(evaluation)))
         if evaluation.profile is None:
@@ -47,26 +48,28 @@ class RooflineAdvisor(Advisor):
     def examine(self, *, work: Work | None, profile: Profile, time_us: float | None) -> Guidance:
         """Findings for a profile, which need not be whole: machine code or a timeline will do.
 
-        `work` is the least work of a call and `time_us` its time, None where unknown. Tools that
+        `work` is the least work of a call and `time_us` its time, None if unknown. Tools that
         read counters or machine code look at the longest kernel and at every other that takes a
-        quarter of the time, but at none where a program's kernels take less than that together, nor
+        quarter of the time, but at none if a program's kernels take less than that together, nor
         at a library's, which nobody can edit; tools that read the timeline look at the profile
         once.
         """
         running = notes.running_share(profile.timeline)
-        watched = _watched(profile) if running is None or running >= LEAST_SHARE else []
-        cases = [Case(work, profile, kernel, time_us) for kernel in watched]
+        watched = _examined_kernels(profile) if running is None or running >= LEAST_SHARE else []
+        contexts = [KernelContext(work, profile, kernel, time_us) for kernel in watched]
         if not profile.kernels and profile.timeline is None:
             gaps = notes.unprofiled(profile)
             return Guidance(roofline=profile.roofline, notes=(*gaps, *self._notes))
         problems: list[str] = []
-        ranked = self._ranked(cases, Case(work, profile, _longest(profile), time_us), problems)
+        ranked = self._ranked(
+            contexts, KernelContext(work, profile, _longest(profile), time_us), problems
+        )
         findings = tuple(item.finding for item in ranked if not item.left_out)
         return Guidance(
             roofline=profile.roofline,
             findings=findings,
             notes=(
-                *notes.about_kernels(profile, cases, findings),
+                *notes.about_kernels(profile, contexts, findings),
                 *notes.about_idling(running, LEAST_SHARE),
                 *notes.consequences(item for item in ranked if item.left_out),
                 *dict.fromkeys(problems),
@@ -76,19 +79,19 @@ class RooflineAdvisor(Advisor):
         )
 
     def _ranked(
-        self, cases: Sequence[Case], whole: Case, problems: list[str]
+        self, contexts: Sequence[KernelContext], whole: KernelContext, problems: list[str]
     ) -> list[ranking.Scored]:
         """What all tools say about all kernels and the timeline, every tool once."""
         system = examine(self._of_level(True), whole, problems)
         local = self._of_level(False)
-        found = [(case, examine(local, case, problems)) for case in cases]
+        found = [(context, examine(local, context, problems)) for context in contexts]
         longest = whole.share or 1.0
         running = notes.running_share(whole.profile.timeline)
         scored = []
-        for case, findings in found:
+        for context, findings in found:
             several = len(found) > 1 or any(kernel.library for kernel in whole.profile.kernels)
-            named = [_about(case, finding) for finding in findings] if several else findings
-            share = 1.0 if case.share is None else min(1.0, case.share / longest)
+            named = [_about(context, finding) for finding in findings] if several else findings
+            share = 1.0 if context.share is None else min(1.0, context.share / longest)
             share *= 1.0 if running is None else running
             scored += self._score(named, beside=system, share=share)
         scored += self._score(system, beside=found[0][1] if found else (), share=1.0)
@@ -106,14 +109,14 @@ class RooflineAdvisor(Advisor):
 
 
 def _longest(profile: Profile) -> KernelProfile:
-    """The kernel that takes longest; an empty one where only a timeline was taken."""
+    """The kernel that takes longest; an empty one if there is only a timeline."""
     return profile.dominant or KernelProfile(name="")
 
 
-def _watched(profile: Profile) -> list[KernelProfile]:
-    """The kernels worth a look, the longest first; all of them where none was timed.
+def _examined_kernels(profile: Profile) -> list[KernelProfile]:
+    """The kernels to examine, longest first; all of them if none was timed.
 
-    Those of libraries are worth none.
+    Library kernels are not examined.
     """
     longest = profile.dominant
     if longest is None:
@@ -126,14 +129,58 @@ def _watched(profile: Profile) -> list[KernelProfile]:
     return [kernel for kernel in worth if not kernel.library]
 
 
-def _about(case: Case, finding: Finding) -> Finding:
+def _about(context: KernelContext, finding: Finding) -> Finding:
     """The finding with its kernel's name, and the gain that its share of the time leaves."""
-    gain, share = finding.expected_gain, case.share
+    gain, share = finding.expected_gain, context.share
     if gain is not None and share is not None:
         gain = round(1 / (1 - share + share / gain), 2)
-    return finding.model_copy(update={"kernel": case.kernel.name, "expected_gain": gain})
+    return finding.model_copy(update={"kernel": context.kernel.name, "expected_gain": gain})
 
 
 def _causes(tool: MicroTool) -> frozenset[str]:
     """What explains the tool's findings; tools of others need not say."""
     return frozenset(getattr(tool, "symptom_of", ()))
+
+
+def examine(tools: Iterable[MicroTool], context: KernelContext, notes: list[str]) -> list[Finding]:
+    """What the tools with affinity to the case's roofline class say, in their order.
+
+    If the class is unknown, all of them run. A tool that raises or answers with anything but a
+    sound finding of its own is skipped, and `notes` says so.
+    """
+    found = []
+    for tool in tools:
+        try:
+            if context.bound != "unknown" and context.bound not in tool.affinity:
+                continue
+            finding = _checked(tool, tool.examine(context))
+        except _Nonsense as nonsense:
+            notes.append(f"micro-tool {tool.name} {nonsense}: skipped")
+            continue
+        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
+            notes.append(f"micro-tool {tool.name} failed: {type(error).__name__}: {error}")
+            continue
+        if finding is not None:
+            found.append(finding)
+    return found
+
+
+class _Nonsense(Exception):
+    """An answer that is no finding of the tool's."""
+
+
+def _checked(tool: MicroTool, answer: object) -> Finding | None:
+    """The answer with the tool's level; read again, since `model_construct` checks nothing."""
+    if answer is None:
+        return None
+    if not isinstance(answer, Finding):
+        raise _Nonsense(f"answered with a {type(answer).__name__}, not a Finding")
+    if answer.tool != tool.name:
+        raise _Nonsense(f"answered in the name of {answer.tool!r}")
+    try:
+        content = answer.model_dump(warnings="none")
+        return Finding.model_validate({**content, "level": tool.level})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise _Nonsense(f"answered with a broken finding ({field}: {first['msg']})") from None

@@ -1,4 +1,4 @@
-"""What guidance says beside its findings: failures, gaps, which kernels, what was left out."""
+"""The notes of a guidance: failures, missing measurements, which kernels, what was left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcts.domain import Evaluation, Finding, Profile, TimelineFacts
 from microtools.ranking import Scored
-from microtools.tool import Case
+from microtools.tool import KernelContext
 
 LOG_LINES = 20
 NAMED_GAPS = 4
@@ -38,7 +38,7 @@ def failure(evaluation: Evaluation) -> Iterator[str]:
 
 
 def unprofiled(profile: Profile | None) -> Iterator[str]:
-    """Why there is nothing to reason about."""
+    """Why there is nothing to examine."""
     if profile is None:
         yield "It was timed, but not profiled: no counters and no machine code to reason about."
     else:
@@ -47,15 +47,16 @@ def unprofiled(profile: Profile | None) -> Iterator[str]:
 
 
 def about_kernels(
-    profile: Profile, cases: Sequence[Case], findings: Sequence[Finding]
+    profile: Profile, contexts: Sequence[KernelContext], findings: Sequence[Finding]
 ) -> Iterator[str]:
     """Which kernels were looked at, and which findings are not, or not only, about the longest."""
-    if len(profile.kernels) < 2 or not cases:
+    if len(profile.kernels) < 2 or not contexts:
         return
-    first = cases[0].kernel.name
+    first = contexts[0].kernel.name
     shares = [
-        case.kernel.name + (f" ({case.share:.0%} of the time)" if case.share is not None else "")
-        for case in cases
+        context.kernel.name
+        + (f" ({context.share:.0%} of the time)" if context.share is not None else "")
+        for context in contexts
     ]
     yield (
         f"{len(profile.kernels)} kernels are profiled; examined: {', '.join(dict.fromkeys(shares))}"
@@ -90,7 +91,7 @@ def missing(profile: Profile) -> Iterator[str]:
 def running_share(timeline: TimelineFacts | None) -> float | None:
     """Share of a program's span, first uses left out, in which a kernel ran.
 
-    None where it does not tell: repeated calls are enqueued back to back by ourselves.
+    None if it does not tell: repeated calls are enqueued back to back by the profiler.
     """
     if timeline is None or timeline.calls > 1 or timeline.kernels == 0:
         return None

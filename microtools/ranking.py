@@ -2,13 +2,13 @@
 
     score = strength x weight(tool) x share of the time x what its causes leave unexplained
 
-The strength is how loudly the evidence speaks. The weight is what following the tool has brought
-so far over what it is expected to bring (`calibrated_weights`), 1 before anything is known. The
-share is the kernel's profiled time over that of the kernel that takes longest, and for a program
-times the part of its time on the device in which kernels run. The last factor
-keeps one fault from speaking eight times: a tool says in `symptom_of` which tools' findings
-explain its own, and each of those on the same kernel leaves (1 - its strength) of it unexplained.
-What is explained almost wholly is left out, and a note says so.
+The strength is that of the evidence. The weight is the gain that following the tool has brought so
+far over the gain that was expected (`calibrated_weights`), 1 before anything is known. The share is
+the kernel's profiled time over that of the longest kernel, and for a program times the part of its
+time on the device in which kernels run. The last factor keeps one fault from being reported eight
+times: a tool says in `symptom_of` which tools' findings explain its own, and each of those on the
+same kernel leaves (1 - its strength) of it unexplained. A finding that is almost wholly explained
+is left out, and a note says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcts.errors import InputError
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.25, 4.0
 LEAST_UNEXPLAINED = 0.2
-"""Strength below which what is left of a symptom is not worth a word."""
+"""Strength below which the unexplained rest of a symptom is left out."""
 PSEUDO_COUNT = 5
 """How many followed findings the prior is worth."""
 _STALLS = (
@@ -140,7 +140,7 @@ def score(
     scored = []
     for finding in findings:
         tool = finding.tool
-        # Named is the strongest that stands for itself, where there is one.
+        # The strongest cause that is not a symptom itself, if there is one.
         cause = max(
             sorted(explaining[tool]),
             key=lambda name: (unexplained[name] == 1, strengths[name]),

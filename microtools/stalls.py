@@ -1,7 +1,7 @@
-"""Tools about what warps wait for between two instructions share one shape.
+"""The common form of tools about what warps wait for between two instructions.
 
-A stall is worth a word only where waiting is what limits: not where the schedulers issue nearly
-always, an arithmetic pipe is full, or DRAM is as busy as it gets.
+A stall only matters if waiting is the limit: not if the schedulers issue nearly always, an
+arithmetic pipe is full, or DRAM is as busy as it gets.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 
 from mcts.domain import Axis, BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength, where
+from microtools.tool import KernelContext, Tool, strength, where
 
 THRESHOLD = 0.30
 CRITICAL = 0.60
 ISSUE_ENOUGH = 0.8
 DRAM_ENOUGH = 70.0
 """% of peak of DRAM from which waiting is no longer what limits: a copy reaches 86 %."""
-FAINT = 0.15
-"""Strength below which something else explains the wait."""
+LEAST_STRENGTH = 0.15
+"""Strength below which something else explains the wait, so that the tool is silent."""
 WAITING: frozenset[BoundClass] = frozenset({"latency", "memory", "mixed", "compute"})
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do in the case at hand: words, playbook methods, lines of the source."""
+    """What to do about it: advice, playbook methods, lines of the source."""
 
     advice: str
     methods: tuple[str, ...]
@@ -36,45 +36,45 @@ class Remedy:
 class Stall:
     """One or more stall reasons with a common remedy.
 
-    Fires when the reasons together take more than `threshold` of warp latency; more faintly the
-    busier DRAM is. `weight` in [0, 1] lowers the strength further where something else explains
-    the wait, down to silence.
+    Fires when the reasons together take more than `threshold` of warp latency; more weakly the
+    busier DRAM is. `weight` in [0, 1] lowers the strength further if something else explains the
+    wait, down to silence.
     """
 
     tool: str
     reasons: tuple[str, ...]
     axis: Axis
-    remedy: Callable[[Case], Remedy]
+    remedy: Callable[[KernelContext], Remedy]
     threshold: float = THRESHOLD
-    weight: Callable[[Case], float] = field(default=lambda case: 1.0)
+    weight: Callable[[KernelContext], float] = field(default=lambda context: 1.0)
     affinity: frozenset[BoundClass] = WAITING
 
-    def judge(self, case: Case) -> Finding | None:
-        if case.computing or (case.value(m.ISSUE) or 0.0) >= ISSUE_ENOUGH:
+    def judge(self, context: KernelContext) -> Finding | None:
+        if context.pipe_saturated or (context.value(m.ISSUE) or 0.0) >= ISSUE_ENOUGH:
             return None
-        if (case.value(m.DRAM) or 0.0) >= DRAM_ENOUGH:
+        if (context.value(m.DRAM) or 0.0) >= DRAM_ENOUGH:
             return None
-        share = case.stall_share(*self.reasons)
+        share = context.stall_share(*self.reasons)
         if share is None or share <= self.threshold:
             return None
-        weight = self.weight(case) * (0.2 + 0.8 * case.room)
-        loud = weight * strength(share, self.threshold, max(CRITICAL, 2 * self.threshold))
-        if loud < FAINT:
+        weight = self.weight(context) * (0.2 + 0.8 * context.dram_headroom)
+        score = weight * strength(share, self.threshold, max(CRITICAL, 2 * self.threshold))
+        if score < LEAST_STRENGTH:
             return None
-        remedy = self.remedy(case)
+        remedy = self.remedy(context)
         return Finding(
             tool=self.tool,
             axis=self.axis,
             lines=remedy.lines,
-            strength=loud,
-            evidence=(self._evidence(case, share),),
+            strength=score,
+            evidence=(self._evidence(context, share),),
             advice=f"{share:.0%} of a warp's time goes to {remedy.advice}{where(remedy.lines)}.",
             methods=remedy.methods,
         )
 
-    def _evidence(self, case: Case, share: float) -> Evidence:
+    def _evidence(self, context: KernelContext, share: float) -> Evidence:
         """The share, named after the reasons that were seen, the greatest first."""
-        seen = {reason: part for reason in self.reasons if (part := case.stall_share(reason))}
+        seen = {reason: part for reason in self.reasons if (part := context.stall_share(reason))}
         names = sorted(seen, key=lambda reason: -seen[reason])
         return Evidence(
             metric=f"share of warp latency in {' + '.join(map(short_name, names))}",

@@ -1,4 +1,4 @@
-"""What a micro-tool is: a trigger on evidence, and a word of advice (KernelPro, section 3).
+"""What a micro-tool is: a trigger on evidence, with advice (KernelPro, section 3).
 
 A tool looks at one kernel's profile and either stays silent or returns one `Finding`. It is
 deterministic, and it never says anything about a quantity that was not measured.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from mcts.domain import BoundClass, Evidence, Finding, Level
-from microtools.case import BUSY, DRAM_FULL, PIPE_FULL, REUSING, Case
+from microtools.kernel_context import BUSY, DRAM_FULL, PIPE_FULL, REUSING, KernelContext
 
 __all__ = [
     "ANY",
@@ -21,7 +21,7 @@ __all__ = [
     "REUSING",
     "RUNNING",
     "WEAKEST",
-    "Case",
+    "KernelContext",
     "MicroTool",
     "Tool",
     "capped",
@@ -58,7 +58,7 @@ class MicroTool(Protocol):
     @property
     def affinity(self) -> frozenset[BoundClass]: ...
 
-    def examine(self, case: Case) -> Finding | None:
+    def examine(self, context: KernelContext) -> Finding | None:
         """One finding, or None. Pure; may raise, and is then skipped with a note."""
         ...
 
@@ -75,20 +75,20 @@ class Tool:
     name: str
     level: Level
     affinity: frozenset[BoundClass]
-    judge: Callable[[Case], Finding | None]
+    judge: Callable[[KernelContext], Finding | None]
     symptom_of: frozenset[str] = frozenset()
     order: int = 1000
 
-    def examine(self, case: Case) -> Finding | None:
+    def examine(self, context: KernelContext) -> Finding | None:
         """The judge's finding, marked with the tool's level."""
-        finding = self.judge(case)
+        finding = self.judge(context)
         if isinstance(finding, Finding) and finding.level != self.level:
             return finding.model_copy(update={"level": self.level})
         return finding
 
 
 def strength(value: float, threshold: float, full: float) -> float:
-    """How strongly `value` speaks: WEAKEST at `threshold`, 1 from `full` on (either direction)."""
+    """The strength of `value`: WEAKEST at `threshold`, 1 from `full` on (in either direction)."""
     ramp = (value - threshold) / (full - threshold)
     return WEAKEST + (1 - WEAKEST) * min(1.0, max(0.0, ramp))
 

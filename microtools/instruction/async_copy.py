@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength, where
+from microtools.tool import KernelContext, Tool, strength, where
 
 LEAST_STALL = 0.15
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """A tile staged by load, store, barrier, with no copy in the background.
 
     Without counters, a loop that loads a tile between two barriers says it, at half the strength.
     """
-    if not case.staged or case.saturated or case.computing:
+    if not context.stages_tiles or context.dram_saturated or context.pipe_saturated:
         return None
     seen: tuple[Evidence, ...] = ()
-    share = case.stall_share(m.STALL_LONG_SCOREBOARD, m.STALL_BARRIER)
+    share = context.stall_share(m.STALL_LONG_SCOREBOARD, m.STALL_BARRIER)
     if share is None:
-        if not _loads_between_barriers(case):
+        if not _loads_between_barriers(context):
             return None
-        loud = 0.5
+        score = 0.5
     else:
         if share < LEAST_STALL:
             return None
-        loud = 0.8 * strength(share, LEAST_STALL, 0.6)
+        score = 0.8 * strength(share, LEAST_STALL, 0.6)
         seen = (
             Evidence(
                 metric="share of warp latency on global memory and barriers",
@@ -33,12 +33,12 @@ def judge(case: Case) -> Finding | None:
                 threshold=LEAST_STALL,
             ),
         )
-    lines = case.lines("shared_stores")
+    lines = context.lines("shared_stores")
     return Finding(
         tool=TOOL.name,
         axis="latency",
         lines=lines,
-        strength=loud,
+        strength=score,
         evidence=(
             *seen,
             Evidence(metric="asynchronous copies in the code", value=0, threshold=1),
@@ -54,8 +54,8 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _loads_between_barriers(case: Case) -> bool:
-    loops = case.sass.loops if case.sass else ()
+def _loads_between_barriers(context: KernelContext) -> bool:
+    loops = context.sass.loops if context.sass else ()
     return any(loop.global_loads and loop.barriers >= 2 for loop in loops)
 
 

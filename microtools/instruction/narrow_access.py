@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import DRAM_FULL, RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent, strength, where
 
 NARROW_SHARE = 0.5
 LSU_BUSY = 30.0
@@ -14,43 +14,43 @@ LEAST_REQUESTS = 0.15
 """Share of the global requests below which a side's width does not matter."""
 
 
-def judge(case: Case) -> Finding | None:
-    """Weaker as DRAM fills, silent where it is full or where accesses are not what costs.
+def judge(context: KernelContext) -> Finding | None:
+    """Weaker as DRAM fills, silent if it is full or if accesses are not what costs.
 
-    Where bulk copies fetch the data, loads fetch what says where it lies.
+    If bulk copies fetch the data, loads only fetch descriptors.
     """
-    if case.sass is None or case.saturated or not _accesses_cost(case):
+    if context.sass is None or context.dram_saturated or not _accesses_cost(context):
         return None
-    accesses = {"load": case.sass.global_loads, "store": case.sass.global_stores}
-    if case.sass.bulk_copies:
-        del accesses["load"]
+    widths_by_kind = {"load": context.sass.global_loads, "store": context.sass.global_stores}
+    if context.sass.bulk_copies:
+        del widths_by_kind["load"]
     shares = {
-        side: sum(count for bits, count in widths.items() if int(bits) <= 32) / total
-        for side, widths in accesses.items()
-        if (total := sum(widths.values())) and _requests_share(case, side) >= LEAST_REQUESTS
+        kind: sum(count for bits, count in widths.items() if int(bits) <= 32) / total
+        for kind, widths in widths_by_kind.items()
+        if (total := sum(widths.values())) and _requests_share(context, kind) >= LEAST_REQUESTS
     }
     if not shares:
         return None
-    side = max(shares, key=lambda name: shares[name])
-    if shares[side] < NARROW_SHARE:
+    kind = max(shares, key=lambda name: shares[name])
+    if shares[kind] < NARROW_SHARE:
         return None
-    dram = case.value(m.DRAM)
-    lines = case.lines(*(f"global_{side}s.{bits}" for bits in ("8", "16", "32")))
+    dram = context.value(m.DRAM)
+    lines = context.lines(*(f"global_{kind}s.{bits}" for bits in ("8", "16", "32")))
     return Finding(
         tool=TOOL.name,
         axis="memory",
         lines=lines,
-        strength=_weight(case) * strength(shares[side], NARROW_SHARE, 1.0),
+        strength=_weight(context) * strength(shares[kind], NARROW_SHARE, 1.0),
         evidence=(
             Evidence(
-                metric=f"share of global {side} instructions of 32 bits or less",
-                value=round(shares[side], 3),
+                metric=f"share of global {kind} instructions of 32 bits or less",
+                value=round(shares[kind], 3),
                 threshold=NARROW_SHARE,
             ),
             *((percent(m.DRAM, dram, DRAM_FULL),) if dram is not None else ()),
         ),
         advice=(
-            f"{shares[side]:.0%} of the global {side} instructions move 32 bits per lane or less"
+            f"{shares[kind]:.0%} of the global {kind} instructions move 32 bits per lane or less"
             f"{where(lines)}. Let each thread handle 4 consecutive floats through one float4 "
             "access (LDG.128 / STG.128), or 8 halves through a uint4: a quarter of the "
             "instructions and address arithmetic, and four times the bytes in flight per request. "
@@ -61,36 +61,36 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _requests_share(case: Case, side: str) -> float:
-    """The side's share of the global requests; 1 where nobody counted them."""
-    counts = case.values(m.LOAD_REQUESTS, m.STORE_REQUESTS)
+def _requests_share(context: KernelContext, kind: str) -> float:
+    """The share of these accesses in the global requests; 1 if they were not counted."""
+    counts = context.values(m.LOAD_REQUESTS, m.STORE_REQUESTS)
     if counts is None or sum(counts) <= 0:
         return 1.0
-    return counts[0 if side == "load" else 1] / sum(counts)
+    return counts[0 if kind == "load" else 1] / sum(counts)
 
 
-def _accesses_cost(case: Case) -> bool:
+def _accesses_cost(context: KernelContext) -> bool:
     """Whether warps wait for loads, or the load unit is in demand.
 
-    True where nobody measured that. Under a compute-bound kernel only the load unit counts.
+    True if that was not measured. Under a compute-bound kernel only the load unit counts.
     """
-    known = _demand(case)
+    known = _demand(context)
     return not known or any(value >= threshold for value, threshold in known)
 
 
-def _weight(case: Case) -> float:
-    """Less the busier DRAM is, and where nobody measured whether the accesses cost anything."""
-    return 0.3 + 0.6 * case.room if _demand(case) else 0.5
+def _weight(context: KernelContext) -> float:
+    """Less the busier DRAM is, and if it was not measured whether the accesses cost anything."""
+    return 0.3 + 0.6 * context.dram_headroom if _demand(context) else 0.5
 
 
-def _demand(case: Case) -> list[tuple[float, float]]:
+def _demand(context: KernelContext) -> list[tuple[float, float]]:
     """What was measured of the demand for loads, each with its threshold."""
     seen = [
-        (case.value(m.LSU_PIPE), LSU_BUSY),
-        (case.stall_share(m.STALL_LG_THROTTLE), QUEUEING),
+        (context.value(m.LSU_PIPE), LSU_BUSY),
+        (context.stall_share(m.STALL_LG_THROTTLE), QUEUEING),
     ]
-    if case.bound != "compute":
-        seen.append((case.stall_share(m.STALL_LONG_SCOREBOARD), WAITING))
+    if context.bound != "compute":
+        seen.append((context.stall_share(m.STALL_LONG_SCOREBOARD), WAITING))
     return [(value, threshold) for value, threshold in seen if value is not None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, SassFacts
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, strength, where
 
 LOUD_SHARE = 0.10
 EXECUTED_SHARE = 0.005
@@ -14,25 +14,25 @@ FULL = 120
 """Registers per thread from which values spill; below it an array is indexed with a variable."""
 
 
-def judge(case: Case) -> Finding | None:
-    sass = case.sass
+def judge(context: KernelContext) -> Finding | None:
+    sass = context.sass
     if sass is None or sass.instructions == 0:
         return None
     spilled = sass.local_loads + sass.local_stores
-    executed = _executed(case)
+    executed = _executed(context)
     if spilled == 0 or (executed is not None and executed < EXECUTED_SHARE):
         return None
     share = spilled / sass.instructions
-    lines = case.lines("local_loads", "local_stores")
-    loud = strength(share, 0.0, LOUD_SHARE)
+    lines = context.lines("local_loads", "local_stores")
+    score = strength(share, 0.0, LOUD_SHARE)
     if executed is not None:
-        loud = strength(executed, EXECUTED_SHARE, LOUD_SHARE)
+        score = strength(executed, EXECUTED_SHARE, LOUD_SHARE)
     cause, methods = _cause(sass)
     return Finding(
         tool=TOOL.name,
         axis="latency",
         lines=lines,
-        strength=loud,
+        strength=score,
         evidence=(
             Evidence(metric="local loads and stores in the code", value=spilled, threshold=0),
             *_measured(executed),
@@ -46,9 +46,9 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _executed(case: Case) -> float | None:
+def _executed(context: KernelContext) -> float | None:
     """Local accesses as a share of the executed warp instructions."""
-    counts = case.values(m.LOCAL_LOADS, m.LOCAL_STORES, m.INSTRUCTIONS)
+    counts = context.values(m.LOCAL_LOADS, m.LOCAL_STORES, m.INSTRUCTIONS)
     return (counts[0] + counts[1]) / counts[2] if counts and counts[2] > 0 else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mcts.domain import Evidence, Finding, InstructionKind, SassLoop
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, strength, where
 
 LONGEST = 40
 """Instructions up to which a trip is short."""
@@ -17,12 +17,12 @@ MEMORY_FULL = 85.0
 _NO_WORK: tuple[InstructionKind, ...] = ("integer", "control", "other")
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where memory is full, or the loop is the rest of one that was unrolled."""
-    memory = max(case.known(m.MEMORY, m.DRAM).values(), default=0.0)
-    if case.saturated or case.computing or memory >= MEMORY_FULL:
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if memory is full, or the loop is the rest of one that was unrolled."""
+    memory = max(context.known(m.MEMORY, m.DRAM).values(), default=0.0)
+    if context.dram_saturated or context.pipe_saturated or memory >= MEMORY_FULL:
         return None
-    rolled = [loop for loop in _main_loops(case.hot_loops) if _is_short(loop)]
+    rolled = [loop for loop in _main_loops(context.hot_loops) if _is_short(loop)]
     if not rolled:
         return None
     worst = max(rolled, key=_overhead)
@@ -35,7 +35,7 @@ def judge(case: Case) -> Finding | None:
         tool=TOOL.name,
         axis="latency",
         lines=lines,
-        strength=_weight(case) * strength(share, OVERHEAD, 0.75),
+        strength=_weight(context) * strength(share, OVERHEAD, 0.75),
         evidence=(
             Evidence(
                 metric="share of a trip's instructions that index, count and branch",
@@ -79,9 +79,9 @@ def _overhead(loop: SassLoop) -> float:
     return idle / total if total else 0.0
 
 
-def _weight(case: Case) -> float:
-    """Less where nobody counted, or where the schedulers are nearly idle for other reasons."""
-    issue = case.value(m.ISSUE)
+def _weight(context: KernelContext) -> float:
+    """Less if they were not counted, or if the schedulers are nearly idle for other reasons."""
+    issue = context.value(m.ISSUE)
     if issue is None:
         return 0.5
     return 0.8 if issue >= LEAST_GAIN_ISSUE else 0.6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import PIPE_FULL, RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import PIPE_FULL, RUNNING, KernelContext, Tool, percent, strength, where
 
 LEAST_SHARE = 0.5
 """Share of the instructions that are waited for; of a group of four waited for as a whole: 0.25."""
@@ -15,21 +15,23 @@ MUCH_WAITING = 0.5
 UNMEASURED = 0.6
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """The machine code says it; counters, how much it matters."""
-    sass = case.sass
-    if sass is None or sass.wgmma_ops < FEWEST or case.computing or case.saturated:
+    sass = context.sass
+    if sass is None or sass.wgmma_ops < FEWEST or context.pipe_saturated or context.dram_saturated:
         return None
     share = sass.serial_wgmma_ops / sass.wgmma_ops
     if share < LEAST_SHARE:
         return None
-    lines = case.lines("serial_wgmma_ops")
-    pipe = case.value(m.TENSOR_PIPE)
+    lines = context.lines("serial_wgmma_ops")
+    pipe = context.value(m.TENSOR_PIPE)
     return Finding(
         tool=TOOL.name,
         axis="compute",
         lines=lines,
-        strength=_weight(case) * (0.2 + 0.8 * case.room) * strength(share, LEAST_SHARE, 1.0),
+        strength=_weight(context)
+        * (0.2 + 0.8 * context.dram_headroom)
+        * strength(share, LEAST_SHARE, 1.0),
         evidence=(
             Evidence(
                 metric="share of wgmma instructions waited for before the next",
@@ -53,15 +55,15 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _weight(case: Case) -> float:
-    """More the emptier the tensor pipe is, or, where that is unknown, the longer warps wait for it.
+def _weight(context: KernelContext) -> float:
+    """More the emptier the tensor pipe is, or, if that is unknown, the longer warps wait for it.
 
-    Their waiting alone acquits nobody: Nsight counts some of it under another reason.
+    Their waiting alone proves nothing: Nsight counts some of it under another reason.
     """
-    pipe = case.value(m.TENSOR_PIPE)
+    pipe = context.value(m.TENSOR_PIPE)
     if pipe is not None:
         return strength(pipe, PIPE_FULL, PIPE_IDLE)
-    waiting = case.stall_share(m.STALL_GMMA) or 0.0
+    waiting = context.stall_share(m.STALL_GMMA) or 0.0
     return max(UNMEASURED, strength(waiting, 0.0, MUCH_WAITING))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
 
 GLOBAL_SHARE = 0.01
 """Warp atomics per instruction from which they are no mere final step of a block."""
@@ -14,34 +14,34 @@ SHARED_WAITING = 0.45
 UNIT_BUSY = 30.0
 
 
-def judge(case: Case) -> Finding | None:
-    """Global atomics first: they are the slower ones. Silent where DRAM is the limit."""
-    if case.saturated:
+def judge(context: KernelContext) -> Finding | None:
+    """Global atomics first: they are the slower ones. Silent if DRAM is the limit."""
+    if context.dram_saturated:
         return None
-    return _global(case) or _shared(case)
+    return _global(context) or _shared(context)
 
 
-def _global(case: Case) -> Finding | None:
-    share = _per_instruction(case, m.ATOMIC_REQUESTS, m.REDUCTION_REQUESTS)
-    if share is None or share < GLOBAL_SHARE or (case.value(m.DRAM) or 0.0) >= BUSY:
+def _global(context: KernelContext) -> Finding | None:
+    share = _per_instruction(context, m.ATOMIC_REQUESTS, m.REDUCTION_REQUESTS)
+    if share is None or share < GLOBAL_SHARE or (context.value(m.DRAM) or 0.0) >= BUSY:
         return None
-    unit = case.value(m.L2_ATOMIC_UNIT)
-    waits = case.stall_share(
+    unit = context.value(m.L2_ATOMIC_UNIT)
+    waits = context.stall_share(
         m.STALL_LONG_SCOREBOARD, m.STALL_LG_THROTTLE, m.STALL_DRAIN, m.STALL_MEMBAR
     )
-    loud: list[tuple[float, Evidence]] = []
+    scored: list[tuple[float, Evidence]] = []
     if unit is not None and unit >= UNIT_BUSY:
-        loud.append((strength(unit, UNIT_BUSY, 80.0), percent(m.L2_ATOMIC_UNIT, unit, UNIT_BUSY)))
+        scored.append((strength(unit, UNIT_BUSY, 80.0), percent(m.L2_ATOMIC_UNIT, unit, UNIT_BUSY)))
     if waits is not None and waits >= WAITING:
-        loud.append((strength(waits, WAITING, 0.7), _waiting("global memory", waits, WAITING)))
-    if not loud:
+        scored.append((strength(waits, WAITING, 0.7), _waiting("global memory", waits, WAITING)))
+    if not scored:
         return None
     return _finding(
-        case,
-        strength=max(value for value, _ in loud),
+        context,
+        strength=max(value for value, _ in scored),
         evidence=(
             _frequency("global", share, GLOBAL_SHARE),
-            *(evidence for _, evidence in loud),
+            *(evidence for _, evidence in scored),
         ),
         what=f"{share:.0%} of the instructions are global atomics",
         cure=(
@@ -53,15 +53,15 @@ def _global(case: Case) -> Finding | None:
     )
 
 
-def _shared(case: Case) -> Finding | None:
-    share = _per_instruction(case, m.SHARED_ATOMICS)
-    if share is None or share < SHARED_SHARE or (case.value(m.DRAM) or 0.0) >= BUSY:
+def _shared(context: KernelContext) -> Finding | None:
+    share = _per_instruction(context, m.SHARED_ATOMICS)
+    if share is None or share < SHARED_SHARE or (context.value(m.DRAM) or 0.0) >= BUSY:
         return None
-    waits = case.stall_share(m.STALL_SHORT_SCOREBOARD, m.STALL_MIO_THROTTLE)
+    waits = context.stall_share(m.STALL_SHORT_SCOREBOARD, m.STALL_MIO_THROTTLE)
     if waits is None or waits < SHARED_WAITING:
         return None
     return _finding(
-        case,
+        context,
         strength=0.8 * strength(waits, SHARED_WAITING, 0.8),
         evidence=(
             _frequency("shared", share, SHARED_SHARE),
@@ -77,9 +77,9 @@ def _shared(case: Case) -> Finding | None:
 
 
 def _finding(
-    case: Case, *, strength: float, evidence: tuple[Evidence, ...], what: str, cure: str
+    context: KernelContext, *, strength: float, evidence: tuple[Evidence, ...], what: str, cure: str
 ) -> Finding:
-    lines = case.lines("atomic_ops")
+    lines = context.lines("atomic_ops")
     return Finding(
         tool=TOOL.name,
         axis="latency",
@@ -92,8 +92,8 @@ def _finding(
     )
 
 
-def _per_instruction(case: Case, *metrics: str) -> float | None:
-    counts, instructions = case.known(*metrics), case.value(m.INSTRUCTIONS)
+def _per_instruction(context: KernelContext, *metrics: str) -> float | None:
+    counts, instructions = context.known(*metrics), context.value(m.INSTRUCTIONS)
     if not counts or not instructions:
         return None
     return sum(counts.values()) / instructions

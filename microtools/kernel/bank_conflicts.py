@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, capped, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, capped, strength, where
 
 THRESHOLD = 0.20
 """Layouts without conflicts still show some: accesses of other warps are counted in."""
@@ -17,32 +17,32 @@ _SIDES = (
 )
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where DRAM is the limit, or shared memory too little used for conflicts to cost.
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if DRAM is the limit, or shared memory too little used for conflicts to cost.
 
     Weaker the busier DRAM is.
     """
     counted = {
-        side: (counts[0], counts[1])
-        for side, conflicts, wavefronts in _SIDES
-        if (counts := case.values(conflicts, wavefronts)) is not None and counts[1] > 0
+        kind: (counts[0], counts[1])
+        for kind, conflicts, wavefronts in _SIDES
+        if (counts := context.values(conflicts, wavefronts)) is not None and counts[1] > 0
     }
     total = sum(wavefronts for _, wavefronts in counted.values())
     if total <= 0:
         return None
     share = min(1.0, sum(conflicts for conflicts, _ in counted.values()) / total)
-    cost = _cost(case, share)
-    if share < THRESHOLD or case.saturated or (cost is not None and cost < COST):
+    cost = _cost(context, share)
+    if share < THRESHOLD or context.dram_saturated or (cost is not None and cost < COST):
         return None
-    side = max(counted, key=lambda name: counted[name][0])
-    lines = case.lines(f"shared_{side}s")
-    busy = case.value(m.SHARED)
+    kind = max(counted, key=lambda name: counted[name][0])
+    lines = context.lines(f"shared_{kind}s")
+    busy = context.value(m.SHARED)
     gain = None if busy is None else capped(share * busy / 100, MOST_GAIN)
     return Finding(
         tool=TOOL.name,
         axis="memory",
         lines=lines,
-        strength=(0.2 + 0.8 * case.room) * strength(share, THRESHOLD, 0.6),
+        strength=(0.2 + 0.8 * context.dram_headroom) * strength(share, THRESHOLD, 0.6),
         evidence=(
             Evidence(
                 metric="share of shared-memory wavefronts that are bank conflicts",
@@ -52,7 +52,7 @@ def judge(case: Case) -> Finding | None:
         ),
         advice=(
             f"{share:.0%} of the shared-memory wavefronts exist only because lanes of a warp hit "
-            f"the same bank, mostly on {side}s{where(lines)}. Pad each row of the tile by one "
+            f"the same bank, mostly on {kind}s{where(lines)}. Pad each row of the tile by one "
             "access width (tile[N][N + 1] for 32-bit, N + 4 floats where float4 is used), or "
             "swizzle the column with an XOR of the row, which costs no memory. Columns read by a "
             "warp must fall into 32 different banks."
@@ -62,12 +62,12 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _cost(case: Case, share: float) -> float | None:
+def _cost(context: KernelContext, share: float) -> float | None:
     """What the conflicts take, of shared memory's cycles or a warp's time, whichever is more."""
     known: list[float] = []
-    if (busy := case.value(m.SHARED)) is not None:
+    if (busy := context.value(m.SHARED)) is not None:
         known.append(share * busy / 100)
-    if (waits := case.stall_share(m.STALL_SHORT_SCOREBOARD, m.STALL_MIO_THROTTLE)) is not None:
+    if (waits := context.stall_share(m.STALL_SHORT_SCOREBOARD, m.STALL_MIO_THROTTLE)) is not None:
         known.append(share * waits)
     return max(known, default=None)
 

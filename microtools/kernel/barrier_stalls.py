@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from mcts.domain import metrics as m
 from microtools.stalls import Remedy, Stall
-from microtools.tool import Case
+from microtools.tool import KernelContext
 
 LARGE_BLOCK = 512
 
 
-def _remedy(case: Case) -> Remedy:
+def _remedy(context: KernelContext) -> Remedy:
     advice = "waiting at __syncthreads"
     methods = ["latency.fewer_barriers", "compute.warp_primitives"]
-    shuffles = case.sass.shuffles if case.sass else 0
+    shuffles = context.sass.shuffles if context.sass else 0
     if not shuffles:
         advice += ". Reduce inside a warp with __shfl_xor_sync and cross warps once; let"
     else:
         advice += ". Let"
     advice += " a warp own a row so that no block barrier is needed"
-    block = case.value(m.BLOCK)
+    block = context.value(m.BLOCK)
     if block is not None and block >= LARGE_BLOCK:
         advice += f"; blocks of {block:.0f} threads wait for the slowest of {block / 32:.0f} warps"
         advice += ", so use smaller ones"
         methods.append("latency.block_size")
-    if case.staged:
+    if context.stages_tiles:
         advice += "; double-buffer the tile so that one barrier per step suffices"
         methods.append("latency.double_buffering")
     advice += "; drop barriers that order nothing"
-    return Remedy(advice, tuple(methods), case.lines("barriers"))
+    return Remedy(advice, tuple(methods), context.lines("barriers"))
 
 
 TOOL = Stall(

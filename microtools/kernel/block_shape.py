@@ -6,7 +6,7 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, capped, percent, strength
+from microtools.tool import RUNNING, KernelContext, Tool, capped, percent, strength
 
 WARP = 32
 WASTED = 0.03
@@ -15,21 +15,21 @@ FULL_ENOUGH = 80.0
 MOST_GAIN = 2.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Lanes that a block leaves empty, or single-warp blocks that run out of block slots."""
-    block = case.value(m.BLOCK)
+    block = context.value(m.BLOCK)
     if block is None or block < 1:
         return None
     wasted = 1 - block / (WARP * math.ceil(block / WARP))
     if wasted >= WASTED:
-        return _ragged(case, block, wasted)
-    return _tiny(case, block) if block <= WARP else None
+        return _ragged(context, block, wasted)
+    return _tiny(context, block) if block <= WARP else None
 
 
-def _ragged(case: Case, block: float, wasted: float) -> Finding | None:
-    if case.saturated:
+def _ragged(context: KernelContext, block: float, wasted: float) -> Finding | None:
+    if context.dram_saturated:
         return None
-    issue = case.value(m.ISSUE)
+    issue = context.value(m.ISSUE)
     gain = None if issue is None else capped(wasted * issue, MOST_GAIN)
     return Finding(
         tool=TOOL.name,
@@ -52,10 +52,14 @@ def _ragged(case: Case, block: float, wasted: float) -> Finding | None:
     )
 
 
-def _tiny(case: Case, block: float) -> Finding | None:
-    """Silent where a unit is busy all the same, or the occupancy is fine."""
-    occupancy = case.value(m.THEORETICAL_OCCUPANCY)
-    if case.busy or case.specialised or (occupancy is not None and occupancy >= FULL_ENOUGH):
+def _tiny(context: KernelContext, block: float) -> Finding | None:
+    """Silent if a unit is busy anyway, or the occupancy is fine."""
+    occupancy = context.value(m.THEORETICAL_OCCUPANCY)
+    if (
+        context.busy
+        or context.warp_specialised
+        or (occupancy is not None and occupancy >= FULL_ENOUGH)
+    ):
         return None
     held = [] if occupancy is None else [percent(m.THEORETICAL_OCCUPANCY, occupancy, FULL_ENOUGH)]
     return Finding(

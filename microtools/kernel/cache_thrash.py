@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, Case, Tool, percent, strength
+from microtools.tool import BUSY, KernelContext, Tool, percent, strength
 
 REUSE = 3.0
 """Times its least bytes that a kernel asks the caches for, from which they have a job to do."""
@@ -16,29 +16,29 @@ L2_SERVING = 70.0
 _AFFINITY: frozenset[BoundClass] = frozenset({"memory", "mixed", "latency"})
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Out of L2: DRAM delivers again what the kernel asks for again, though hits are rare.
 
     Else out of L1: asked for many times, rarely found there, and L2 is the busy level.
     """
-    asked = case.values(m.LOAD_SECTORS, m.STORE_SECTORS)
-    if asked is None or case.least_bytes is None or not case.only_kernel:
+    asked = context.values(m.LOAD_SECTORS, m.STORE_SECTORS)
+    if asked is None or context.least_bytes is None or not context.only_kernel:
         return None
-    reuse = sum(asked) * m.SECTOR_BYTES / case.least_bytes
+    reuse = sum(asked) * m.SECTOR_BYTES / context.least_bytes
     if reuse < REUSE:
         return None
-    return _out_of_l2(case, reuse) or _out_of_l1(case, reuse)
+    return _out_of_l2(context, reuse) or _out_of_l1(context, reuse)
 
 
-def _out_of_l2(case: Case, reuse: float) -> Finding | None:
-    moved = case.values(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES, m.DRAM, m.L2_HIT)
-    if moved is None or case.least_bytes is None:
+def _out_of_l2(context: KernelContext, reuse: float) -> Finding | None:
+    moved = context.values(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES, m.DRAM, m.L2_HIT)
+    if moved is None or context.least_bytes is None:
         return None
     read, written, dram, hit = moved
-    fetched = (read + written) / case.least_bytes
+    fetched = (read + written) / context.least_bytes
     if fetched < REFETCHED or dram < DRAM_BUSY or hit >= L2_MISSING:
         return None
-    size = case.hardware.l2_bytes if case.hardware else None
+    size = context.hardware.l2_bytes if context.hardware else None
     holds = f" of {size / 2**20:.0f} MiB" if size else ""
     return Finding(
         tool=TOOL.name,
@@ -64,9 +64,9 @@ def _out_of_l2(case: Case, reuse: float) -> Finding | None:
     )
 
 
-def _out_of_l1(case: Case, reuse: float) -> Finding | None:
-    known = case.values(m.L1_HIT, m.L2, m.L2_HIT, m.DRAM)
-    if known is None or (case.sass is not None and case.sass.shared_loads):
+def _out_of_l1(context: KernelContext, reuse: float) -> Finding | None:
+    known = context.values(m.L1_HIT, m.L2, m.L2_HIT, m.DRAM)
+    if known is None or (context.sass is not None and context.sass.shared_loads):
         return None
     l1_hit, l2, l2_hit, dram = known
     if l1_hit >= L1_MISSING or l2 < BUSY or l2_hit < L2_SERVING or dram >= l2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcts.domain import Finding
 from mcts.domain import metrics as m
 from microtools.stalls import WAITING, Remedy, Stall
-from microtools.tool import Case, Tool, percent, strength, where
+from microtools.tool import KernelContext, Tool, percent, strength, where
 
 LONG_CODE = 6000
 """Instructions of 16 bytes from which a hot body no longer fits the instruction caches well."""
@@ -13,10 +13,10 @@ UNIFORM = 90.0
 UNIT_BUSY = 70.0
 
 
-def _remedy(case: Case) -> Remedy:
-    branch = case.stall_share(m.STALL_BRANCH) or 0.0
-    fetch = case.stall_share(m.STALL_NO_INSTRUCTION) or 0.0
-    constants = case.stall_share(m.STALL_IMC_MISS) or 0.0
+def _remedy(context: KernelContext) -> Remedy:
+    branch = context.stall_share(m.STALL_BRANCH) or 0.0
+    fetch = context.stall_share(m.STALL_NO_INSTRUCTION) or 0.0
+    constants = context.stall_share(m.STALL_IMC_MISS) or 0.0
     if constants > max(branch, fetch):
         return Remedy(
             "fetching constants. Read kernel arguments and __constant__ data with indices that are "
@@ -25,15 +25,15 @@ def _remedy(case: Case) -> Remedy:
             ("memory.shared_tiling", "memory.register_reuse"),
         )
     if fetch > branch:
-        size = f" ({case.sass.instructions} instructions)" if case.sass else ""
-        long = case.sass is not None and case.sass.instructions >= LONG_CODE
+        size = f" ({context.sass.instructions} instructions)" if context.sass else ""
+        long = context.sass is not None and context.sass.instructions >= LONG_CODE
         cure = "unroll less and split rare cases off" if long else "let warps run the same code"
         return Remedy(
             f"fetching instructions{size}. Keep the hot loop short enough for the instruction "
             f"cache: {cure}; give each block enough work that starting it does not show",
             ("compute.loop_unrolling", "latency.work_per_thread", "latency.persistent_grid"),
         )
-    uniform = case.value(m.UNIFORM_BRANCHES)
+    uniform = context.value(m.UNIFORM_BRANCHES)
     torn = ""
     if uniform is not None and 0 < uniform < UNIFORM:  # 0 is also what code without branches shows
         torn = f" (only {uniform:.0f} % of the branches take a whole warp the same way)"
@@ -41,7 +41,7 @@ def _remedy(case: Case) -> Remedy:
         f"resolving branches{torn}. Unroll short loops with a constant trip count, hoist bounds "
         "checks out of the inner loop, and turn short branches into selects",
         ("compute.loop_unrolling", "compute.strength_reduction"),
-        case.lines("branches"),
+        context.lines("branches"),
     )
 
 
@@ -54,18 +54,20 @@ STALLS = Stall(
 )
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """What warps wait for first, else a unit for branches and indexed constants that is full."""
-    return STALLS.judge(case) or _address_unit(case)
+    return STALLS.judge(context) or _address_unit(context)
 
 
-def _address_unit(case: Case) -> Finding | None:
-    busy = case.value(m.ADU_PIPE)
-    if busy is None or busy < UNIT_BUSY or case.saturated:
+def _address_unit(context: KernelContext) -> Finding | None:
+    busy = context.value(m.ADU_PIPE)
+    if busy is None or busy < UNIT_BUSY or context.dram_saturated:
         return None
-    if busy < max(case.pipe[1] if case.pipe else 0.0, case.value(m.LSU_PIPE) or 0.0):
+    if busy < max(
+        context.busiest_pipe[1] if context.busiest_pipe else 0.0, context.value(m.LSU_PIPE) or 0.0
+    ):
         return None
-    lines = case.lines("branches")
+    lines = context.lines("branches")
     return Finding(
         tool=TOOL.name,
         axis="latency",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 CODE_SHARE = 0.12
 UNIT_BUSY = 40.0
@@ -13,21 +13,26 @@ DIVISION = 3
 """Conversions per MUFU up to which they may belong to an integer division."""
 
 
-def judge(case: Case) -> Finding | None:
-    """Counts them in the hot code; silent where neither their unit nor the issue is in demand."""
-    unit, issue = case.value(m.XU_PIPE), case.value(m.ISSUE)
-    share = _share(case)
-    if share is None or share < CODE_SHARE or case.saturated or _belongs_to_divisions(case):
+def judge(context: KernelContext) -> Finding | None:
+    """Counts them in the hot code; silent if neither their unit nor the issue is in demand."""
+    unit, issue = context.value(m.XU_PIPE), context.value(m.ISSUE)
+    share = _share(context)
+    if (
+        share is None
+        or share < CODE_SHARE
+        or context.dram_saturated
+        or _belongs_to_divisions(context)
+    ):
         return None
     busy = unit is not None and unit >= UNIT_BUSY
     if not busy and (issue is None or issue < ISSUING):
         return None
-    lines = case.lines("conversion_ops")
+    lines = context.lines("conversion_ops")
     return Finding(
         tool=TOOL.name,
         axis="compute",
         lines=lines,
-        strength=(0.2 + 0.8 * case.room) * strength(share, CODE_SHARE, 0.4),
+        strength=(0.2 + 0.8 * context.dram_headroom) * strength(share, CODE_SHARE, 0.4),
         evidence=(
             Evidence(
                 metric="conversions as a share of the instructions in the hot code",
@@ -47,15 +52,15 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _share(case: Case) -> float | None:
-    mix = case.sass.hot_mix if case.sass else {}
+def _share(context: KernelContext) -> float | None:
+    mix = context.sass.hot_mix if context.sass else {}
     total = sum(mix.values())
     return mix.get("conversion", 0) / total if total else None
 
 
-def _belongs_to_divisions(case: Case) -> bool:
+def _belongs_to_divisions(context: KernelContext) -> bool:
     """Whether the conversions come two to a reciprocal among much integer work."""
-    sass = case.sass
+    sass = context.sass
     if sass is None or not sass.special_ops:
         return False
     few = sass.conversion_ops <= DIVISION * sass.special_ops

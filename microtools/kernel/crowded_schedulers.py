@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import PIPE_FULL, Case, Tool, strength
+from microtools.tool import PIPE_FULL, KernelContext, Tool, strength
 
 CROWDED = 0.30
 LEAST_ISSUE = 0.6
@@ -12,21 +12,21 @@ ENOUGH_WARPS = 40.0
 ROOMY = 96
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where the multiply-adds themselves fill the issue slots, or no registers are left."""
-    share = case.stall_share(m.STALL_NOT_SELECTED)
-    issue = case.value(m.ISSUE)
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if the multiply-adds themselves fill the issue slots, or no registers are left."""
+    share = context.stall_share(m.STALL_NOT_SELECTED)
+    issue = context.value(m.ISSUE)
     if share is None or share <= CROWDED or (issue is not None and issue < LEAST_ISSUE):
         return None
-    useful = max(case.known(m.FMA_PIPE, m.TENSOR_PIPE, m.FP64_PIPE).values(), default=0.0)
-    warps, registers = case.value(m.ACHIEVED_OCCUPANCY), case.value(m.REGISTERS)
+    useful = max(context.known(m.FMA_PIPE, m.TENSOR_PIPE, m.FP64_PIPE).values(), default=0.0)
+    warps, registers = context.value(m.ACHIEVED_OCCUPANCY), context.value(m.REGISTERS)
     thin = warps is not None and warps < ENOUGH_WARPS
     if useful >= PIPE_FULL or thin or (registers is not None and registers > ROOMY):
         return None
     return Finding(
         tool=TOOL.name,
         axis="compute",
-        lines=case.hot_lines,
+        lines=context.hot_lines,
         strength=0.5 * strength(share, CROWDED, 0.6),
         evidence=(
             Evidence(

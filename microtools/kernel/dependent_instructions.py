@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from mcts.domain import metrics as m
 from microtools.stalls import Remedy, Stall
-from microtools.tool import BUSY, Case
+from microtools.tool import BUSY, KernelContext
 
 
-def _remedy(case: Case) -> Remedy:
+def _remedy(context: KernelContext) -> Remedy:
     return Remedy(
         "the fixed latencies of arithmetic: each instruction waits for the one before. Give each "
         "thread several independent accumulators or outputs, so that one chain runs while another "
         "waits, and unroll the inner loop",
         ("compute.loop_unrolling", "latency.work_per_thread", "compute.register_tiling"),
-        case.hot_lines,
+        context.hot_lines,
     )
 
 
-def _weight(case: Case) -> float:
-    """Less where a pipe is busy: part of the wait is then a queue, not a dependency."""
-    return 0.6 if case.pipe is not None and case.pipe[1] >= BUSY else 1.0
+def _weight(context: KernelContext) -> float:
+    """Less if a pipe is busy: part of the wait is then a queue, not a dependency."""
+    return 0.6 if context.busiest_pipe is not None and context.busiest_pipe[1] >= BUSY else 1.0
 
 
 TOOL = Stall(

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, capped, percent, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, capped, percent, strength, where
 
 DIVERGED = 24.0
 UNIFORM = 90.0
 MOST_GAIN = 3.0
 
 
-def judge(case: Case) -> Finding | None:
-    lanes = case.value(m.THREADS_PER_INSTRUCTION)
-    if lanes is None or not 0 < lanes < DIVERGED or case.saturated:
+def judge(context: KernelContext) -> Finding | None:
+    lanes = context.value(m.THREADS_PER_INSTRUCTION)
+    if lanes is None or not 0 < lanes < DIVERGED or context.dram_saturated:
         return None
-    issue = case.value(m.ISSUE)
+    issue = context.value(m.ISSUE)
     gain = None if issue is None else capped((1 - lanes / 32) * issue, MOST_GAIN)
-    uniform = case.value(m.UNIFORM_BRANCHES)
+    uniform = context.value(m.UNIFORM_BRANCHES)
     torn = uniform is not None and 0 < uniform < UNIFORM  # code without branches shows 0
-    lines = case.lines("branches")
+    lines = context.lines("branches")
     return Finding(
         tool=TOOL.name,
         axis="compute",

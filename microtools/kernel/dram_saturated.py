@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mcts.domain import Finding
 from mcts.domain import metrics as m
-from microtools.tool import DRAM_FULL, Case, Tool, percent, strength
+from microtools.tool import DRAM_FULL, KernelContext, Tool, percent, strength
 
 
-def judge(case: Case) -> Finding | None:
-    dram = case.value(m.DRAM)
-    if dram is None or not case.saturated:
+def judge(context: KernelContext) -> Finding | None:
+    dram = context.value(m.DRAM)
+    if dram is None or not context.dram_saturated:
         return None
     return Finding(
         tool=TOOL.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength
+from microtools.tool import KernelContext, Tool, strength
 
 EXCESS = 1.3
 DRAM_IDLE = 30.0
@@ -12,19 +12,19 @@ MOST_GAIN = 10.0
 _AFFINITY: frozenset[BoundClass] = frozenset({"memory", "mixed", "latency"})
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where DRAM is idle anyway: what it moves is then not what takes the time.
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if DRAM is idle anyway: what it moves is then not what takes the time.
 
     Silent too for a call of several kernels, whose intermediates are `unfused_kernels`' matter.
     """
-    moved = case.values(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES)
-    if moved is None or case.least_bytes is None or not case.only_kernel:
+    moved = context.values(m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES)
+    if moved is None or context.least_bytes is None or not context.only_kernel:
         return None
-    ratio = sum(moved) / case.least_bytes
-    dram = case.value(m.DRAM)
+    ratio = sum(moved) / context.least_bytes
+    dram = context.value(m.DRAM)
     if ratio < EXCESS or (dram is not None and dram < DRAM_IDLE):
         return None
-    hits = case.values(m.L1_HIT, m.L2_HIT)
+    hits = context.values(m.L1_HIT, m.L2_HIT)
     cached = f" (L1 and L2 hit {hits[0]:.0f} % and {hits[1]:.0f} %)" if hits else ""
     return Finding(
         tool=TOOL.name,
@@ -43,7 +43,7 @@ def judge(case: Case) -> Finding | None:
             "(an online algorithm), and order the blocks so that neighbours share what L2 holds."
         ),
         methods=("memory.register_reuse", "memory.fused_passes", "memory.shared_tiling"),
-        expected_gain=round(min(ratio, MOST_GAIN), 2) if case.saturated else None,
+        expected_gain=round(min(ratio, MOST_GAIN), 2) if context.dram_saturated else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, PIPE_FULL, Case, Tool, percent, strength
+from microtools.tool import BUSY, PIPE_FULL, KernelContext, Tool, percent, strength
 
 FMA_SHARE = 0.5
 TENSOR_IDLE = 5.0
@@ -12,21 +12,21 @@ INTENSE = 16.0
 _COMPUTING: frozenset[BoundClass] = frozenset({"compute", "memory", "mixed"})
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Speaks on intense fp32 tasks only. Adds and multiplies count as the task's arithmetic too."""
-    known = case.values(m.FFMA, m.INSTRUCTIONS)
-    if known is None or min(known) <= 0 or (case.intensity or 0.0) < INTENSE:
+    known = context.values(m.FFMA, m.INSTRUCTIONS)
+    if known is None or min(known) <= 0 or (context.intensity or 0.0) < INTENSE:
         return None
-    if case.work is None or case.work.math != "fp32":
+    if context.work is None or context.work.math != "fp32":
         return None
-    fma = case.value(m.FMA_PIPE)
-    if (case.value(m.TENSOR_PIPE) or 0.0) > TENSOR_IDLE or (fma or 0.0) >= PIPE_FULL:
+    fma = context.value(m.FMA_PIPE)
+    if (context.value(m.TENSOR_PIPE) or 0.0) > TENSOR_IDLE or (fma or 0.0) >= PIPE_FULL:
         return None
-    others = sum(case.known(m.FADD, m.FMUL).values())
+    others = sum(context.known(m.FADD, m.FMUL).values())
     share = (known[0] + others) / 32 / known[1]
     if share >= FMA_SHARE:
         return None
-    lines = case.hot_lines
+    lines = context.hot_lines
     return Finding(
         tool=TOOL.name,
         axis="compute",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mcts.domain import Evidence, Finding, InstructionKind
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, percent, strength, where
+from microtools.tool import KernelContext, Tool, percent, strength, where
 
 ALU_BUSY = 50.0
 ISSUING = 0.5
@@ -18,19 +18,19 @@ USEFUL = 0.25
 _USEFUL_PIPES = (m.FMA_PIPE, m.XU_PIPE, m.FP64_PIPE, m.TENSOR_PIPE)
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent on integer tasks (unless they divide), and where instructions are not the limit."""
-    divides = _divides(case)
-    if case.saturated or (_integers_are_meant(case) and not divides):
+def judge(context: KernelContext) -> Finding | None:
+    """Silent on integer tasks (unless they divide), and if instructions are not the limit."""
+    divides = _divides(context)
+    if context.dram_saturated or (_integers_are_meant(context) and not divides):
         return None
-    if (_useful(case) or 0.0) >= USEFUL or (case.value(m.TENSOR_PIPE) or 0.0) >= USEFUL * 100:
+    if (_useful(context) or 0.0) >= USEFUL or (context.value(m.TENSOR_PIPE) or 0.0) >= USEFUL * 100:
         return None
-    evidence = _evidence(case)
+    evidence = _evidence(context)
     if not evidence:
         return None
-    lines = case.hot_lines or case.lines("integer_ops")
-    share = _hot_share(case)
-    loud = [strength(item.value, item.threshold, full) for item, full in evidence]
+    lines = context.hot_lines or context.lines("integer_ops")
+    share = _hot_share(context)
+    scored = [strength(item.value, item.threshold, full) for item, full in evidence]
     division = (
         "Divisions and modulos by run-time values become a dozen instructions or more: make the "
         "divisor a compile-time constant or a power of two, or multiply by a reciprocal prepared "
@@ -43,7 +43,7 @@ def judge(case: Case) -> Finding | None:
         tool=TOOL.name,
         axis="compute",
         lines=lines,
-        strength=(1.0 if divides else 0.8) * max(loud),
+        strength=(1.0 if divides else 0.8) * max(scored),
         evidence=tuple(item for item, _ in evidence),
         advice=(
             f"{amount} integer arithmetic{where(lines)}, and the issue slots are in demand. "
@@ -55,11 +55,11 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _evidence(case: Case) -> list[tuple[Evidence, float]]:
-    """What speaks for it, with the value from which it speaks at full strength."""
-    alu, issue, share = case.value(m.ALU_PIPE), case.value(m.ISSUE), _hot_share(case)
+def _evidence(context: KernelContext) -> list[tuple[Evidence, float]]:
+    """The evidence, with the value that gives full strength."""
+    alu, issue, share = context.value(m.ALU_PIPE), context.value(m.ISSUE), _hot_share(context)
     found: list[tuple[Evidence, float]] = []
-    useful = max(case.known(*_USEFUL_PIPES).values(), default=0.0)
+    useful = max(context.known(*_USEFUL_PIPES).values(), default=0.0)
     integer = share is None or share >= LEAST_SHARE
     if alu is not None and alu >= ALU_BUSY and alu >= useful and integer:
         found.append((percent(m.ALU_PIPE, alu, ALU_BUSY), 90.0))
@@ -70,24 +70,24 @@ def _evidence(case: Case) -> list[tuple[Evidence, float]]:
     return found
 
 
-def _integers_are_meant(case: Case) -> bool:
+def _integers_are_meant(context: KernelContext) -> bool:
     """Whether integers are the task: declared so, or undeclared and no float in the code."""
-    if case.work is not None:
-        return case.work.math == "int32"
-    return case.sass is not None and _floating(case) == 0
+    if context.work is not None:
+        return context.work.math == "int32"
+    return context.sass is not None and _floating(context) == 0
 
 
-def _hot_share(case: Case) -> float | None:
+def _hot_share(context: KernelContext) -> float | None:
     """Integer instructions in the deepest loops, of all there that are no loads or stores.
 
-    Of all code where it divides: long divisions are subroutines outside the loops.
+    Of all code if it divides: long divisions are subroutines outside the loops.
     """
-    if case.sass is None:
+    if context.sass is None:
         return None
-    share = _share(case.sass.hot_mix)
-    if share is None or not _divides(case):
+    share = _share(context.sass.hot_mix)
+    if share is None or not _divides(context):
         return share
-    return max(share, _share(case.sass.mix) or 0.0)
+    return max(share, _share(context.sass.mix) or 0.0)
 
 
 def _share(mix: Mapping[InstructionKind, int]) -> float | None:
@@ -95,22 +95,22 @@ def _share(mix: Mapping[InstructionKind, int]) -> float | None:
     return mix.get("integer", 0) / total if total else None
 
 
-def _useful(case: Case) -> float | None:
-    counts, instructions = case.known(m.FFMA, m.FADD, m.FMUL), case.value(m.INSTRUCTIONS)
+def _useful(context: KernelContext) -> float | None:
+    counts, instructions = context.known(m.FFMA, m.FADD, m.FMUL), context.value(m.INSTRUCTIONS)
     return sum(counts.values()) / 32 / instructions if counts and instructions else None
 
 
-def _divides(case: Case) -> bool:
+def _divides(context: KernelContext) -> bool:
     """Whether the code holds the reciprocal and conversions that an integer division becomes."""
-    sass = case.sass
+    sass = context.sass
     if sass is None or not sass.special_ops or sass.conversion_ops < 2:
         return False
     many = sass.integer_ops >= 10 * sass.special_ops
-    return many and _floating(case) <= sass.integer_ops / 4
+    return many and _floating(context) <= sass.integer_ops / 4
 
 
-def _floating(case: Case) -> int:
-    sass = case.sass
+def _floating(context: KernelContext) -> int:
+    sass = context.sass
     if sass is None:
         return 0
     return sass.fma_ops + sass.fadd_ops + sass.fmul_ops + sass.half_ops + sass.double_ops

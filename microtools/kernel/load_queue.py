@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mcts.domain import metrics as m
 from microtools.stalls import Remedy, Stall
-from microtools.tool import Case
+from microtools.tool import KernelContext
 
 
-def _remedy(case: Case) -> Remedy:
-    busy = case.value(m.LSU_PIPE)
+def _remedy(context: KernelContext) -> Remedy:
+    busy = context.value(m.LSU_PIPE)
     unit = f" (the load/store unit is {busy:.0f} % busy)" if busy is not None else ""
-    wide = case.sass is not None and bool(case.sass.global_loads.get("128"))
+    wide = context.sass is not None and bool(context.sass.global_loads.get("128"))
     advice = f"waiting to enter the queue of global accesses{unit}: too many small ones. "
     if not wide:
         advice += "Widen them to 128 bits. "
@@ -20,7 +20,7 @@ def _remedy(case: Case) -> Remedy:
     )
     methods = ("memory.shared_tiling", "compute.register_tiling", "memory.register_reuse")
     vectorized = () if wide else ("memory.vectorized_loads",)
-    return Remedy(advice, (*vectorized, *methods), case.lines("global_loads", "global_stores"))
+    return Remedy(advice, (*vectorized, *methods), context.lines("global_loads", "global_stores"))
 
 
 TOOL = Stall(

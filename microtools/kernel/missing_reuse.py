@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import REUSING, RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import REUSING, RUNNING, KernelContext, Tool, percent, strength, where
 
 CACHE_BUSY, CLEARLY_BUSY = 60.0, 65.0
 MUCH_REUSE, UNTILED_BUSY = 64.0, 45.0
@@ -13,25 +13,25 @@ DRAM_IDLE = 50.0
 READ_AGAIN = 4.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """High L1 or L2 with idle DRAM on a task that reuses data: the same values are loaded again.
 
-    Silent where arithmetic is busier than the caches: they then keep up.
+    Silent if arithmetic is busier than the caches: they then keep up.
 
     Without a declared cost, loads that ask for several times what DRAM delivers show the reuse.
     """
-    busy = _busiest_cache(case)
-    dram = case.value(m.DRAM)
-    tiled = case.sass is not None and sum(case.sass.shared_loads.values()) > 0
-    untiled = case.sass is not None and not tiled
-    reuse = _reuse(case)
+    busy = _busiest_cache(context)
+    dram = context.value(m.DRAM)
+    tiled = context.sass is not None and sum(context.sass.shared_loads.values()) > 0
+    untiled = context.sass is not None and not tiled
+    reuse = _reuse(context)
     least = UNTILED_BUSY if untiled and reuse >= MUCH_REUSE else CACHE_BUSY
     if busy is None or dram is None or busy[1] < least or dram > DRAM_IDLE:
         return None
-    if reuse < REUSING or busy[1] < _computing(case):
+    if reuse < REUSING or busy[1] < _computing(context):
         return None
     level, percent_busy = busy
-    lines = case.lines("shared_loads" if tiled else "global_loads")
+    lines = context.lines("shared_loads" if tiled else "global_loads")
     stage = "" if tiled else "stage a tile in shared memory, and "
     return Finding(
         tool=TOOL.name,
@@ -44,7 +44,7 @@ def judge(case: Case) -> Finding | None:
         evidence=(
             percent(level, percent_busy, least),
             percent(m.DRAM, dram, DRAM_IDLE),
-            *_amplified(case),
+            *_amplified(context),
         ),
         advice=(
             f"The {'load/store path' if level == m.L1 else 'L2 cache'} is {percent_busy:.0f} % "
@@ -62,36 +62,36 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _busiest_cache(case: Case) -> tuple[str, float] | None:
-    """L1 where it is known, unless L2 is known to be busier."""
-    known = case.known(m.L1, m.L2)
+def _busiest_cache(context: KernelContext) -> tuple[str, float] | None:
+    """L1 if it is known, unless L2 is known to be busier."""
+    known = context.known(m.L1, m.L2)
     return max(known.items(), key=lambda item: item[1], default=None)
 
 
-def _computing(case: Case) -> float:
+def _computing(context: KernelContext) -> float:
     """% of peak that keeps the caches from being the limit.
 
     What the arithmetic pipes and the issue slots do; of the multiprocessor as a whole, which also
     counts loads and addresses, no more than leaves a cache that is clearly busy to speak.
     """
-    pipe = case.pipe[1] if case.pipe else 0.0
-    issuing = 100 * (case.value(m.ISSUE) or 0.0)
-    return max(pipe, issuing, min(case.value(m.SM) or 0.0, CLEARLY_BUSY))
+    pipe = context.busiest_pipe[1] if context.busiest_pipe else 0.0
+    issuing = 100 * (context.value(m.ISSUE) or 0.0)
+    return max(pipe, issuing, min(context.value(m.SM) or 0.0, CLEARLY_BUSY))
 
 
-def _reuse(case: Case) -> float:
+def _reuse(context: KernelContext) -> float:
     """How often a value is used: operations per least byte, else loads over what DRAM delivers."""
-    if case.intensity is not None:
-        return case.intensity
-    loads = case.values(m.LOAD_SECTORS, m.DRAM_READ_BYTES)
+    if context.intensity is not None:
+        return context.intensity
+    loads = context.values(m.LOAD_SECTORS, m.DRAM_READ_BYTES)
     return loads[0] * m.SECTOR_BYTES / loads[1] if loads and loads[1] > 0 else 0.0
 
 
-def _amplified(case: Case) -> list[Evidence]:
-    sectors = case.value(m.L2_SECTORS)
-    if sectors is None or case.least_bytes is None:
+def _amplified(context: KernelContext) -> list[Evidence]:
+    sectors = context.value(m.L2_SECTORS)
+    if sectors is None or context.least_bytes is None:
         return []
-    ratio = sectors * m.SECTOR_BYTES / case.least_bytes
+    ratio = sectors * m.SECTOR_BYTES / context.least_bytes
     if ratio < READ_AGAIN:
         return []
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, Case, Tool, percent, strength
+from microtools.tool import BUSY, KernelContext, Tool, percent, strength
 
 THEORETICAL = 80.0
 ISSUE_ENOUGH = 0.7
@@ -19,25 +19,25 @@ _LIMITS = {
 }
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Low theoretical occupancy, with the resource that sets it.
 
-    Silent where a unit or the schedulers are busy (more warps would only queue), where the grid
+    Silent if a unit or the schedulers are busy (more warps would only queue), if the grid
     does not fill what is allowed, and for kernels that few warps are meant to run.
     """
-    theoretical = case.value(m.THEORETICAL_OCCUPANCY)
-    if theoretical is None or theoretical >= THEORETICAL or case.specialised:
+    theoretical = context.value(m.THEORETICAL_OCCUPANCY)
+    if theoretical is None or theoretical >= THEORETICAL or context.warp_specialised:
         return None
-    need = _need(case)
-    if need <= 0 or (case.value(m.WAVES) or 1.0) < 1.0:
+    need = _need(context)
+    if need <= 0 or (context.value(m.WAVES) or 1.0) < 1.0:
         return None
-    limits = {name: v for name, key in _LIMITS.items() if (v := case.value(key)) is not None}
+    limits = {name: v for name, key in _LIMITS.items() if (v := context.value(key)) is not None}
     if not limits:
         return None
     least = min(limits.values())
     resources = [name for name, limit in limits.items() if limit == least]
     others = [limit for limit in limits.values() if limit > least]
-    remedies = [_remedy(case, resource) for resource in resources]
+    remedies = [_remedy(context, resource) for resource in resources]
     return Finding(
         tool=TOOL.name,
         axis="latency",
@@ -60,16 +60,16 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _need(case: Case) -> float:
-    """How far more warps could help: 1 up to a busy unit, 0 where one or the issue is full."""
-    if (case.value(m.ISSUE) or 0.0) >= ISSUE_ENOUGH:
+def _need(context: KernelContext) -> float:
+    """How far more warps could help: 1 up to a busy unit, 0 if one or the issue is full."""
+    if (context.value(m.ISSUE) or 0.0) >= ISSUE_ENOUGH:
         return 0.0
-    return min(1.0, max(0.0, (UNIT_ENOUGH - (case.busiest or 0.0)) / (UNIT_ENOUGH - BUSY)))
+    return min(1.0, max(0.0, (UNIT_ENOUGH - (context.busiest or 0.0)) / (UNIT_ENOUGH - BUSY)))
 
 
-def _remedy(case: Case, resource: str) -> tuple[str, tuple[str, ...]]:
+def _remedy(context: KernelContext, resource: str) -> tuple[str, tuple[str, ...]]:
     if resource == "registers":
-        registers = case.value(m.REGISTERS)
+        registers = context.value(m.REGISTERS)
         used = f"{registers:.0f} registers per thread: " if registers is not None else ""
         return (
             f"{used}declare __launch_bounds__(threads, blocks), keep fewer values per thread, or "
@@ -77,7 +77,7 @@ def _remedy(case: Case, resource: str) -> tuple[str, tuple[str, ...]]:
             ("latency.launch_bounds", "latency.work_per_thread"),
         )
     if resource == "shared memory":
-        held = case.value(m.SHARED_PER_BLOCK)
+        held = context.value(m.SHARED_PER_BLOCK)
         used = f"{held / 1024:.1f} KiB of shared memory per block: " if held is not None else ""
         return (
             f"{used}shrink the shared tile or the number of stages, reuse one buffer for two "

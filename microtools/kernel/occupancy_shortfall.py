@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from mcts.domain import Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, percent, strength
+from microtools.tool import KernelContext, Tool, percent, strength
 
 SHORTFALL = 12.0
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent for a grid of less than one wave, which explains it, and where a unit is busy."""
-    if (case.value(m.WAVES) or 1.0) < 1.0 or case.busy or case.specialised:
+def judge(context: KernelContext) -> Finding | None:
+    """Silent for a grid of less than one wave, which explains it, and if a unit is busy."""
+    if (context.value(m.WAVES) or 1.0) < 1.0 or context.busy or context.warp_specialised:
         return None
-    known = case.values(m.THEORETICAL_OCCUPANCY, m.ACHIEVED_OCCUPANCY)
+    known = context.values(m.THEORETICAL_OCCUPANCY, m.ACHIEVED_OCCUPANCY)
     if known is None or known[0] - known[1] <= SHORTFALL:
         return None
     theoretical, achieved = known

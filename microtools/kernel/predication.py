@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, strength
+from microtools.tool import RUNNING, KernelContext, Tool, strength
 
 SWITCHED_OFF = 0.25
 """Guards such as ``if (i < n) return`` alone cost a short kernel up to a tenth of its lanes."""
 ISSUING = 0.35
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where instructions are not what the time goes to."""
-    lanes = case.values(m.THREADS_PER_INSTRUCTION, m.ACTIVE_THREADS_PER_INSTRUCTION)
-    if lanes is None or lanes[0] <= 0 or case.saturated:
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if instructions are not what the time goes to."""
+    lanes = context.values(m.THREADS_PER_INSTRUCTION, m.ACTIVE_THREADS_PER_INSTRUCTION)
+    if lanes is None or lanes[0] <= 0 or context.dram_saturated:
         return None
-    issue = case.value(m.ISSUE)
+    issue = context.value(m.ISSUE)
     off = 1 - lanes[1] / lanes[0]
     if off < SWITCHED_OFF or (issue is not None and issue < ISSUING):
         return None
     predicated = ""
-    if case.sass is not None and case.sass.instructions and case.sass.predicated:
-        share = case.sass.predicated / case.sass.instructions
+    if context.sass is not None and context.sass.instructions and context.sass.predicated:
+        share = context.sass.predicated / context.sass.instructions
         predicated = f" {share:.0%} of the code's instructions carry a predicate."
     return Finding(
         tool=TOOL.name,
         axis="compute",
-        lines=case.hot_lines,
+        lines=context.hot_lines,
         strength=0.8 * strength(off, SWITCHED_OFF, 0.6),
         evidence=(
             Evidence(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mcts.domain import metrics as m
 from microtools.stalls import Remedy, Stall
-from microtools.tool import Case
+from microtools.tool import KernelContext
 
 
-def _remedy(case: Case) -> Remedy:
+def _remedy(context: KernelContext) -> Remedy:
     """Names what the code holds of all that this stall may be about."""
-    uses = _uses(case)
+    uses = _uses(context)
     names = " or ".join(uses) if uses else "shared memory, shuffles or special functions"
     advice = f"waiting for {names}"
     methods = ["memory.register_reuse"]
@@ -20,27 +20,27 @@ def _remedy(case: Case) -> Remedy:
             "often, and have several independent reads under way before the first is used"
         )
         methods += ["compute.register_tiling", "compute.loop_unrolling"]
-        lines = case.lines("shared_loads")
+        lines = context.lines("shared_loads")
     if "shuffles" in uses:
         advice += "; reduce several values in the same shuffle steps, interleaved"
         methods.append("latency.work_per_thread")
-        lines = lines or case.lines("shuffles")
+        lines = lines or context.lines("shuffles")
     if "special functions" in uses:
         advice += "; compute each transcendental once, or use its hardware approximation"
         methods.append("compute.fast_math")
-        lines = lines or case.lines("special_ops")
+        lines = lines or context.lines("special_ops")
     return Remedy(advice, tuple(methods), lines)
 
 
-def _uses(case: Case) -> list[str]:
+def _uses(context: KernelContext) -> list[str]:
     """What the code holds that puts warps on the short scoreboard, the most frequent first."""
-    if case.sass is None:
+    if context.sass is None:
         return []
-    shared = sum(case.sass.shared_loads.values()) + sum(case.sass.shared_stores.values())
+    shared = sum(context.sass.shared_loads.values()) + sum(context.sass.shared_stores.values())
     counts = {
         "shared memory": shared,
-        "shuffles": case.sass.shuffles,
-        "special functions": case.sass.special_ops,
+        "shuffles": context.sass.shuffles,
+        "special functions": context.sass.special_ops,
     }
     return [name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name]]
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 THRESHOLD = 70.0
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where an arithmetic pipe or DRAM is busier: shared memory then keeps up."""
-    busy = case.value(m.SHARED)
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if an arithmetic pipe or DRAM is busier: shared memory then keeps up."""
+    busy = context.value(m.SHARED)
     if busy is None or busy < THRESHOLD:
         return None
-    others = [case.pipe[1] if case.pipe else 0.0, case.value(m.DRAM) or 0.0]
+    others = [
+        context.busiest_pipe[1] if context.busiest_pipe else 0.0,
+        context.value(m.DRAM) or 0.0,
+    ]
     if max(others) >= busy:
         return None
-    lines = case.lines("shared_loads", "shared_stores")
-    narrow = case.sass is not None and not case.sass.shared_loads.get("128")
+    lines = context.lines("shared_loads", "shared_stores")
+    narrow = context.sass is not None and not context.sass.shared_loads.get("128")
     wider = "read shared memory 128 bits at a time, and " if narrow else ""
     return Finding(
         tool=TOOL.name,
         axis="memory",
         lines=lines,
         strength=strength(busy, THRESHOLD, 95.0),
-        evidence=(percent(m.SHARED, busy, THRESHOLD), *_per_fma(case)),
+        evidence=(percent(m.SHARED, busy, THRESHOLD), *_per_fma(context)),
         advice=(
             f"Shared memory is {busy:.0f} % busy and the arithmetic waits for it{where(lines)}. "
             f"Use each value read from it more often: {wider}let each thread hold a larger block "
@@ -36,8 +39,8 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _per_fma(case: Case) -> list[Evidence]:
-    counts = case.values(m.FFMA, m.SHARED_WAVEFRONTS_LOAD)
+def _per_fma(context: KernelContext) -> list[Evidence]:
+    counts = context.values(m.FFMA, m.SHARED_WAVEFRONTS_LOAD)
     if counts is None or min(counts) <= 0:
         return []
     ratio = counts[1] / (counts[0] / 32)

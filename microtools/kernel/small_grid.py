@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 MOST_GAIN = 3.0
 ALL_AT_WORK = 0.5
-"""Weight where every multiprocessor has a block: more work per warp would then help as well."""
+"""Weight if every multiprocessor has a block: more work per warp would then help as well."""
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where a unit is busy all the same, as under a persistent grid."""
-    waves = case.value(m.WAVES)
-    if waves is None or waves >= 1 or case.busy or case.specialised:
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if a unit is busy anyway, as under a persistent grid."""
+    waves = context.value(m.WAVES)
+    if waves is None or waves >= 1 or context.busy or context.warp_specialised:
         return None
-    counts = case.values(m.GRID, m.MULTIPROCESSORS)
+    counts = context.values(m.GRID, m.MULTIPROCESSORS)
     counted, gain, weight = "", None, 1.0
     if counts is not None and min(counts) > 0:
         blocks, multiprocessors = counts

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength
+from microtools.tool import KernelContext, Tool, strength
 
 STARVED = 0.6
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where a unit is busy, or few warps feed tensor cores: issuing little is enough."""
-    issue = case.value(m.ISSUE)
-    if issue is None or issue >= STARVED or case.busy or case.specialised:
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if a unit is busy, or few warps feed tensor cores: issuing little is enough."""
+    issue = context.value(m.ISSUE)
+    if issue is None or issue >= STARVED or context.busy or context.warp_specialised:
         return None
     return Finding(
         tool=TOOL.name,
         axis="latency",
-        lines=case.hot_lines,
+        lines=context.hot_lines,
         strength=0.7 * strength(issue, STARVED, 0.1),
         evidence=(Evidence(metric=m.ISSUE, value=issue, threshold=STARVED),),
         advice=(

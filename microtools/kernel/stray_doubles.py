@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, percent, strength, where
+from microtools.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 PIPE_USED = 5.0
 CODE_SHARE = 0.15
@@ -12,26 +12,26 @@ CODE_SHARE = 0.15
 LEAST_OPS = 3
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent on tasks in fp64, and where DRAM is the limit: the doubles then cost nothing.
+def judge(context: KernelContext) -> Finding | None:
+    """Silent on tasks in fp64, and if DRAM is the limit: the doubles then cost nothing.
 
     Without a declared cost, fp64 beside fp32 arithmetic and conversions between them is taken for
     a mistake. Without the counter, the code's instructions stand in, with half the strength.
     Beside it they count too: conversions may keep the pipe from filling.
     """
-    if case.saturated or not _single_is_meant(case):
+    if context.dram_saturated or not _single_is_meant(context):
         return None
-    used = case.value(m.FP64_PIPE)
+    used = context.value(m.FP64_PIPE)
     if used is not None:
         if used < PIPE_USED:
             return None
-        share = _share_of_code(case) or 0.0
+        share = _share_of_code(context) or 0.0
         coded = 0.8 * strength(share, CODE_SHARE, 0.6) if share >= CODE_SHARE else 0.0
         found = max(strength(used, PIPE_USED, 30.0), coded)
         evidence = percent(m.FP64_PIPE, used, PIPE_USED)
         how = f"The fp64 pipe is {used:.0f} % busy"
     else:
-        share = _share_of_code(case) or 0.0
+        share = _share_of_code(context) or 0.0
         if share < CODE_SHARE:
             return None
         found = 0.5 * strength(share, CODE_SHARE, 0.6)
@@ -41,8 +41,8 @@ def judge(case: Case) -> Finding | None:
             threshold=CODE_SHARE,
         )
         how = f"{share:.0%} of the arithmetic in the code is fp64"
-    lines = case.lines("double_ops")
-    meant = f"the task is in {case.work.math}" if case.work else "the data seem to be single"
+    lines = context.lines("double_ops")
+    meant = f"the task is in {context.work.math}" if context.work else "the data seem to be single"
     return Finding(
         tool=TOOL.name,
         axis="compute",
@@ -59,10 +59,10 @@ def judge(case: Case) -> Finding | None:
     )
 
 
-def _single_is_meant(case: Case) -> bool:
-    if case.work is not None:
-        return case.work.math != "fp64"
-    sass = case.sass
+def _single_is_meant(context: KernelContext) -> bool:
+    if context.work is not None:
+        return context.work.math != "fp64"
+    sass = context.sass
     if sass is None:
         return False
     return bool(sass.fma_ops + sass.fadd_ops + sass.fmul_ops or sass.half_ops) or (
@@ -70,8 +70,8 @@ def _single_is_meant(case: Case) -> bool:
     )
 
 
-def _share_of_code(case: Case) -> float | None:
-    sass = case.sass
+def _share_of_code(context: KernelContext) -> float | None:
+    sass = context.sass
     if sass is None or sass.double_ops < LEAST_OPS:
         return None
     single = sass.fma_ops + sass.fadd_ops + sass.fmul_ops + sass.half_ops

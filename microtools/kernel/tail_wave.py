@@ -6,19 +6,19 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, capped, strength
+from microtools.tool import RUNNING, KernelContext, Tool, capped, strength
 
 TAIL_GAIN = 0.20
 MOST_GAIN = 2.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """What the tail leaves idle cannot be more than what is idle: a busy unit bounds it."""
-    waves = case.value(m.WAVES)
+    waves = context.value(m.WAVES)
     if waves is None or waves < 1:
         return None
     lost = 1 - waves / math.ceil(waves)
-    lost = min(lost, 1 - min(100.0, case.busiest or 0.0) / 100)
+    lost = min(lost, 1 - min(100.0, context.busiest or 0.0) / 100)
     if lost < TAIL_GAIN:
         return None
     return Finding(
@@ -40,7 +40,7 @@ def judge(case: Case) -> Finding | None:
         ),
         methods=("latency.persistent_grid", "latency.block_size", "latency.work_per_thread"),
         # A memory-bound wave that is not full runs faster: nothing can be promised there.
-        expected_gain=capped(lost, MOST_GAIN) if case.bound in ("compute", "latency") else None,
+        expected_gain=capped(lost, MOST_GAIN) if context.bound in ("compute", "latency") else None,
     )
 
 

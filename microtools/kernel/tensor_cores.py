@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, Case, Tool, percent, strength
+from microtools.tool import RUNNING, KernelContext, Tool, percent, strength
 
 TENSOR_IDLE = 5.0
 INTENSE = 16.0
 _TYPES = ("tf32", "fp16", "bf16")
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Without counters, code that holds no matrix instruction says the same."""
-    work = case.work
-    intensity = case.intensity or 0.0
+    work = context.work
+    intensity = context.intensity or 0.0
     if work is None or work.math not in _TYPES or intensity < INTENSE:
         return None
-    active = case.value(m.TENSOR_PIPE)
+    active = context.value(m.TENSOR_PIPE)
     seen: Evidence | None = None
     if active is not None:
         seen = percent(m.TENSOR_PIPE, active, TENSOR_IDLE) if active <= TENSOR_IDLE else None
-    elif case.sass is not None and not case.sass.tensor_ops:
+    elif context.sass is not None and not context.sass.tensor_ops:
         seen = Evidence(metric="matrix instructions in the code", value=0, threshold=1)
     if seen is None:
         return None
     return Finding(
         tool=TOOL.name,
         axis="compute",
-        lines=case.hot_lines,
+        lines=context.hot_lines,
         strength=strength(intensity, INTENSE / 4, 4 * INTENSE),
         evidence=(
             seen,

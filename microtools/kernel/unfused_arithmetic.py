@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, strength, where
+from microtools.tool import KernelContext, Tool, strength, where
 
 UNFUSED_SHARE = 0.5
 FMA_BUSY = 40.0
 ISSUING = 0.6
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where neither the arithmetic pipe nor the issue slots are in demand."""
-    known = case.values(m.FFMA, m.FADD, m.FMUL)
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if neither the arithmetic pipe nor the issue slots are in demand."""
+    known = context.values(m.FFMA, m.FADD, m.FMUL)
     if known is None or min(known[1:]) <= 0:
         return None
-    pipe, issue = case.value(m.FMA_PIPE), case.value(m.ISSUE)
+    pipe, issue = context.value(m.FMA_PIPE), context.value(m.ISSUE)
     idle = pipe is not None and pipe < FMA_BUSY and (issue is None or issue < ISSUING)
     share = 2 * min(known[1], known[2]) / sum(known)
     if share < UNFUSED_SHARE or idle:
         return None
-    lines = case.lines("fadd_ops", "fmul_ops")
+    lines = context.lines("fadd_ops", "fmul_ops")
     return Finding(
         tool=TOOL.name,
         axis="compute",

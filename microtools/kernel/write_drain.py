@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from mcts.domain import metrics as m
 from microtools.stalls import Remedy, Stall
-from microtools.tool import BUSY, Case
+from microtools.tool import BUSY, KernelContext
 
 
-def _fenced(case: Case) -> bool:
-    fences = case.stall_share(m.STALL_MEMBAR) or 0.0
-    return fences > (case.stall_share(m.STALL_DRAIN) or 0.0)
+def _fenced(context: KernelContext) -> bool:
+    fences = context.stall_share(m.STALL_MEMBAR) or 0.0
+    return fences > (context.stall_share(m.STALL_DRAIN) or 0.0)
 
 
-def _remedy(case: Case) -> Remedy:
-    lines = case.lines("global_stores")
-    if _fenced(case):
+def _remedy(context: KernelContext) -> Remedy:
+    lines = context.lines("global_stores")
+    if _fenced(context):
         return Remedy(
             "waiting for memory fences. Drop fences that order nothing, use the narrowest scope "
             "that is needed (__threadfence_block inside a block), and fence once after many stores "
@@ -31,11 +31,11 @@ def _remedy(case: Case) -> Remedy:
     )
 
 
-def _weight(case: Case) -> float:
-    """None for stores that only queue for a busy memory; fences are a fault all the same."""
-    if _fenced(case):
+def _weight(context: KernelContext) -> float:
+    """None for stores that only queue for a busy memory; fences are a fault anyway."""
+    if _fenced(context):
         return 1.0
-    return 0.0 if max(case.known(m.DRAM, m.L2).values(), default=0.0) >= BUSY else 1.0
+    return 0.0 if max(context.known(m.DRAM, m.L2).values(), default=0.0) >= BUSY else 1.0
 
 
 TOOL = Stall(

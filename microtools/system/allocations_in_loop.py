@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 SHARE = 0.05
 PER_KERNEL = 0.5
 LEAST_CALLS = 4
 
 
-def judge(case: Case) -> Finding | None:
-    """Speaks where the calls take a visible part of the span, or one comes with every kernel."""
-    seen = case.timeline
+def judge(context: KernelContext) -> Finding | None:
+    """Fires if the calls take a visible part of the span, or one comes with every kernel."""
+    seen = context.timeline
     if seen is None or seen.span_us <= 0 or seen.allocations < LEAST_CALLS or not seen.kernels:
         return None
     share = min(1.0, seen.allocation_us / seen.span_us)

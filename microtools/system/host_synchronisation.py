@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, capped, strength
+from microtools.tool import ANY, KernelContext, Tool, capped, strength
 
 IDLE = 0.10
 PER_KERNEL = 0.10
@@ -12,9 +12,9 @@ LEAST_CALLS = 4
 MOST_GAIN = 2.5
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Waiting once for a result is no fault; waits that leave the device idle are."""
-    seen = case.timeline
+    seen = context.timeline
     if seen is None or seen.idle_share is None or not seen.kernels:
         return None
     waits = seen.sync_calls - seen.calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, capped, strength
+from microtools.tool import ANY, KernelContext, Tool, capped, strength
 
 IDLE = 0.20
 SHORT = 0.5
@@ -11,18 +11,18 @@ LEAST_KERNELS = 4
 MOST_GAIN = 3.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """From the timeline; without one, from what empty launches cost on this device.
 
-    Silent where the launches are already a graph.
+    Silent if the launches are already a graph.
     """
-    if case.timeline is not None:
-        return _from_timeline(case)
-    return _from_launch_cost(case)
+    if context.timeline is not None:
+        return _from_timeline(context)
+    return _from_launch_cost(context)
 
 
-def _from_timeline(case: Case) -> Finding | None:
-    seen = case.timeline
+def _from_timeline(context: KernelContext) -> Finding | None:
+    seen = context.timeline
     if seen is None or seen.kernels < LEAST_KERNELS or seen.graph_launches:
         return None
     idle, short = seen.idle_share, seen.short_kernels / seen.kernels
@@ -49,19 +49,19 @@ def _from_timeline(case: Case) -> Finding | None:
     )
 
 
-def _from_launch_cost(case: Case) -> Finding | None:
-    ceilings = case.hardware.ceilings if case.hardware else None
-    if ceilings is None or ceilings.launch_us is None or not case.time_us:
+def _from_launch_cost(context: KernelContext) -> Finding | None:
+    ceilings = context.hardware.ceilings if context.hardware else None
+    if ceilings is None or ceilings.launch_us is None or not context.time_us:
         return None
-    launches = sum(kernel.launches for kernel in case.profile.kernels)
-    share = min(1.0, launches * ceilings.launch_us / case.time_us)
+    launches = sum(kernel.launches for kernel in context.profile.kernels)
+    share = min(1.0, launches * ceilings.launch_us / context.time_us)
     if share < IDLE:
         return None
     return _finding(
         idle=share,
         what=(
             f"{launches} launches at {ceilings.launch_us:.1f} us each would take {share:.0%} of "
-            f"the {case.time_us:.1f} us of a call if they were empty"
+            f"the {context.time_us:.1f} us of a call if they were empty"
         ),
         evidence=(
             Evidence(

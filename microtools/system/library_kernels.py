@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, KernelProfile
 from mcts.domain import metrics as m
-from microtools.tool import ANY, BUSY, Case, Tool, strength
+from microtools.tool import ANY, BUSY, KernelContext, Tool, strength
 
 SHARE = 0.25
 MOST_NAMED = 4
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where some kernel was not timed: nobody knows the shares then."""
-    times = [(kernel, kernel.total_us) for kernel in case.profile.kernels]
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if some kernel was not timed: the shares are then unknown."""
+    times = [(kernel, kernel.total_us) for kernel in context.profile.kernels]
     known = [(kernel, us) for kernel, us in times if us is not None]
     total = sum(us for _, us in known)
     if len(known) < len(times) or total <= 0:

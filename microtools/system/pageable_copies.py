@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 SHARE = 0.10
 
 
-def judge(case: Case) -> Finding | None:
-    """Silent where copies take little of the span."""
-    seen = case.timeline
+def judge(context: KernelContext) -> Finding | None:
+    """Silent if copies take little of the span."""
+    seen = context.timeline
     if seen is None or seen.span_us <= 0 or seen.pageable_copies <= 0 or seen.copy_us <= 0:
         return None
     copies = max(seen.pageable_copies, seen.copies_to_device + seen.copies_to_host)

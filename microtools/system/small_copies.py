@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 PER_CALL = 4.0
 MOSTLY = 0.5
@@ -11,9 +11,9 @@ SHARE = 0.10
 """Of the span: the copies themselves and the idle time around them."""
 
 
-def judge(case: Case) -> Finding | None:
-    """Counts copies below 64 KiB; silent where copying and idling take little of the span."""
-    seen = case.timeline
+def judge(context: KernelContext) -> Finding | None:
+    """Counts copies below 64 KiB; silent if copying and idling take little of the span."""
+    seen = context.timeline
     if seen is None or seen.span_us <= 0 or seen.small_copies <= 0:
         return None
     count = seen.small_copies / seen.calls

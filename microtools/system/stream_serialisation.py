@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, TimelineFacts
 from mcts.domain import metrics as m
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 OVERLAP = 0.10
 LEAST_KERNELS = 4
@@ -13,14 +13,14 @@ LEAST_COPYING = 0.20
 FULL_GRID = 1.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Kernels beside kernels, unless one fills the device; and copies beside kernels."""
-    seen = case.timeline
+    seen = context.timeline
     if seen is None or seen.streams < 2 or seen.kernels < LEAST_KERNELS or seen.busy_us <= 0:
         return None
     beside = {
         "kernels beside kernels": None
-        if _fills_the_device(case)
+        if _fills_the_device(context)
         else seen.overlapped_us / seen.busy_us,
         "copies beside kernels": _copies_beside_kernels(seen),
     }
@@ -53,7 +53,7 @@ def judge(case: Case) -> Finding | None:
 
 
 def _copies_beside_kernels(seen: TimelineFacts) -> float | None:
-    """Share of the shorter of both that runs beside the other; None where copies are few.
+    """Share of the shorter of both that runs beside the other; None if copies are few.
 
     What kernels, copies and gaps add up to beyond the span ran at the same time.
     """
@@ -63,9 +63,9 @@ def _copies_beside_kernels(seen: TimelineFacts) -> float | None:
     return max(0.0, both) / min(seen.busy_us, seen.copy_us)
 
 
-def _fills_the_device(case: Case) -> bool:
-    waves = case.value(m.WAVES)
-    return case.busy or (waves is not None and waves >= FULL_GRID)
+def _fills_the_device(context: KernelContext) -> bool:
+    waves = context.value(m.WAVES)
+    return context.busy or (waves is not None and waves >= FULL_GRID)
 
 
 TOOL = Tool(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, Case, Tool, strength
+from microtools.tool import ANY, KernelContext, Tool, strength
 
 SHARE = 0.40
 MOST_GAIN = 2.0
 
 
-def judge(case: Case) -> Finding | None:
-    """Speaks where copies take longer than the kernels they serve."""
-    seen = case.timeline
+def judge(context: KernelContext) -> Finding | None:
+    """Fires if copies take longer than the kernels they serve."""
+    seen = context.timeline
     if seen is None or seen.span_us <= 0:
         return None
     share = min(1.0, seen.copy_us / seen.span_us)

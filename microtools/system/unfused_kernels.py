@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, KernelProfile
 from mcts.domain import metrics as m
-from microtools.tool import ANY, BUSY, Case, Tool, strength
+from microtools.tool import ANY, BUSY, KernelContext, Tool, strength
 
 EXCESS = 1.4
 HANDED_ON = 0.20
@@ -13,18 +13,18 @@ DRAM_IDLE = 25.0
 MOST_GAIN = 3.0
 
 
-def judge(case: Case) -> Finding | None:
+def judge(context: KernelContext) -> Finding | None:
     """Needs the least bytes of a call: two kernels side by side may have nothing to hand on.
 
-    Silent where DRAM is nearly idle: what it moves is then not what takes the time.
+    Silent if DRAM is nearly idle: what it moves is then not what takes the time.
     """
-    kernels = case.profile.kernels
+    kernels = context.profile.kernels
     moved = [_bytes(kernel) for kernel in kernels]
     known = [pair for pair in moved if pair is not None]
-    if len(kernels) < 2 or len(known) != len(kernels) or case.least_bytes is None:
+    if len(kernels) < 2 or len(known) != len(kernels) or context.least_bytes is None:
         return None
     total = sum(read + written for read, written in known)
-    ratio = total / case.least_bytes
+    ratio = total / context.least_bytes
     if ratio < EXCESS:
         return None
     if _dram(kernels) < DRAM_IDLE:
@@ -56,7 +56,7 @@ def judge(case: Case) -> Finding | None:
             "storing them. Where a step needs all of the one before, work in chunks that fit L2."
         ),
         methods=("memory.fused_passes", "latency.fewer_launches", "memory.register_reuse"),
-        expected_gain=_gain(case, ratio),
+        expected_gain=_gain(context, ratio),
     )
 
 
@@ -69,7 +69,7 @@ def _bytes(kernel: KernelProfile) -> tuple[float, float] | None:
 
 
 def _dram(kernels: tuple[KernelProfile, ...]) -> float:
-    """% of peak that DRAM was busy on average over the kernels' time; 100 where not measured."""
+    """% of peak that DRAM was busy on average over the kernels' time; 100 if not measured."""
     known = [
         (busy, kernel.total_us or 0.0)
         for kernel in kernels
@@ -84,9 +84,9 @@ def _names(kernels: tuple[KernelProfile, ...]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _gain(case: Case, ratio: float) -> float | None:
-    """The time follows the traffic where the longest kernel keeps DRAM busy."""
-    if (case.value(m.DRAM) or 0.0) < BUSY:
+def _gain(context: KernelContext, ratio: float) -> float | None:
+    """The time follows the traffic if the longest kernel keeps DRAM busy."""
+    if (context.value(m.DRAM) or 0.0) < BUSY:
         return None
     return round(min(MOST_GAIN, ratio), 2)
 

@@ -29,8 +29,8 @@ from mcts.domain import metrics as m
 from mcts.ports import Advisor
 from microtools import notes
 from microtools.advisor import RooflineAdvisor
-from microtools.tool import ANY, Case, Tool
-from tests.microtools.cases import kernel, roofline
+from microtools.tool import ANY, KernelContext, Tool
+from tests.microtools.contexts import kernel, roofline
 
 TASK = KernelTask(
     name="t",
@@ -60,16 +60,16 @@ def a_tool(
         name=name,
         level=level,
         affinity=frozenset(affinity) or ANY,
-        judge=lambda case: found(name, strength, **more),
+        judge=lambda context: found(name, strength, **more),
         symptom_of=symptom_of,
     )
 
 
 def answering(name: str, answer: object) -> Tool:
-    return Tool(name=name, level="kernel", affinity=ANY, judge=lambda case: answer)  # type: ignore
+    return Tool(name=name, level="kernel", affinity=ANY, judge=lambda context: answer)  # type: ignore
 
 
-def _break(case: Case) -> Finding | None:
+def _break(context: KernelContext) -> Finding | None:
     raise ZeroDivisionError("division by zero")
 
 
@@ -122,13 +122,13 @@ def test_weights_change_the_ranking_within_bounds() -> None:
     guidance = RooflineAdvisor(tools, {"a": 1.5}).advise(TASK, _measured())
     assert [finding.tool for finding in guidance.findings] == ["a", "b"]
     assert guidance.findings[0].strength == 0.5
-    loud = [a_tool("a", 0.2), a_tool("b", 0.9)]
-    guidance = RooflineAdvisor(loud, {"a": 1e9, "b": float("nan")}).advise(TASK, _measured())
+    strengths = [a_tool("a", 0.2), a_tool("b", 0.9)]
+    guidance = RooflineAdvisor(strengths, {"a": 1e9, "b": float("nan")}).advise(TASK, _measured())
     assert [finding.tool for finding in guidance.findings] == ["b", "a"]
 
 
 def test_a_tool_sees_the_work_the_time_and_the_kernel() -> None:
-    seen: list[Case] = []
+    seen: list[KernelContext] = []
     watcher = Tool(name="w", level="kernel", affinity=ANY, judge=seen.append)  # type: ignore
     RooflineAdvisor([watcher]).advise(TASK, _measured())
     assert seen[0].work == Work(bytes=80, flops=20) and seen[0].time_us == 7
@@ -181,8 +181,8 @@ LEADING = _kernels(small=5e4, second=3e5, longest=6.5e5)
 def _at(name: str, **strengths: float) -> Tool:
     """A tool whose strength depends on the kernel it looks at; silent about others."""
 
-    def judge(case: Case) -> Finding | None:
-        strength = strengths.get(case.kernel.name)
+    def judge(context: KernelContext) -> Finding | None:
+        strength = strengths.get(context.kernel.name)
         return None if strength is None else found(name, strength)
 
     return Tool(name=name, level="kernel", affinity=ANY, judge=judge)
@@ -328,7 +328,7 @@ def test_a_cause_in_one_kernel_explains_nothing_in_another() -> None:
         name="symptom",
         level="kernel",
         affinity=ANY,
-        judge=lambda case: found("symptom", 1.0) if case.kernel.name == "two" else None,
+        judge=lambda context: found("symptom", 1.0) if context.kernel.name == "two" else None,
         symptom_of=frozenset({"cause"}),
     )
     even = _measured(kernels=_kernels(one=5e5, two=5e5))
@@ -398,8 +398,8 @@ def test_kernels_of_libraries_are_told_of_but_not_examined() -> None:
 def test_the_work_that_an_evaluator_found_out_stands_in_for_one_that_is_not_declared() -> None:
     seen: list[Work | None] = []
 
-    def listen(case: Case) -> None:
-        seen.append(case.work)
+    def listen(context: KernelContext) -> None:
+        seen.append(context.work)
 
     tool = Tool(name="listens", level="system", affinity=ANY, judge=listen)
     found_out = Work(bytes=7, flops=9)

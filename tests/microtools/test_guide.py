@@ -18,8 +18,8 @@ from mcts.domain import metrics as m
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
 from microtools.tool import MicroTool
-from tests.microtools.cases import STREAM, make_case, without
-from tests.microtools.healthy import HEALTHY
+from tests.microtools.contexts import STREAM, make_context, without
+from tests.microtools.well_tuned import HEALTHY
 
 PLAYBOOK = (Path(__file__).parents[2] / "codegen" / "playbook.toml").read_text()
 GUIDE = Path(__file__).parents[2] / "docs" / "microtools.md"
@@ -67,8 +67,8 @@ def test_the_example_finds_no_fault_with_a_healthy_kernel(
     name: str, example: dict[str, Any]
 ) -> None:
     well = HEALTHY[name]
-    case = make_case(well.metrics, sass=well.sass, work=well.work, bound=well.bound)
-    assert example["TOOL"].examine(case) is None
+    context = make_context(well.metrics, sass=well.sass, work=well.work, bound=well.bound)
+    assert example["TOOL"].examine(context) is None
 
 
 def test_the_example_keeps_the_rules_for_tools_of_our_own(example: dict[str, Any]) -> None:
@@ -76,12 +76,12 @@ def test_the_example_keeps_the_rules_for_tools_of_our_own(example: dict[str, Any
     assert not registry._problem(tool, taken=())
     assert tool.symptom_of <= {one.name for one in registry.BUILTIN}
     counters = {m.L2_HIT: 10.0, m.DRAM: 95.0, m.DRAM_READ_BYTES: 2.5 * STREAM.bytes}
-    finding = tool.examine(make_case(counters, work=STREAM))
+    finding = tool.examine(make_context(counters, work=STREAM))
     assert finding.evidence and len(finding.advice) > 80 and finding.advice.endswith(".")
     assert set(finding.methods) <= set(re.findall(r'^id = "(.*)"', PLAYBOOK, re.MULTILINE))
     for metric in counters:
-        assert tool.examine(without(make_case(counters, work=STREAM), metric)) is None
-    assert tool.examine(make_case(counters, work=None)) is None
+        assert tool.examine(without(make_context(counters, work=STREAM), metric)) is None
+    assert tool.examine(make_context(counters, work=None)) is None
 
 
 def test_the_guides_tests_pass(example: dict[str, Any]) -> None:
@@ -99,13 +99,13 @@ def test_the_registration_names_our_group_and_the_example(example: dict[str, Any
 
 
 def test_what_the_guide_says_a_case_has_is_there() -> None:
-    from microtools.tool import Case
+    from microtools.tool import KernelContext
 
     rows = re.search(r"\| of the case \|.*?\n\n", TEXT, re.DOTALL)
     assert rows is not None
     names = re.findall(r"`(\w+)", "\n".join(re.findall(r"^\| (.*?) \|", rows[0], re.MULTILINE)))
     assert len(names) > 15
-    fields = set(dir(Case)) | set(Case.__dataclass_fields__)
+    fields = set(dir(KernelContext)) | set(KernelContext.__dataclass_fields__)
     assert set(names) <= fields
 
 

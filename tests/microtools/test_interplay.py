@@ -11,27 +11,27 @@ import pytest
 from mcts.domain import BoundClass, Guidance, Profile, Work
 from mcts.domain import metrics as m
 from microtools.advisor import RooflineAdvisor
-from tests.microtools.cases import H200, MATMUL, kernel, loop, roofline, stalls
-from tests.microtools.healthy import GEMM, HEALTHY, STREAMING, WARP_SPECIALISED, Healthy
+from tests.microtools.contexts import H200, MATMUL, kernel, loop, roofline, stalls
 from tests.microtools.recorded import fastest_first, recording, three_kernels
+from tests.microtools.well_tuned import GEMM, HEALTHY, STREAMING, WARP_SPECIALISED, Healthy
 
 
 def advise(
-    case: Healthy,
+    context: Healthy,
     *,
     bound: BoundClass | None = None,
     without: tuple[str, ...] = (),
     **change: float,
 ) -> Guidance:
     """Guidance for a healthy profile, changed in some counters."""
-    metrics = {**case.metrics, **{getattr(m, name): value for name, value in change.items()}}
+    metrics = {**context.metrics, **{getattr(m, name): value for name, value in change.items()}}
     metrics = {name: value for name, value in metrics.items() if name not in without}
     profile = Profile(
-        kernels=(kernel(metrics, sass=case.sass),),
-        roofline=roofline(bound or case.bound),
+        kernels=(kernel(metrics, sass=context.sass),),
+        roofline=roofline(bound or context.bound),
         hardware=H200,
     )
-    return RooflineAdvisor().examine(work=case.work, profile=profile, time_us=130.0)
+    return RooflineAdvisor().examine(work=context.work, profile=profile, time_us=130.0)
 
 
 def tools(guidance: Guidance) -> list[str]:
@@ -147,19 +147,19 @@ def test_the_best_recorded_variants_are_left_in_peace(task: str) -> None:
     for slowdown, profile in fastest_first(task):
         if slowdown > 1.01:
             break
-        loud = [item.tool for item in _recorded(task, profile).findings if item.strength > 0.5]
-        assert not loud, f"{slowdown:.3f}: {loud}"
+        strengths = [item.tool for item in _recorded(task, profile).findings if item.strength > 0.5]
+        assert not strengths, f"{slowdown:.3f}: {strengths}"
 
 
 @pytest.mark.parametrize("task", ["gemm_fp32", "row_softmax", "transpose"])
 def test_the_worse_a_recorded_variant_the_louder_the_advice(task: str) -> None:
     variants = fastest_first(task)
     quarter = len(variants) // 4
-    loudness = [
+    strengths = [
         max((item.strength for item in _recorded(task, profile).findings), default=0.0)
         for _, profile in variants
     ]
-    assert statistics.mean(loudness[:quarter]) < 0.6 * statistics.mean(loudness[-quarter:])
+    assert statistics.mean(strengths[:quarter]) < 0.6 * statistics.mean(strengths[-quarter:])
 
 
 @pytest.mark.parametrize("task", ["gemm_fp32", "row_softmax", "transpose"])

@@ -13,7 +13,7 @@ import pytest
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
 from microtools.tool import ANY, Tool
-from tests.microtools.cases import kernel
+from tests.microtools.contexts import kernel
 
 PLUGIN = "a_plugin_of_somebody_else"
 OURS = [tool.name for tool in registry.BUILTIN]
@@ -29,12 +29,12 @@ class Moody:
     def name(self) -> str:
         raise RuntimeError("not today")
 
-    def examine(self, case: object) -> None:
+    def examine(self, context: object) -> None:
         return None
 
 
 def _tool(name: str, **changes: Any) -> Tool:
-    fields = {"level": "kernel", "affinity": ANY, "judge": lambda case: None, **changes}
+    fields = {"level": "kernel", "affinity": ANY, "judge": lambda context: None, **changes}
     return Tool(name=name, **fields)
 
 

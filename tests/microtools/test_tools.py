@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from mcts.domain import Finding, Metric, SassFacts
 from mcts.domain import metrics as m
 from microtools import registry
-from microtools.tool import Case, MicroTool
+from microtools.tool import KernelContext, MicroTool
 from tests.microtools import (
-    ailments_arithmetic,
-    ailments_memory,
-    ailments_parallelism,
-    ailments_system,
+    triggers_arithmetic,
+    triggers_memory,
+    triggers_parallelism,
+    triggers_system,
 )
-from tests.microtools.ailments import Ailment
-from tests.microtools.cases import make_case, without
+from tests.microtools.contexts import make_context, without
+from tests.microtools.triggers import Trigger
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {tool.name: tool for tool in registry.BUILTIN}
-AILMENTS: dict[str, Ailment] = {
-    **ailments_memory.AILMENTS,
-    **ailments_parallelism.AILMENTS,
-    **ailments_arithmetic.AILMENTS,
-    **ailments_system.AILMENTS,
+TRIGGERS: dict[str, Trigger] = {
+    **triggers_memory.TRIGGERS,
+    **triggers_parallelism.TRIGGERS,
+    **triggers_arithmetic.TRIGGERS,
+    **triggers_system.TRIGGERS,
 }
-NAMES = sorted(AILMENTS)
+NAMES = sorted(TRIGGERS)
 COUNTERS = sorted(
     value for name, value in vars(m).items() if name.isupper() and isinstance(value, str)
     and not name.startswith("_")
@@ -44,13 +44,13 @@ def _playbook() -> set[str]:
 
 
 def _speak(name: str, part: float) -> Finding:
-    finding = TOOLS[name].examine(AILMENTS[name].ill(part))
+    finding = TOOLS[name].examine(TRIGGERS[name].firing(part))
     assert finding is not None
     return finding
 
 
-def test_every_tool_has_an_ailment_and_every_name_is_used_once() -> None:
-    assert set(AILMENTS) == set(TOOLS)
+def test_every_tool_has_a_trigger_and_every_name_is_used_once() -> None:
+    assert set(TRIGGERS) == set(TOOLS)
     assert len(TOOLS) == len(registry.BUILTIN)
 
 
@@ -73,34 +73,34 @@ def test_points_to_methods_of_the_playbook(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "case"),
+    ("name", "context"),
     [
-        pytest.param(name, case, id=f"{name}-{number}")
+        pytest.param(name, context, id=f"{name}-{number}")
         for name in NAMES
-        for number, case in enumerate(AILMENTS[name].healthy)
+        for number, context in enumerate(TRIGGERS[name].silent)
     ],
 )
-def test_is_silent_about_what_is_healthy(name: str, case: Case) -> None:
-    assert TOOLS[name].examine(case) is None
+def test_is_silent_without_a_fault(name: str, context: KernelContext) -> None:
+    assert TOOLS[name].examine(context) is None
 
 
-def test_every_tool_was_shown_something_healthy() -> None:
-    assert all(ailment.healthy for ailment in AILMENTS.values())
+def test_every_tool_has_a_context_in_which_it_is_silent() -> None:
+    assert all(trigger.silent for trigger in TRIGGERS.values())
 
 
 @pytest.mark.parametrize(
-    ("name", "metric"), [(name, metric) for name in NAMES for metric in AILMENTS[name].needs]
+    ("name", "metric"), [(name, metric) for name in NAMES for metric in TRIGGERS[name].needs]
 )
 def test_is_silent_without_the_metric(name: str, metric: str) -> None:
-    case = AILMENTS[name].ill(1.0)
-    assert case.value(metric) is not None
-    assert TOOLS[name].examine(without(case, metric)) is None
+    context = TRIGGERS[name].firing(1.0)
+    assert context.value(metric) is not None
+    assert TOOLS[name].examine(without(context, metric)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_is_silent_where_nothing_was_measured(name: str) -> None:
-    assert TOOLS[name].examine(make_case()) is None
-    assert TOOLS[name].examine(make_case(work=None, hardware=None, time_us=None)) is None
+    assert TOOLS[name].examine(make_context()) is None
+    assert TOOLS[name].examine(make_context(work=None, hardware=None, time_us=None)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,15 +171,15 @@ CODE = st.builds(
 def test_no_combination_of_counters_breaks_a_tool(
     metrics: dict[str, float], code: SassFacts | None
 ) -> None:
-    case = make_case(metrics, timeline={"kernels": 9, "gap_us": 400.0})
-    case = Case(
-        work=case.work,
-        profile=case.profile,
-        kernel=case.kernel.model_copy(update={"sass": code}),
-        time_us=case.time_us,
+    context = make_context(metrics, timeline={"kernels": 9, "gap_us": 400.0})
+    context = KernelContext(
+        work=context.work,
+        profile=context.profile,
+        kernel=context.kernel.model_copy(update={"sass": code}),
+        time_us=context.time_us,
     )
     for tool in TOOLS.values():
-        finding = tool.examine(case)
+        finding = tool.examine(context)
         assert finding is None or 0 <= finding.strength <= 1
 
 
@@ -213,4 +213,4 @@ def test_no_two_tools_have_the_same_place() -> None:
 
 def test_numbers_are_frozen_metrics() -> None:
     """The builders make what a profile holds, not something easier."""
-    assert isinstance(make_case({m.DRAM: 1}).kernel.metrics[m.DRAM], Metric)
+    assert isinstance(make_context({m.DRAM: 1}).kernel.metrics[m.DRAM], Metric)

@@ -31,7 +31,7 @@ from experiments.inspect.results import as_json
 from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
 from mcts.errors import InputError
 from microtools import registry
-from microtools.tool import ANY, Case, Tool
+from microtools.tool import ANY, KernelContext, Tool
 
 ALL = clinic_kernels()
 TOOLS = {tool.name for tool in registry.BUILTIN}
@@ -153,7 +153,7 @@ def test_what_a_plugin_says_moves_no_figure() -> None:
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A tool of somebody else's, which speaks wherever there are counters."""
 
-    def judge(case: Case) -> Finding | None:
+    def judge(case: KernelContext) -> Finding | None:
         return Finding(tool="mine", axis="memory", strength=0.9, evidence=(), advice="x")
 
     tool = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
@@ -184,7 +184,7 @@ def test_the_command_lists_plugins_apart(plugin: str, monkeypatch: pytest.Monkey
 
 
 def test_a_plugin_that_fails_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(case: Case) -> Finding | None:
+    def judge(case: KernelContext) -> Finding | None:
         raise RuntimeError("out of ideas")
 
     broken = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)

@@ -2,20 +2,20 @@
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import Case, Tool, percent, strength
+from microtools.tool import KernelContext, Tool, percent, strength
 
 
-def judge(case: Case) -> Finding | None:
-    counted = case.values(m.L2_HIT, m.DRAM_READ_BYTES)
-    if counted is None or case.least_bytes is None or not case.saturated:
+def judge(context: KernelContext) -> Finding | None:
+    counted = context.values(m.L2_HIT, m.DRAM_READ_BYTES)
+    if counted is None or context.least_bytes is None or not context.dram_saturated:
         return None
-    hit, times = counted[0], counted[1] / case.least_bytes
+    hit, times = counted[0], counted[1] / context.least_bytes
     if hit >= 50 or times < 1.5:
         return None
     return Finding(
         tool="cold_l2",
         axis="memory",
-        lines=case.lines("global_loads"),
+        lines=context.lines("global_loads"),
         strength=strength(times, 1.5, 4),
         evidence=(
             Evidence(metric="DRAM reads over the least bytes", value=times, threshold=1.5),

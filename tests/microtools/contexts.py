@@ -1,4 +1,4 @@
-"""Builders of cases: a kernel that shows some counters and machine code, for some work."""
+"""Builders of contexts: a kernel that shows some counters and machine code, for some work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcts.domain import (
     Work,
 )
 from mcts.domain import metrics as m
-from microtools.tool import Case
+from microtools.tool import KernelContext
 
 MATMUL = Work(bytes=12 * 1024**2, flops=2 * 1024**3)
 """A matrix product of 1024 cubed in fp32: 170 operations per byte."""
@@ -64,7 +64,7 @@ def roofline(bound: BoundClass) -> Roofline:
     )
 
 
-def make_case(
+def make_context(
     metrics: Mapping[str, float] | None = None,
     *,
     sass: Mapping[str, Any] | None = None,
@@ -74,7 +74,7 @@ def make_case(
     bound: BoundClass | None = None,
     hardware: Hardware | None = H200,
     time_us: float | None = 100.0,
-) -> Case:
+) -> KernelContext:
     """One kernel with `metrics` and `sass` among `others`, and a timeline of one call."""
     own = kernel(metrics, sass=sass)
     window = {"source": "nsys", "span_us": 1000.0, "busy_us": 500.0, **(timeline or {})}
@@ -84,16 +84,16 @@ def make_case(
         roofline=roofline(bound) if bound else None,
         hardware=hardware,
     )
-    return Case(work=work, profile=profile, kernel=own, time_us=time_us)
+    return KernelContext(work=work, profile=profile, kernel=own, time_us=time_us)
 
 
-def without(case: Case, metric: str) -> Case:
+def without(context: KernelContext, metric: str) -> KernelContext:
     """The case as it would be had `metric` not been measured."""
-    left = {name: value for name, value in case.kernel.metrics.items() if name != metric}
-    own = case.kernel.model_copy(update={"metrics": left})
-    kernels = tuple(own if one is case.kernel else one for one in case.profile.kernels)
-    profile = case.profile.model_copy(update={"kernels": kernels})
-    return Case(work=case.work, profile=profile, kernel=own, time_us=case.time_us)
+    left = {name: value for name, value in context.kernel.metrics.items() if name != metric}
+    own = context.kernel.model_copy(update={"metrics": left})
+    kernels = tuple(own if one is context.kernel else one for one in context.profile.kernels)
+    profile = context.profile.model_copy(update={"kernels": kernels})
+    return KernelContext(work=context.work, profile=profile, kernel=own, time_us=context.time_us)
 
 
 def stalls(latency: float = 100.0, **shares: float) -> dict[str, float]:

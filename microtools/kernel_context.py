@@ -1,7 +1,6 @@
-"""What a tool may look at: one kernel of a profile, with what was measured around it.
+"""What a tool sees: one kernel of a profile, with what was measured around it.
 
-Everything here answers None (or False) about what was not measured, so that a tool that asks never
-speaks about it.
+Everything here returns None (or False) for what was not measured, so that a tool never fires on it.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _WAITING_FOR_MMA = 0.15
 
 
 @dataclass(frozen=True)
-class Case:
+class KernelContext:
     """One kernel, the profile it belongs to, the least work and the time of a call.
 
-    `work` is None where no cost was declared, `time_us` None where nothing was timed. For a tool
-    of level `system`, `kernel` is the one that takes longest.
+    `work` is None if no cost was declared, `time_us` None if nothing was timed. For a tool of level
+    `system`, `kernel` is the one that takes longest.
     """
 
     work: Work | None
@@ -70,17 +69,17 @@ class Case:
 
     @cached_property
     def share(self) -> float | None:
-        """This kernel's share of the profiled time, in [0, 1]; None where it was not timed."""
+        """This kernel's share of the profiled time, in [0, 1]; None if it was not timed."""
         own = self.kernel.total_us
         total = sum(kernel.total_us or 0.0 for kernel in self.profile.kernels)
         return None if own is None or total <= 0 else own / total
 
     def value(self, metric: str) -> float | None:
-        """The kernel's counter, or None where it was not measured."""
+        """The kernel's counter, or None if it was not measured."""
         return self.kernel.value(metric)
 
     def values(self, *metrics: str) -> tuple[float, ...] | None:
-        """All of `metrics`, or None where one of them was not measured."""
+        """All of `metrics`, or None if one of them was not measured."""
         known = self.known(*metrics)
         return tuple(known.values()) if len(known) == len(metrics) else None
 
@@ -92,7 +91,7 @@ class Case:
     def stall_share(self, *stalls: str) -> float | None:
         """Share of a warp's time between two instructions spent on `stalls`, in [0, 1].
 
-        None where none of them was measured.
+        None if none of them was measured.
         """
         latency = self.value(m.WARP_LATENCY)
         known = self.known(*stalls)
@@ -101,16 +100,16 @@ class Case:
         return min(1.0, sum(known.values()) / latency)
 
     @property
-    def saturated(self) -> bool:
+    def dram_saturated(self) -> bool:
         """Whether DRAM was measured to be the limit: waits elsewhere are then its symptoms."""
         dram = self.value(m.DRAM)
         return dram is not None and dram >= DRAM_FULL
 
     @property
-    def room(self) -> float:
-        """How much a better use of DRAM can bring: 1 up to 50 % busy, 0 from DRAM_FULL on.
+    def dram_headroom(self) -> float:
+        """How much a better use of DRAM can gain: 1 up to 50 % busy, 0 from DRAM_FULL on.
 
-        1 where it was not measured.
+        1 if it was not measured.
         """
         dram = self.value(m.DRAM)
         if dram is None:
@@ -129,18 +128,18 @@ class Case:
         return (self.busiest or 0.0) >= BUSY
 
     @property
-    def pipe(self) -> tuple[str, float] | None:
+    def busiest_pipe(self) -> tuple[str, float] | None:
         """The busiest arithmetic pipe and its % of peak."""
         known = self.known(*_PIPES)
         return max(known.items(), key=lambda item: item[1], default=None)
 
     @property
-    def computing(self) -> bool:
-        """Whether an arithmetic pipe is full: waiting for it is then no fault."""
-        return self.pipe is not None and self.pipe[1] >= PIPE_FULL
+    def pipe_saturated(self) -> bool:
+        """Whether an arithmetic pipe is full: waiting for it is then not a fault."""
+        return self.busiest_pipe is not None and self.busiest_pipe[1] >= PIPE_FULL
 
     @property
-    def specialised(self) -> bool:
+    def warp_specialised(self) -> bool:
         """Whether few warps feed tensor cores asynchronously: idle schedulers and low occupancy
         are then the design, not a fault."""
         waiting = self.stall_share(m.STALL_GMMA) or 0.0
@@ -150,7 +149,7 @@ class Case:
 
     @property
     def memory_matters(self) -> bool:
-        """Whether global accesses can be what takes the time; True where nobody measured that."""
+        """Whether global accesses may be what takes the time; True if that was not measured."""
         percent = max(self.known(m.MEMORY, m.DRAM, m.L1, m.L2).values(), default=None)
         waits = self.stall_share(m.STALL_LONG_SCOREBOARD, m.STALL_LG_THROTTLE, m.STALL_DRAIN)
         if percent is None and waits is None:
@@ -158,7 +157,7 @@ class Case:
         return (percent or 0.0) >= BUSY / 2 or (waits or 0.0) >= 0.25
 
     @property
-    def staged(self) -> bool:
+    def stages_tiles(self) -> bool:
         """Whether tiles go through registers into shared memory, to be used several times there.
 
         A reduction's scratch is no tile: it gets fewer stores than there are loads to reduce, or
@@ -174,7 +173,7 @@ class Case:
 
     @property
     def least_bytes(self) -> int | None:
-        """Bytes any implementation must move in one call; None where not declared, or none."""
+        """Bytes any implementation must move in one call; None if undeclared or zero."""
         return (self.work.bytes or None) if self.work else None
 
     @property
@@ -189,7 +188,7 @@ class Case:
 
     @property
     def hot_loops(self) -> tuple[SassLoop, ...]:
-        """The loops of the code where the time most likely goes."""
+        """The loops of the code that most likely take the time."""
         return self.sass.hot_loops if self.sass else ()
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcts.domain import BoundClass, Work
 from mcts.domain import metrics as m
-from tests.microtools.cases import MATMUL, STREAM, loop, stalls
+from tests.microtools.contexts import MATMUL, STREAM, loop, stalls
 
 _STALL_NAMES = (
     "long_scoreboard", "short_scoreboard", "barrier", "wait", "math", "lg_throttle",
