@@ -8,7 +8,7 @@ from mcts.domain import KernelTask, Workload
 from mcts.errors import InputError
 from profilers.cuda.cases import expected_dtype
 from profilers.launching.memory import ITEM_BYTES
-from profilers.measuring.blocks import field_bytes
+from profilers.measuring.blocks import buffer_set_bytes
 
 MEMORY_SHARE = 0.75
 """Share of the device's memory for several timed workloads; the rest is for candidates."""
@@ -44,7 +44,7 @@ def resident_bytes(task: KernelTask, workload: Workload, *, cases: int) -> int:
     outputs = sum(sizes[buffer.name] for buffer in task.outputs)
     elements = sum(math.prod(buffer.extents(workload.shape)) for buffer in task.outputs)
     expected = elements * ITEM_BYTES[expected_dtype(elements)]
-    return cases * (inputs + expected) + outputs + _SETS * field_bytes(sizes.values())
+    return cases * (inputs + expected) + outputs + _SETS * buffer_set_bytes(sizes.values())
 
 
 def _gib(size: float) -> str:

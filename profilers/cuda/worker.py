@@ -23,7 +23,7 @@ from profilers.launching.memory import DeviceCase
 from profilers.launching.programs import PreparedCall, ReloadableProgram
 from profilers.launching.session import DeviceSession
 from profilers.measuring import timing
-from profilers.measuring.blocks import BlockTimer, Field, TimingPlan, measure_in_turn
+from profilers.measuring.blocks import BlockTimer, BufferSets, TimingPlan, measure_in_turn
 from profilers.measuring.probes import probe
 
 BASELINE_FACTOR = 4.0
@@ -51,7 +51,7 @@ class CudaHandlers:
         self._loaded: dict[str, ReloadableProgram] = {}
         self._batches: dict[tuple[str, str], PreparedCall] = {}
         self._residents: list[ResidentCase] = []
-        self._fields: dict[str, Field] = {}
+        self._buffer_sets: dict[str, BufferSets] = {}
         self._tolerance = (0.0, 0.0)
 
     @property
@@ -84,7 +84,9 @@ class CudaHandlers:
         share = 1 / len(request["timed"])
         for workload, buffers in request["timed"].items():
             with _room_for(workload):
-                self._fields[workload] = Field(self.session, buffers, name=workload, share=share)
+                self._buffer_sets[workload] = BufferSets(
+                    self.session, buffers, name=workload, share=share
+                )
         return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -136,13 +138,13 @@ class CudaHandlers:
         timers = {
             workload: BlockTimer(
                 self.session,
-                field,
+                buffer_sets,
                 (self._role(BASELINE), self._role("candidate")),
                 workload=workload,
                 tolerance=self._tolerance,
                 order=order,
             )
-            for workload, field in self._fields.items()
+            for workload, buffer_sets in self._buffer_sets.items()
         }
         measure_in_turn(self.session, tuple(timers.values()), plan)
         shapes = {workload: timer.answer for workload, timer in timers.items()}
@@ -161,11 +163,11 @@ class CudaHandlers:
 
     def _batch_call(self, role: str, workload: str) -> PreparedCall:
         loaded, session = self._role(role), self.session
-        if workload not in self._fields:
+        if workload not in self._buffer_sets:
             raise _not_started()
-        call, field = loaded.calls[workload], self._fields[workload]
-        case = field.lay_out(random.Random())[0]
-        field.fill(case, field.seeds())
+        call, buffer_sets = loaded.calls[workload], self._buffer_sets[workload]
+        case = buffer_sets.lay_out(random.Random())[0]
+        buffer_sets.fill(case, buffer_sets.seeds())
         prepared = session.prepare(loaded.program, call, case, f"{role}/{workload}")
         prepared.enqueue()
         session.context.synchronize()

@@ -6,7 +6,7 @@ call; then their outputs are compared. Whatever a kernel could keep from one cal
 anywhere else, is useless in the next. Effects of the placement of code and buffers differ between
 blocks, so that they enter the interval of the result.
 
-Several workloads, each with a field of its own, take turns, a block of each: a drift of the device
+Several workloads, each with its own buffer sets, take turns, a block of each: a drift of the device
 affects all of them alike, and all have the same number of blocks.
 """
 
@@ -64,12 +64,12 @@ class TimingPlan:
         return min(self.slow_blocks, self.min_blocks) if slowest_us > _SLOW_US else self.min_blocks
 
 
-class Field:
+class BufferSets:
     """Sets of the task's buffers that calls take turns in, laid out differently each time.
 
     `buffers` has each buffer's name, role, dtype, fill and number of elements. There are three
     sets if these leave half of the free memory to candidates, or else two. If there are several
-    fields, each has a `name` and a `share` of that memory.
+    workloads, each has a `name` and a `share` of that memory.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Field:
     ) -> None:
         self._session = session
         self._buffers = buffers
-        size = field_bytes(_bytes(buffer) for buffer in buffers)
+        size = buffer_set_bytes(_bytes(buffer) for buffer in buffers)
         count = _MOST_SETS if 2 * _MOST_SETS * size < share * session.context.free_bytes() else 2
         self._arenas = [
-            session.memory.get(f"field/{name}/{number}", size) for number in range(count)
+            session.memory.get(f"timing/{name}/{number}", size) for number in range(count)
         ]
 
     def lay_out(self, order: random.Random) -> list[DeviceCase]:
@@ -148,7 +148,7 @@ class Stopwatch:
 
 
 class BlockTimer:
-    """Baseline and candidate, timed against each other on a field, block by block.
+    """Baseline and candidate, timed against each other on buffer sets, block by block.
 
     `workload` is the one that is timed; `tolerance` the task's (relative, absolute); `order` the
     source of randomness.
@@ -157,14 +157,14 @@ class BlockTimer:
     def __init__(
         self,
         session: DeviceSession,
-        field: Field,
+        buffer_sets: BufferSets,
         contenders: tuple[ReloadableProgram, ReloadableProgram],
         *,
         workload: str,
         tolerance: tuple[float, float],
         order: random.Random,
     ) -> None:
-        self._session, self._field, self._contenders = session, field, contenders
+        self._session, self._buffer_sets, self._contenders = session, buffer_sets, contenders
         self._tolerance = (_BOTH * tolerance[0], _BOTH * tolerance[1])
         self._order = order
         self._watch = Stopwatch(session)
@@ -221,7 +221,7 @@ class BlockTimer:
         session = self._session
         session.context.synchronize()
         programs = [loaded.reload() for loaded in self._contenders]
-        self._cases = self._field.lay_out(self._order)
+        self._cases = self._buffer_sets.lay_out(self._order)
         self._prepared = [
             [
                 PreparedCall(session.context, program, call, case.regions | workspaces)
@@ -234,7 +234,7 @@ class BlockTimer:
 
     def _round(self) -> tuple[float, float]:
         """Run both once, in random order, on the same fresh inputs; their times in microseconds."""
-        session, key, seeds = self._session, fresh_key(), self._field.seeds()
+        session, key, seeds = self._session, fresh_key(), self._buffer_sets.seeds()
         session.clear_results()
         slots = [0, 1]
         self._order.shuffle(slots)
@@ -247,7 +247,7 @@ class BlockTimer:
             found = [output.found for output in case.outputs.values()]
             # A persisting line would survive the flush and take cache from whatever runs next.
             session.context.reset_persisting()
-            self._field.fill(case, seeds)
+            self._buffer_sets.fill(case, seeds)
             poisoned = (*(view.region for view in found), *self._workspaces[slot].values())
             self._watch.enqueue(self._prepared[slot][number], poisoned)
             if place == 0:  # the second program must not find the answer
@@ -325,7 +325,7 @@ def _precise(blocks: Sequence[Mapping[str, Sequence[float]]], plan: TimingPlan) 
     return max(blocked_half_width(after), blocked_half_width(ratios)) < plan.half_width
 
 
-def field_bytes(buffers: Iterable[int]) -> int:
+def buffer_set_bytes(buffers: Iterable[int]) -> int:
     """Bytes of one set of buffers of these sizes, with room for moving them."""
     return sum(_rounded(size) + _SLACK for size in buffers)
 

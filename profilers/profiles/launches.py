@@ -24,7 +24,7 @@ Key = tuple[str, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launched:
+class TracedKernel:
     """A kernel of a call, from a trace: its full name, blocks, threads per block.
 
     `launches` and `us` are per call: how often it ran, and how long in all.
@@ -41,7 +41,9 @@ class Launched:
         return bare_name(self.name), self.blocks, self.threads
 
 
-def batches(launched: Sequence[Launched], *, most: int, runs: int, least: float) -> list[list[str]]:
+def batches(
+    launched: Sequence[TracedKernel], *, most: int, runs: int, least: float
+) -> list[list[str]]:
     """Bare names by run of the profiler, longest kernels first.
 
     A run profiles its first `most` launches; a kernel with more than that gets a run of its own.
@@ -89,7 +91,7 @@ class _ProfiledLaunches:
 
 def kernel_profiles(
     profiled: Iterable[NcuKernel],
-    launched: Sequence[Launched],
+    launched: Sequence[TracedKernel],
     *,
     sass: Mapping[str, SassFacts],
     is_library: Callable[[str], bool],
@@ -102,7 +104,7 @@ def kernel_profiles(
     seen: dict[Key, _ProfiledLaunches] = {}
     for one in profiled:
         seen.setdefault(_key(one), _ProfiledLaunches()).launches.append(one.metrics)
-    traced: dict[Key, list[Launched]] = {}
+    traced: dict[Key, list[TracedKernel]] = {}
     for item in launched:
         traced.setdefault(item.key, []).append(item)
     if not seen and not traced:
@@ -133,7 +135,7 @@ def kernel_profiles(
     return tuple(kernels), _missing(left_out, launched)
 
 
-def _time(item: Launched) -> float:
+def _time(item: TracedKernel) -> float:
     return item.us
 
 
@@ -145,7 +147,7 @@ def _key(kernel: NcuKernel) -> Key:
     return kernel.name, whole(m.GRID), whole(m.BLOCK)
 
 
-def _missing(left_out: Sequence[Launched], launched: Sequence[Launched]) -> dict[str, str]:
+def _missing(left_out: Sequence[TracedKernel], launched: Sequence[TracedKernel]) -> dict[str, str]:
     if not left_out:
         return {}
     total = sum(item.us for item in launched) or 1.0

@@ -13,7 +13,7 @@ from profilers.children.processes import child_environment
 from profilers.kernel_names import bare_name
 from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED, THROUGHPUTS
-from profilers.profiles.launches import Launched, batches
+from profilers.profiles.launches import TracedKernel, batches
 from profilers.sandbox import Jail
 
 MOST_LAUNCHES = 32
@@ -57,7 +57,7 @@ def collect_counters(
     *,
     jail: Jail,
     cwd: Path,
-    launched: Sequence[Launched] = (),
+    launched: Sequence[TracedKernel] = (),
     call_us: float = 0.0,
     longest_s: float = _LONGEST_S,
 ) -> CounterResult:

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 from mcts.domain import CheatClass, Refusal, TimelineFacts
 from profilers.kernel_names import bare_name
 from profilers.kernelbench.judge.verdicts import Unfaithful
-from profilers.profiles.launches import Launched
+from profilers.profiles.launches import TracedKernel
 from profilers.timeline import summarise
 from profilers.timeline.activities import Activity, ApiCall, Kind
 from profilers.timeline.windows import enqueuing
@@ -104,7 +104,7 @@ class CallTrace:
     `left_out` says why some events are missing; None if none are.
     """
 
-    launched: tuple[Launched, ...] = ()
+    launched: tuple[TracedKernel, ...] = ()
     timeline: TimelineFacts | None = None
     left_out: str | None = None
 
@@ -163,13 +163,13 @@ def _activity(item: tuple[Any, ...]) -> Activity:
     )
 
 
-def _launched(kernels: Sequence[tuple[Any, ...]], *, calls: int) -> tuple[Launched, ...]:
+def _launched(kernels: Sequence[tuple[Any, ...]], *, calls: int) -> tuple[TracedKernel, ...]:
     """One call's kernels by name and size, in the order of their first launch."""
     found: dict[tuple[str, int, int], list[int]] = {}
     for _, name, start, end, _stream, _correlation, _bytes, grid, block in kernels:
         found.setdefault((name, grid, block), []).append(end - start)
     return tuple(
-        Launched(
+        TracedKernel(
             name=name,
             blocks=grid or None,
             threads=block or None,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcts.domain import Metric, SassFacts
 from mcts.domain import metrics as m
 from profilers.ncu import LAUNCHES, NcuKernel
-from profilers.profiles.launches import Launched, batches, kernel_profiles, shown_name
+from profilers.profiles.launches import TracedKernel, batches, kernel_profiles, shown_name
 
 RELU = "void at::native::vectorized_elementwise_kernel<4, relu, std::array<char*, 2ul> >(int, relu)"
 GEMM = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4>(Params)"
@@ -27,8 +27,8 @@ def seen(name: str, us: float, *, blocks: int = 8, threads: int = 128) -> NcuKer
     )
 
 
-def launched(name: str, us: float = 1.0, launches: int = 1, blocks: int = 8) -> Launched:
-    return Launched(name=name, blocks=blocks, threads=128, launches=launches, us=us)
+def launched(name: str, us: float = 1.0, launches: int = 1, blocks: int = 8) -> TracedKernel:
+    return TracedKernel(name=name, blocks=blocks, threads=128, launches=launches, us=us)
 
 
 def is_library(name: str) -> bool:
@@ -133,7 +133,7 @@ def test_what_alone_has_too_many_launches_gets_a_run_of_its_own() -> None:
     st.integers(1, 40),
 )  # fmt: skip
 def test_no_kernel_is_profiled_twice_and_the_longest_always(
-    call: list[Launched], most: int
+    call: list[TracedKernel], most: int
 ) -> None:
     chosen = batches(call, most=most, runs=3, least=0.1)
     names = [name for batch in chosen for name in batch]

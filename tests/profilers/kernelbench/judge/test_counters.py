@@ -17,7 +17,7 @@ from profilers import ncu
 from profilers.kernelbench.judge.counters import FEW_METRICS, CounterResult, collect_counters
 from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED
-from profilers.profiles.launches import Launched
+from profilers.profiles.launches import TracedKernel
 from profilers.sandbox import Jail, landlock
 from tests.profilers.kernelbench.judge.fake_ncu import (
     THEN_PRINT,
@@ -229,9 +229,9 @@ def test_a_call_of_many_launches_is_profiled_by_its_longest_kernels(
     )
     note = 'echo "$*" >> "$PWD/asked"\ncat "$here/target/recorded.csv"'
     launched = [
-        Launched(name="void often<float>(float*)", launches=1000, us=60.0),
-        Launched(name="void rare(int)", launches=4, us=30.0),
-        Launched(name="void tiny(int)", launches=40, us=1.0),
+        TracedKernel(name="void often<float>(float*)", launches=1000, us=60.0),
+        TracedKernel(name="void rare(int)", launches=4, us=30.0),
+        TracedKernel(name="void tiny(int)", launches=40, us=1.0),
     ]
     profile(run=note, launched=launched)
     asked = (tmp_path / "work" / "asked").read_text().splitlines()
