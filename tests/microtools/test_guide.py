@@ -98,10 +98,10 @@ def test_the_registration_names_our_group_and_the_example(example: dict[str, Any
     assert table == {registry.GROUP: {"cold_l2": f"{MODULE}:TOOL"}}
 
 
-def test_what_the_guide_says_a_case_has_is_there() -> None:
+def test_what_the_guide_says_a_context_has_is_there() -> None:
     from microtools.tool import KernelContext
 
-    rows = re.search(r"\| of the case \|.*?\n\n", TEXT, re.DOTALL)
+    rows = re.search(r"\| of the context \|.*?\n\n", TEXT, re.DOTALL)
     assert rows is not None
     names = re.findall(r"`(\w+)", "\n".join(re.findall(r"^\| (.*?) \|", rows[0], re.MULTILINE)))
     assert len(names) > 15
