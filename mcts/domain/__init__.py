@@ -8,13 +8,11 @@ from mcts.domain.dialects import (
     DIALECTS,
     HOST,
     KERNELBENCH,
-    PYTORCH_DIALECTS,
     SPACE,
     Dialect,
     DialectField,
     dialect_named,
     form_of,
-    is_host_source,
 )
 from mcts.domain.environment import Ceilings, Hardware, Isolation, IsolationLevel
 from mcts.domain.evaluation import (
@@ -94,7 +92,6 @@ __all__ = [
     "ITEM_BYTES",
     "KERNELBENCH",
     "PLAN_COMMENT",
-    "PYTORCH_DIALECTS",
     "SPACE",
     "STREAM",
     "Attribution",
@@ -166,7 +163,6 @@ __all__ = [
     "evaluate_int",
     "first_problem",
     "form_of",
-    "is_host_source",
     "kernel_macros",
     "parse_host_plan",
     "parse_kernel_spec",

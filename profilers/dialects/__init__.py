@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
-from mcts.domain import KernelTask
 from mcts.ports import Evaluator
-from profilers.dialects.options import JudgeOptions
-
-__all__ = ["JudgeOptions", "live_evaluator"]
+from mcts.requests import EvaluatorRequest
 
 
-def live_evaluator(task: KernelTask, options: JudgeOptions) -> Evaluator:
-    """An evaluator of `task` on this machine's GPU.
+def live_evaluator(request: EvaluatorRequest, *, readable: Sequence[Path] = ()) -> Evaluator:
+    """An evaluator of the request's task on this machine's GPU.
 
-    InputError if the task cannot be measured or an option means nothing for it, WorldError if the
-    GPU is taken or does not answer.
+    readable: folders that candidates may read, because they import from there. Raises InputError
+    if the task cannot be measured or an option means nothing for it, WorldError if the GPU is taken
+    or does not answer.
     """
-    judge: Evaluator = import_module(f"{__name__}.{task.dialect}").evaluator(task, options)
+    module = import_module(f"{__name__}.{request.task.dialect}")
+    judge: Evaluator = module.evaluator(request, readable=readable)
     return judge

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from mcts.domain import KernelTask
+from collections.abc import Sequence
+from pathlib import Path
+
 from mcts.errors import InputError
 from mcts.ports import Evaluator
+from mcts.requests import EvaluatorRequest
 from profilers.cuda.evaluator import GpuEvaluator
 from profilers.cuda.settings import GpuSettings
-from profilers.dialects.options import JudgeOptions
 
 
-def evaluator(task: KernelTask, options: JudgeOptions) -> Evaluator:
-    """The judge of device code."""
-    if options.compiled:
+def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluator:
+    """The judge of device code, which reads no files."""
+    if request.judging.compiled:
         raise InputError("torch.compile is a baseline for KernelBench problems only")
     return GpuEvaluator(
-        task,
-        device=options.device,
-        settings=GpuSettings(ungated=options.ungated),
-        on_progress=options.on_progress,
+        request.task,
+        device=request.judging.device,
+        settings=GpuSettings(ungated=request.judging.ungated),
+        on_progress=request.on_progress,
     )

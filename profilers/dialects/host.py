@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from mcts.domain import KernelTask
+from collections.abc import Sequence
+from pathlib import Path
+
 from mcts.ports import Evaluator
-from profilers.dialects.options import JudgeOptions
+from mcts.requests import EvaluatorRequest
 from profilers.host.evaluator import HostEvaluator
 from profilers.host.settings import HostSettings
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
 
-def evaluator(task: KernelTask, options: JudgeOptions) -> Evaluator:
+def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluator:
     """The judge of problems, which takes candidates of both dialects."""
+    judging = request.judging
     return HostEvaluator(
-        task,
-        host=HostSettings(includes=options.includes),
-        device=options.device,
+        request.task,
+        host=HostSettings(includes=judging.includes),
+        device=judging.device,
         settings=KernelBenchSettings(
-            compiled=options.compiled,
-            ungated=options.ungated,
-            unsafe=options.unsafe,
-            readable=options.readable,
+            compiled=judging.compiled,
+            ungated=judging.ungated,
+            unsafe=judging.unsafe,
+            readable=tuple(readable),
         ),
-        on_progress=options.on_progress,
+        on_progress=request.on_progress,
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from mcts.domain import KernelTask
+from collections.abc import Sequence
+from pathlib import Path
+
 from mcts.errors import InputError
 from mcts.ports import Evaluator
-from profilers.dialects.options import JudgeOptions
+from mcts.requests import EvaluatorRequest
 
 
-def evaluator(task: KernelTask, options: JudgeOptions) -> Evaluator:
-    """None: raises InputError."""
-    raise InputError(f"task {task.name!r} is a recording without source: it can only be replayed")
+def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluator:
+    """Raises InputError: there is no such evaluator."""
+    raise InputError(
+        f"task {request.task.name!r} is a recording without source: it can only be replayed"
+    )

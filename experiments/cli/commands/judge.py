@@ -17,15 +17,14 @@ from experiments.runs.wiring import composing
 from experiments.text.quantities import energy_text
 from experiments.text.tables import print_table, width
 from mcts.domain import (
-    PYTORCH_DIALECTS,
     Candidate,
     Evaluation,
     KernelTask,
     TunableSpace,
-    is_host_source,
     parse_host_plan,
     parse_launch_plan,
 )
+from mcts.domain.dialects import HOST
 from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import Configuration
@@ -92,14 +91,14 @@ def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool)
 
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
     """What is to be judged, by name. InputError for what cannot be a candidate of the task."""
-    problem = task.dialect in PYTORCH_DIALECTS
+    problem = task.dialect.in_pytorch
     if values and problem and not all(file.suffix == ".cu" for file in files or [Path()]):
         raise InputError("--set is for tunables of .cu candidates")
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
         _check_where(task, task.space, tunables)
         return [("baseline" if not values else " ".join(values), _variant(task, tunables))]
-    if task.dialect == "space":
+    if not task.dialect.has_source:
         raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
     for file in files:
         _check_kind(task, file)
@@ -114,7 +113,7 @@ def _answer(path: Path, values: list[str]) -> Candidate:
     if path.suffix != ".cu":
         return Candidate(source=source)
     with naming(path):
-        if not is_host_source(source):
+        if not HOST.recognises(source):
             raise InputError(
                 "a .cu for a KernelBench problem begins with a host plan, a /* rooftree ... */ "
                 "comment with TOML: see docs/host.md"
@@ -125,7 +124,7 @@ def _answer(path: Path, values: list[str]) -> Candidate:
 
 
 def _check_kind(task: KernelTask, file: Path) -> None:
-    if task.dialect == "cuda" and file.suffix == ".py":
+    if task.dialect.declares_launches and file.suffix == ".py":
         raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
 
 

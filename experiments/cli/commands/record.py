@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from experiments.runs.folders.partial_recording import PartialRecording
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
-from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 
@@ -31,7 +30,7 @@ def record(
     from profilers.recordings.t4 import write_recording
 
     source = find_task(task)
-    if source.task.dialect in PYTORCH_DIALECTS:
+    if source.task.dialect.in_pytorch:
         raise InputError("recordings are of tunables; a PyTorch candidate has none")
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():

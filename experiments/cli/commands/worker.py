@@ -12,7 +12,7 @@ from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.wiring import composing
-from mcts.domain import PYTORCH_DIALECTS, KernelTask
+from mcts.domain import KernelTask
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
@@ -84,9 +84,9 @@ def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | Non
 
     WorldError where isolation cannot be tried out.
     """
-    if task.dialect == "space":
+    if not task.dialect.has_source:
         return "it is a recording without source, which needs a worker with --recording"
-    torch = task.dialect in PYTORCH_DIALECTS
+    torch = task.dialect.in_pytorch
     if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
         return problem
     from profilers.children.processes import probe_isolation

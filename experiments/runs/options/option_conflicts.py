@@ -10,7 +10,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from experiments.runs.options import names
-from mcts.domain import PYTORCH_DIALECTS, KernelTask, is_host_source
+from mcts.domain import KernelTask
 from mcts.errors import InputError
 from mcts.options import OFF, JudgingOptions, Limits, ModelOptions, Need, Options
 from mcts.options.option import AUTO
@@ -30,8 +30,8 @@ _LACKING: dict[Need, str] = {
 
 def check_proposer(task: KernelTask, proposer: str) -> None:
     """InputError where the proposer cannot write candidates of the task's dialect."""
-    begins_with_host = is_host_source(task.baseline.source)
-    if task.dialect in PYTORCH_DIALECTS and proposer in ASKS_NO_MODEL and not begins_with_host:
+    begins_with = task.dialect_of(task.baseline.source)
+    if begins_with.baseline_is_reference and proposer in ASKS_NO_MODEL:
         raise InputError(
             f"the {proposer} proposer writes no code for KernelBench problems: give --model NAME, "
             "--kernel FILE.cu to search its tunables, or judge candidates with rooftree evaluate"
@@ -60,9 +60,9 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
     base, argument = names.split(judging.evaluator)
     if base in _WITHOUT_ARGUMENT and judging.evaluator != base:
         raise InputError(f"evaluator {base} takes no argument: leave out {':' + argument!r}")
-    if judging.compiled and task.dialect not in PYTORCH_DIALECTS:
+    if judging.compiled and not task.dialect.in_pytorch:
         raise InputError("--baseline compile is for KernelBench problems (.py) only")
-    if judging.includes and task.dialect not in PYTORCH_DIALECTS:
+    if judging.includes and not task.dialect.in_pytorch:
         raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
     if judging.includes and base not in ("gpu", AUTO):
         raise InputError("--include is for --evaluator gpu: a worker is told its own folders")

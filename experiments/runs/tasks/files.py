@@ -27,6 +27,7 @@ from mcts.domain import (
     Tolerance,
     TunableSpace,
     Workload,
+    dialect_named,
     first_problem,
 )
 from mcts.errors import InputError
@@ -126,7 +127,7 @@ def bundled() -> dict[str, Path]:
 def find_task(
     given: str,
     policy: Policy | None = None,
-    dialect: Dialect | None = None,
+    dialect: str | None = None,
     kernel: Path | None = None,
 ) -> TaskSource:
     """Resolve a bundled task's name, a task folder, a KernelBench problem file or a T4 file.
@@ -172,7 +173,7 @@ def problem_source(
     policy: Policy,
     name: str | None = None,
     *,
-    dialect: Dialect | None = None,
+    dialect: str | None = None,
     kernel: Path | None = None,
 ) -> TaskSource:
     """A KernelBench problem file as a task, under another name if one is given.
@@ -184,7 +185,8 @@ def problem_source(
         source = read_text(kernel)
         with naming(kernel):
             kernel_space(source)
-    task = problem_task(read_text(path), path, policy, dialect or KERNELBENCH, kernel=source)
+    written_in = dialect_named(dialect or KERNELBENCH)
+    task = problem_task(read_text(path), path, policy, written_in, kernel=source)
     if name is not None:
         task = task.model_copy(update={"name": name})
     return TaskSource(task=task, given=given, problem=path, kernel=kernel)

@@ -13,7 +13,6 @@ from experiments.runs.memory.tools import default_path
 from experiments.runs.options import names
 from experiments.runs.options.option_conflicts import ASKS_NO_MODEL, check_evaluator
 from experiments.runs.tasks.files import TaskSource
-from mcts.domain import PYTORCH_DIALECTS
 from mcts.errors import InputError
 from mcts.loop.reward import RewardSettings
 from mcts.options import OFF, Algorithm, JudgingOptions
@@ -31,12 +30,12 @@ def resolve_evaluator(
 
     Raises InputError with what stands in the way of both.
     """
-    torch = source.task.dialect in PYTORCH_DIALECTS
+    torch = source.task.dialect.in_pytorch
     if wanted == GPU and (problem := gpu_problem(device, torch=torch)):
         raise InputError(f"--evaluator gpu cannot be used here: {problem}")
     if wanted != AUTO:
         return wanted
-    if recording is not None or source.task.dialect == "space":
+    if recording is not None or not source.task.dialect.has_source:
         return REPLAY
     problem = gpu_problem(device, torch=torch)
     if problem is None:

@@ -5,55 +5,27 @@ A factory of another distribution has the same signature: one request in, one pa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from codegen.chat.clients import client_of
-from mcts.domain import PYTORCH_DIALECTS
+from experiments.runs.wiring.headers import include_folders
 from mcts.errors import InputError
 from mcts.ports import Evaluator, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 
 
 def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
-    """Measures on the machine's own GPU: device code, or PyTorch candidates."""
-    if request.task.dialect == "space":
-        raise InputError(
-            f"task {request.task.name!r} is a recording without source: it can only be replayed"
-        )
-    if request.task.dialect in PYTORCH_DIALECTS:
-        return _torch_evaluator(request)
-    if request.judging.compiled:
-        raise InputError("torch.compile is a baseline for KernelBench problems only")
-    from profilers.cuda.evaluator import GpuEvaluator
-    from profilers.cuda.settings import GpuSettings
-
-    return GpuEvaluator(
-        request.task,
-        device=request.judging.device,
-        settings=GpuSettings(ungated=request.judging.ungated),
-        on_progress=request.on_progress,
-    )
-
-
-def _torch_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """Measures on the machine's own GPU, by the evaluator of the task's dialect."""
     import codegen
-    from experiments.runs.wiring.headers import include_folders
-    from profilers.host.evaluator import HostEvaluator
-    from profilers.host.settings import HostSettings
-    from profilers.kernelbench.judge.settings import KernelBenchSettings
+    from profilers.dialects import live_evaluator
 
-    return HostEvaluator(
-        request.task,
-        host=HostSettings(includes=include_folders(request.judging.includes)),
-        device=request.judging.device,
-        settings=KernelBenchSettings(
-            compiled=request.judging.compiled,
-            ungated=request.judging.ungated,
-            unsafe=request.judging.unsafe,
-            readable=tuple(map(Path, codegen.__path__)),  # candidates import codegen.torch_cuda
-        ),
-        on_progress=request.on_progress,
-    )
+    if request.task.dialect.in_pytorch:
+        includes = include_folders(request.judging.includes)
+        judging = request.judging.model_copy(update={"includes": includes})
+        request = replace(request, judging=judging)
+    readable = tuple(map(Path, codegen.__path__))  # candidates import codegen.torch_cuda
+    return live_evaluator(request, readable=readable)
 
 
 def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
@@ -85,7 +57,7 @@ def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
     """Answers from a recording."""
     if request.judging.recording is None:
         none = f"task {request.task.name!r} has no recording to replay"
-        if request.task.dialect in PYTORCH_DIALECTS:
+        if request.task.dialect.in_pytorch:
             raise InputError(f"{none}: PyTorch candidates are measured with --evaluator gpu")
         raise InputError(
             f"{none}: record one on a GPU with rooftree record, or give --recording FILE"

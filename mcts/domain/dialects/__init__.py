@@ -22,20 +22,14 @@ __all__ = [
     "DIALECTS",
     "HOST",
     "KERNELBENCH",
-    "PYTORCH_DIALECTS",
     "SPACE",
     "Dialect",
     "DialectField",
     "dialect_named",
     "form_of",
-    "is_host_source",
 ]
 
 DIALECTS: Mapping[str, Dialect] = {entry: entry for entry in (CUDA, KERNELBENCH, HOST, SPACE)}
-
-
-PYTORCH_DIALECTS = frozenset(entry for entry in DIALECTS.values() if entry.in_pytorch)
-is_host_source = HOST.recognises
 
 
 def dialect_named(name: object) -> Dialect:

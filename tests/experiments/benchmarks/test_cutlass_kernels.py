@@ -28,7 +28,7 @@ from experiments.benchmarks.cutlass_kernels.building import (
 from experiments.benchmarks.cutlass_kernels.checking import check_elsewhere
 from experiments.benchmarks.cutlass_kernels.contest import GemmProblem, Variant
 from experiments.benchmarks.cutlass_kernels.launching import LaunchFailed
-from mcts.domain import evaluate, is_host_source, parse_host_plan
+from mcts.domain import HOST, evaluate, parse_host_plan
 
 ALL = (*products.CONFIGURATIONS, *grouped.CONFIGURATIONS)
 KERNELS = ("bf16_gemm.cu", "grouped_gemm.cu", "expert_gemm.cu")
@@ -48,7 +48,7 @@ def text_of(kernel: str) -> str:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_kernel_is_a_host_candidate_whose_tunables_are_its_macros(kernel: str) -> None:
     text = text_of(kernel)
-    assert is_host_source(text)
+    assert HOST.recognises(text)
     plan = parse_host_plan(text)
     defaults = dict(re.findall(r"#ifndef (\w+)\n#define \1 (\d+)", text))
     for name, tunable in plan.tunables.items():

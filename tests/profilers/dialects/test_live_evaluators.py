@@ -8,7 +8,9 @@ import pytest
 
 from mcts.domain import CUDA, DIALECTS, SPACE, Dialect
 from mcts.errors import InputError
-from profilers.dialects import JudgeOptions, live_evaluator
+from mcts.options import JudgingOptions
+from mcts.requests import EvaluatorRequest
+from profilers.dialects import live_evaluator
 from tests.codegen.cases import scale_task, space_task
 
 
@@ -21,11 +23,12 @@ def test_a_recorded_space_cannot_be_measured() -> None:
     task = space_task()
     assert task.dialect is SPACE
     with pytest.raises(InputError, match="can only be replayed"):
-        live_evaluator(task, JudgeOptions())
+        live_evaluator(EvaluatorRequest(task=task))
 
 
 def test_an_option_that_means_nothing_to_a_dialect_is_refused() -> None:
     task = scale_task()
     assert task.dialect is CUDA
     with pytest.raises(InputError, match="KernelBench problems only"):
-        live_evaluator(task, JudgeOptions(compiled=True))
+        judging = JudgingOptions(baseline="compile")
+        live_evaluator(EvaluatorRequest(task=task, judging=judging))
