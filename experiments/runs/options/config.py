@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from experiments.runs.options.first_format import nested
 from experiments.runs.options.libraries import LibraryReference
 from experiments.runs.options.run_hints import not_a_run_folder
+from experiments.runs.tasks.files import bundled_recordings
 from mcts.domain import Noun, first_problem
 from mcts.errors import InputError
 from mcts.files import write_whole
@@ -32,16 +33,25 @@ class RecordingReference(Noun):
         return cls(path=str(path.absolute()), sha256=file_sha256(path))
 
     def verified(self) -> Path:
-        """The recording's path; InputError when it is gone or is not the one the run began with."""
+        """The recording's path; InputError if it is gone or is not the one the run began with.
+
+        One that came with Rooftree may lie elsewhere since an update.
+        """
         path = Path(self.path)
         if not path.is_file():
-            raise InputError(f"the run's recording {path} is gone: put it back to go on")
-        if file_sha256(path) != self.sha256:
+            bundled = next((one for one in bundled_recordings(path.name) if self._is(one)), None)
+            if bundled is None:
+                raise InputError(f"the run's recording {path} is gone: put it back to go on")
+            return bundled
+        if not self._is(path):
             raise InputError(
                 f"the run's recording {path} has changed since the run began: put the old file "
                 "back, or start a new run"
             )
         return path
+
+    def _is(self, path: Path) -> bool:
+        return file_sha256(path) == self.sha256
 
 
 class RunConfig(Noun):

@@ -124,6 +124,12 @@ def bundled() -> dict[str, Path]:
     return {folder.name: folder for folder in folders if (folder / TASK_FILE).is_file()}
 
 
+def bundled_recordings(name: str) -> list[Path]:
+    """The recordings of this file name that come with Rooftree."""
+    paths = [folder / "recordings" / name for folder in bundled().values()]
+    return [path for path in paths if path.is_file()]
+
+
 def find_task(
     given: str,
     policy: Policy | None = None,
