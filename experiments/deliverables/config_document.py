@@ -14,7 +14,7 @@ from pydantic import Field
 from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.first_format import flat
 from experiments.runs.options.libraries import LibraryReference
-from mcts.domain import Dialect, Noun, Policy
+from mcts.domain import DialectField, Noun, Policy
 from mcts.options.search import Objective
 
 
@@ -74,7 +74,7 @@ class ConfigDocument(Noun):
     unsafe: bool = False
     wait_minutes: float | None = Field(default=None, gt=0)
     policy: Policy = Policy()
-    dialect: Dialect | None = None
+    dialect: DialectField | None = None
     includes: tuple[str, ...] = ()
     asking: AskingDocument | None = None
     search_settings: dict[str, int | float] = {}

@@ -47,7 +47,7 @@ class JudgingOptions(Options):
         ),
     ] = None
     dialect: Annotated[
-        Literal["kernelbench", "host"] | None,
+        str | None,
         Option(
             name="--dialect",
             help="What is written for a KernelBench problem: kernelbench (PyTorch, the default) or "

@@ -21,8 +21,10 @@ from experiments.benchmarks.suite.running import SuiteRunner
 from experiments.runs.options.first_format import named_flat
 from experiments.runs.options.libraries import read_library
 from experiments.runs.options.request import RunRequest
+from experiments.runs.tasks.problems import problem_dialect
 from experiments.runs.wiring.composing import REPLAY
 from experiments.text.tables import print_table, width
+from mcts.domain import KERNELBENCH
 from mcts.errors import InputError, RooftreeError
 
 _NOT_OF_SUITES = frozenset({"dialect", "kernel", "includes", "compiled"})
@@ -63,7 +65,7 @@ def _check(request: RunRequest) -> None:
     """InputError for what `optimize` does and a suite cannot."""
     if request.judging.evaluator == REPLAY:
         raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
-    if request.judging.dialect == "host":
+    if problem_dialect(request.judging.dialect) != KERNELBENCH:
         raise InputError(
             "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "
             "launcher is not; search one problem so: rooftree optimize FILE --dialect host"

@@ -10,11 +10,10 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from experiments.runs.tasks.checks import check_baseline, check_reference, check_sizes, naming
-from experiments.runs.tasks.problems import is_problem, kernel_space, problem_task
+from experiments.runs.tasks.problems import is_problem, kernel_space, problem_dialect, problem_task
 from experiments.text.words import did_you_mean
 from mcts.domain import (
     CUDA,
-    KERNELBENCH,
     Buffer,
     Candidate,
     Cost,
@@ -27,7 +26,6 @@ from mcts.domain import (
     Tolerance,
     TunableSpace,
     Workload,
-    dialect_named,
     first_problem,
 )
 from mcts.errors import InputError
@@ -191,8 +189,7 @@ def problem_source(
         source = read_text(kernel)
         with naming(kernel):
             kernel_space(source)
-    written_in = dialect_named(dialect or KERNELBENCH)
-    task = problem_task(read_text(path), path, policy, written_in, kernel=source)
+    task = problem_task(read_text(path), path, policy, problem_dialect(dialect), kernel=source)
     if name is not None:
         task = task.model_copy(update={"name": name})
     return TaskSource(task=task, given=given, problem=path, kernel=kernel)

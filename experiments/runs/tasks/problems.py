@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from mcts.domain import (
+    DIALECTS,
     HOST,
     KERNELBENCH,
     Candidate,
@@ -32,6 +33,18 @@ _TOLERANCE = 1e-4
 def is_problem(path: Path) -> bool:
     """Whether a file is taken for a problem: by its suffix alone."""
     return path.suffix == ".py"
+
+
+def problem_dialect(name: str | None) -> Dialect:
+    """The dialect in which a problem is answered: PyTorch if none is named. InputError if problems
+    are not answered in the one that is.
+    """
+    if name is None:
+        return KERNELBENCH
+    known = [dialect for dialect in DIALECTS.values() if dialect.in_pytorch]
+    if name not in known:
+        raise InputError(f"--dialect {name!r}: {' or '.join(known)}")
+    return DIALECTS[name]
 
 
 def problem_task(

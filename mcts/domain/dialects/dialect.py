@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import TunableSpace
 
 
@@ -52,3 +55,6 @@ class Dialect(str):
         """Raise InputError if a source's plan names a buffer or a shape variable that its task does
         not declare.
         """
+
+    def check_values(self, source: str, tunables: Mapping[str, Scalar]) -> None:
+        """Raise InputError for values that a source's plan excludes on every shape."""

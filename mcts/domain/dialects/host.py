@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from mcts.domain.dialects.dialect import Dialect
+from mcts.domain.expressions import Scalar
 from mcts.domain.host_plan import parse_host_plan
 from mcts.domain.launch_plan import PLAN_COMMENT
 from mcts.domain.tunables import TunableSpace
@@ -36,6 +38,9 @@ class Host(Dialect):
     def space_of(self, source: str) -> TunableSpace:
         """The tunables of the host plan."""
         return _space_of(source)
+
+    def check_values(self, source: str, tunables: Mapping[str, Scalar]) -> None:
+        parse_host_plan(source).values(tunables)
 
 
 @lru_cache(maxsize=256)
