@@ -1,7 +1,8 @@
 """The nouns, the ports and the search: floor one, which imports nothing of ours.
 
 `ports` holds the seams and `errors` the exceptions. From the bottom up: `domain` has the nouns,
-`search` decides what to try next and knows no kernel, `knowledge` is what this run and others have
-learned, `journal` turns a run into events and back, `loop` asks, proposes, evaluates, advises and
-tells, and `attribution` takes methods out again to see what each was worth.
+`search` decides what to try next and knows no kernel, `microtool` says what a tool is and sees,
+`knowledge` is what this run and others have learned, `journal` turns a run into events and back,
+`loop` asks, proposes, evaluates, advises and tells, `attribution` takes methods out again to see
+what each was worth, and `testing` has the tests that every part must pass.
 """

@@ -2,7 +2,7 @@
 
 A port is a base class. What every implementation must do is abstract; what it may do besides has a
 default, and a flag says what it can where the loop must know beforehand. Every implementation must
-pass its contract suite in `tests/contracts`.
+pass its contract suite in `mcts.testing`.
 """
 
 from __future__ import annotations

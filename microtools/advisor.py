@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import ValidationError
 
 from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask, Profile, Work
+from mcts.microtool.tool import KernelContext, MicroTool
 from mcts.ports import Advisor
 from microtools import notes, ranking, registry
-from microtools.tool import KernelContext, MicroTool
 
 LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcts.domain import metrics as m
-from microtools.kernel_context import KernelContext
+from mcts.microtool.kernel_context import KernelContext
 
 IDEAL_SECTORS = 4.0
 """Sectors of 32 bytes in a fully used request of 32 lanes with 32 bits each."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcts.domain import Evaluation, Finding, Profile, TimelineFacts
+from mcts.microtool.tool import KernelContext
 from microtools.ranking import Scored
-from microtools.tool import KernelContext
 
 LOG_LINES = 20
 NAMED_GAPS = 4

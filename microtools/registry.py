@@ -10,8 +10,8 @@ from pkgutil import iter_modules
 from typing import get_args
 
 from mcts.domain import BoundClass, Level
+from mcts.microtool.tool import MicroTool, Tool
 from microtools import instruction, kernel, system
-from microtools.tool import MicroTool, Tool
 
 GROUP = "rooftree.microtools"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mcts.domain import Axis, BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext, Tool, strength, where
+from mcts.microtool.tool import KernelContext, Tool, strength, where
 
 THRESHOLD = 0.30
 CRITICAL = 0.60

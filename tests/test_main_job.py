@@ -17,10 +17,10 @@ from experiments.runs.tasks.files import bundled, find_task
 from mcts.domain import parse_launch_plan
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, Optimizer
+from mcts.testing.toy import MemoryJournal
 from microtools.advisor import RooflineAdvisor
 from profilers.recordings.replay import ReplayEvaluator
 from profilers.recordings.t4 import load_recording
-from tests.support.toy import MemoryJournal
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "data" / "golden" / "row_softmax_seed7.json"

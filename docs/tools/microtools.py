@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import get_args
 
 from mcts.domain import BoundClass, Level
+from mcts.microtool.tool import ANY, RUNNING, Tool
 from microtools.registry import BUILTIN
-from microtools.tool import ANY, RUNNING, Tool
 
 HEADER = "| tool | classes | says | left to |\n| --- | --- | --- | --- |"
 _READS: dict[Level, str] = {

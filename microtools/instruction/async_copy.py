@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext, Tool, strength, where
+from mcts.microtool.tool import KernelContext, Tool, strength, where
 
 LEAST_STALL = 0.15
 

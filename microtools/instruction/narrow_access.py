@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent, strength, where
 
 NARROW_SHARE = 0.5
 LSU_BUSY = 30.0

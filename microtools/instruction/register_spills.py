@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, SassFacts
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
 
 LOUD_SHARE = 0.10
 EXECUTED_SHARE = 0.005

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mcts.domain import Evidence, Finding, InstructionKind, SassLoop
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
 
 LONGEST = 40
 """Instructions up to which a trip is short."""

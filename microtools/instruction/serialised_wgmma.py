@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import PIPE_FULL, RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import PIPE_FULL, RUNNING, KernelContext, Tool, percent, strength, where
 
 LEAST_SHARE = 0.5
 """Share of the instructions that are waited for; of a group of four waited for as a whole: 0.25."""

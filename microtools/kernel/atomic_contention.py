@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
 
 GLOBAL_SHARE = 0.01
 """Warp atomics per instruction from which they are no mere final step of a block."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, capped, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, strength, where
 
 THRESHOLD = 0.20
 """Layouts without conflicts still show some: accesses of other warps are counted in."""

@@ -6,7 +6,7 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, capped, percent, strength
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, percent, strength
 
 WARP = 32
 WASTED = 0.03

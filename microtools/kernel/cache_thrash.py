@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, KernelContext, Tool, percent, strength
+from mcts.microtool.tool import BUSY, KernelContext, Tool, percent, strength
 
 REUSE = 3.0
 """Times its least bytes that a kernel asks the caches for, from which they have a job to do."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
+from mcts.microtool.tool import BUSY, RUNNING, KernelContext, Tool, capped, strength, where
 from microtools.global_accesses import GlobalAccesses, global_accesses
-from microtools.tool import BUSY, RUNNING, KernelContext, Tool, capped, strength, where
 
 EXCESS = 1.2
 EXTRA_SECTORS = 1.5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcts.domain import Finding
 from mcts.domain import metrics as m
+from mcts.microtool.tool import KernelContext, Tool, percent, strength, where
 from microtools.stalls import WAITING, Remedy, Stall
-from microtools.tool import KernelContext, Tool, percent, strength, where
 
 LONG_CODE = 6000
 """Instructions of 16 bytes from which a hot body no longer fits the instruction caches well."""

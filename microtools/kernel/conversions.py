@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 CODE_SHARE = 0.12
 UNIT_BUSY = 40.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import PIPE_FULL, KernelContext, Tool, strength
+from mcts.microtool.tool import PIPE_FULL, KernelContext, Tool, strength
 
 CROWDED = 0.30
 LEAST_ISSUE = 0.6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, capped, percent, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, percent, strength, where
 
 DIVERGED = 24.0
 UNIFORM = 90.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import BoundClass, Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, PIPE_FULL, KernelContext, Tool, percent, strength
+from mcts.microtool.tool import BUSY, PIPE_FULL, KernelContext, Tool, percent, strength
 
 FMA_SHARE = 0.5
 TENSOR_IDLE = 5.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcts.domain import metrics as m
+from mcts.microtool.tool import KernelContext
 from microtools.stalls import Remedy, Stall
-from microtools.tool import KernelContext
 
 ENOUGH_WARPS = 60.0
 CACHE_FULL = 85.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mcts.domain import Evidence, Finding, InstructionKind
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import KernelContext, Tool, percent, strength, where
 
 ALU_BUSY = 50.0
 ISSUING = 0.5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
 from microtools.global_accesses import IDEAL_SECTORS, GlobalAccesses, global_accesses
-from microtools.tool import RUNNING, KernelContext, Tool, strength, where
 
 LEAST_EXTRA, MOST_EXTRA = 0.7, 1.5
 """Sectors per request in vain: a contiguous request off its alignment touches one more."""

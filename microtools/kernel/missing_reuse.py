@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import REUSING, RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import REUSING, RUNNING, KernelContext, Tool, percent, strength, where
 
 CACHE_BUSY, CLEARLY_BUSY = 60.0, 65.0
 MUCH_REUSE, UNTILED_BUSY = 64.0, 45.0

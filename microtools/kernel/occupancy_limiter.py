@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, KernelContext, Tool, percent, strength
+from mcts.microtool.tool import BUSY, KernelContext, Tool, percent, strength
 
 THEORETICAL = 80.0
 ISSUE_ENOUGH = 0.7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Finding
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext, Tool, percent, strength
+from mcts.microtool.tool import KernelContext, Tool, percent, strength
 
 SHORTFALL = 12.0
 

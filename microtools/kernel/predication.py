@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, strength
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength
 
 SWITCHED_OFF = 0.25
 """Guards such as ``if (i < n) return`` alone cost a short kernel up to a tenth of its lanes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import ANY, KernelContext, Tool, strength
+from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
 MOST_GAIN = 3.0
 ALL_AT_WORK = 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
 
 PIPE_BUSY = 60.0
 LEADING = 35.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 PIPE_USED = 5.0
 CODE_SHARE = 0.15

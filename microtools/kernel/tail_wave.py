@@ -6,7 +6,7 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import RUNNING, KernelContext, Tool, capped, strength
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, strength
 
 TAIL_GAIN = 0.20
 MOST_GAIN = 2.0

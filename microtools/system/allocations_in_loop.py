@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, KernelContext, Tool, strength
+from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
 SHARE = 0.05
 PER_KERNEL = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, KernelContext, Tool, capped, strength
+from mcts.microtool.tool import ANY, KernelContext, Tool, capped, strength
 
 IDLE = 0.20
 SHORT = 0.5

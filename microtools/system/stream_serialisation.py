@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, TimelineFacts
 from mcts.domain import metrics as m
-from microtools.tool import ANY, KernelContext, Tool, strength
+from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
 OVERLAP = 0.10
 LEAST_KERNELS = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
-from microtools.tool import ANY, KernelContext, Tool, strength
+from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
 SHARE = 0.40
 MOST_GAIN = 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, KernelProfile
 from mcts.domain import metrics as m
-from microtools.tool import ANY, BUSY, KernelContext, Tool, strength
+from mcts.microtool.tool import ANY, BUSY, KernelContext, Tool, strength
 
 EXCESS = 1.4
 HANDED_ON = 0.20

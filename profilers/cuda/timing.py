@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from mcts.domain import KernelTask, Timing, Workload, evaluate_int
 from mcts.domain.evaluation import ShapeTiming
 from mcts.search.seeding import seed_from
+from mcts.statistics import detectable_effect, median_blocked, speedup_blocked
 from profilers.hardware.ceilings import Rates, math_rate
 from profilers.measuring.clocks import Clocks
-from profilers.measuring.statistics import detectable_effect, median_blocked, speedup_blocked
 from profilers.measuring.weighted import Samples, timing_of_all, weighted_blocked
 
 _FLOOR_FACTOR = 0.9

@@ -19,11 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcts.statistics import blocked_half_width
 from profilers.launching.memory import ITEM_BYTES, DeviceCase, DeviceOutput, TypedRegion
 from profilers.launching.programs import PreparedCall, Region, ReloadableProgram
 from profilers.launching.sealing import fresh_key
 from profilers.launching.session import DeviceSession
-from profilers.measuring.statistics import blocked_half_width
 
 _WARM_UP_FLUSHES = 64  # some milliseconds of traffic, so that an idle device raises its clocks
 _LAUNCHES_PER_FLUSH = 8

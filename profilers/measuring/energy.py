@@ -26,7 +26,7 @@ from typing import Protocol
 
 from mcts.domain import Energy
 from mcts.errors import EnergyUnavailable
-from profilers.measuring.statistics import Interval
+from mcts.statistics import Interval
 
 Run = Callable[[int], None]
 """Runs a number of calls and returns when the device has finished them."""

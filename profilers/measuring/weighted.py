@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mcts.domain import KernelTask, Timing
 from mcts.domain.evaluation import ShapeTiming
-from profilers.measuring.statistics import (
+from mcts.statistics import (
     Interval,
     as_times,
     block_medians,

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcts.domain import KernelTask, Timing
 from mcts.domain.evaluation import ShapeTiming
-from profilers.measuring.statistics import median_interval, speedup_unpaired
+from mcts.statistics import median_interval, speedup_unpaired
 from profilers.measuring.weighted import Samples, timing_of_all, weighted_unpaired
 from profilers.recordings.recording import RecordedConfiguration
 

@@ -32,6 +32,7 @@ from experiments.runs.tasks.files import find_task
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest
+from mcts.testing.toy import MemoryJournal
 from microtools.advisor import RooflineAdvisor
 from profilers.recordings.replay import ReplayEvaluator
 from profilers.recordings.t4 import load_recording
@@ -39,7 +40,6 @@ from tests.codegen.cases import SCALE, ask
 from tests.support.openai_server import Answer, OpenAiServer
 from tests.support.scripted_client import Asked, ScriptedClient
 from tests.support.story_answers import kernel, source_reply
-from tests.support.toy import MemoryJournal
 
 ROUTE = Route("openai/bench")
 REPLY = (

@@ -21,6 +21,7 @@ from mcts.journal.spending import spent_on_reply
 from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
+from mcts.testing.proposers import ProposerContract
 from tests.codegen.cases import (
     DEFAULTS,
     MODEL_NEW,
@@ -30,7 +31,6 @@ from tests.codegen.cases import (
     problem_task,
     space_task,
 )
-from tests.contracts.proposer_contract import ProposerContract
 from tests.support.openai_server import AutoModel, OpenAiServer, Say
 
 needs_litellm = pytest.mark.skipif(

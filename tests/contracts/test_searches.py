@@ -12,7 +12,7 @@ from experiments.cli import app
 from experiments.runs.options import names
 from mcts.search.catalogue import searches
 from mcts.search.port import SearchSettings
-from tests.contracts.search_contract import SearchContract
+from mcts.testing.searches import SearchContract
 
 OURS = searches()
 

@@ -7,12 +7,12 @@ import pytest
 from mcts.domain import Candidate, Guidance
 from mcts.ports import Evaluator, Journal, ProposalRequest, Proposer
 from mcts.search.trial import Move
-from tests.contracts.evaluator_contract import EvaluatorContract
-from tests.contracts.journal_contract import JournalContract
-from tests.contracts.proposer_contract import ProposerContract
+from mcts.testing.evaluators import EvaluatorContract
+from mcts.testing.journals import JournalContract
+from mcts.testing.proposers import ProposerContract
+from mcts.testing.toy import MemoryJournal, ToyEvaluator, ToyProposer, toy_task
 from tests.mcts.journal.paid import PricedToy
 from tests.mcts.loop.finals import EnergyToy
-from tests.support.toy import MemoryJournal, ToyEvaluator, ToyProposer, toy_task
 
 
 class TestMemoryJournal(JournalContract):

@@ -14,7 +14,7 @@ from cutlass_search.library import MOST_CHARACTERS, CutlassLibrary
 from cutlass_search.tools import search
 from mcts.errors import InputError, WorldError
 from mcts.library import Library
-from tests.contracts.library_contract import LibraryContract
+from mcts.testing.libraries import LibraryContract
 from tests.cutlass_search.conftest import TMA
 
 

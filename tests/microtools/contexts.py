@@ -20,7 +20,7 @@ from mcts.domain import (
     Work,
 )
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext
+from mcts.microtool.tool import KernelContext
 
 MATMUL = Work(bytes=12 * 1024**2, flops=2 * 1024**3)
 """A matrix product of 1024 cubed in fp32: 170 operations per byte."""

@@ -8,10 +8,10 @@ import pytest
 
 from mcts.domain import Finding, Work
 from mcts.domain import metrics as m
+from mcts.microtool.tool import KernelContext, strength, where
 from microtools import registry
 from microtools.ranking import PRIOR_GAINS
 from microtools.stalls import DRAM_ENOUGH
-from microtools.tool import KernelContext, strength, where
 from tests.microtools.contexts import MATMUL, STREAM, kernel, loop, make_context, stalls
 from tests.microtools.triggers_memory import SCRATCH, TILED, loads
 from tests.microtools.triggers_parallelism import LIMITED

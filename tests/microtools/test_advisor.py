@@ -26,10 +26,10 @@ from mcts.domain import (
     Workload,
 )
 from mcts.domain import metrics as m
+from mcts.microtool.tool import ANY, KernelContext, Tool
 from mcts.ports import Advisor
 from microtools import notes
 from microtools.advisor import RooflineAdvisor
-from microtools.tool import ANY, KernelContext, Tool
 from tests.microtools.contexts import kernel, roofline
 
 TASK = KernelTask(

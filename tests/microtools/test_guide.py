@@ -15,9 +15,9 @@ import pytest
 from docs.tools import hooks
 from mcts.domain import KernelProfile, Metric, Profile
 from mcts.domain import metrics as m
+from mcts.microtool.tool import MicroTool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
-from microtools.tool import MicroTool
 from tests.microtools.contexts import STREAM, make_context, without
 from tests.microtools.well_tuned import HEALTHY
 
@@ -99,7 +99,7 @@ def test_the_registration_names_our_group_and_the_example(example: dict[str, Any
 
 
 def test_what_the_guide_says_a_context_has_is_there() -> None:
-    from microtools.tool import KernelContext
+    from mcts.microtool.tool import KernelContext
 
     rows = re.search(r"\| of the context \|.*?\n\n", TEXT, re.DOTALL)
     assert rows is not None

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from mcts.microtool.tool import ANY, Tool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
-from microtools.tool import ANY, Tool
 from tests.microtools.contexts import kernel
 
 PLUGIN = "a_plugin_of_somebody_else"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mcts.domain import Finding, Metric, SassFacts
 from mcts.domain import metrics as m
+from mcts.microtool.tool import KernelContext, MicroTool
 from microtools import registry
-from microtools.tool import KernelContext, MicroTool
 from tests.microtools import (
     triggers_arithmetic,
     triggers_memory,

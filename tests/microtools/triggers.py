@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from microtools.tool import KernelContext
+from mcts.microtool.tool import KernelContext
 
 
 @dataclass(frozen=True)

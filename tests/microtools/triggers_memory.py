@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Work
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext
+from mcts.microtool.tool import KernelContext
 from tests.microtools.contexts import MATMUL, STREAM, between, make_context, stalls
 from tests.microtools.triggers import Trigger
 

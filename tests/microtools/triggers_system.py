@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mcts.domain import KernelProfile
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext
+from mcts.microtool.tool import KernelContext
 from tests.microtools.contexts import STREAM, between, kernel, make_context
 from tests.microtools.triggers import Trigger
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from experiments.benchmarks.cutlass_kernels.building import Built
 from mcts.errors import RooftreeError
-from profilers.measuring.statistics import Interval, median_interval, speedup_paired
+from mcts.statistics import Interval, median_interval, speedup_paired
 
 SCREENING_ROUNDS, SEMIFINAL_ROUNDS, ROUNDS, SEMIFINALISTS = 7, 25, 100, 16
 SEED = 11

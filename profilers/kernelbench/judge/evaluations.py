@@ -8,18 +8,18 @@ from statistics import fmean
 
 from mcts.domain import Build, Candidate, Evaluation, Refusal, Timing
 from mcts.search.seeding import seed_from
+from mcts.statistics import (
+    detectable_effect,
+    median_blocked,
+    speedup_blocked,
+    widened,
+)
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.judge.outside_clock import OutsideClock
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import cheat_of
-from profilers.measuring.statistics import (
-    detectable_effect,
-    median_blocked,
-    speedup_blocked,
-    widened,
-)
 
 _FLOOR_FACTOR = 0.85
 _HINDERED = 1.25

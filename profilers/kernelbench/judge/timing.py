@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcts.domain import Refusal
+from mcts.statistics import speedup_blocked
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.clients import BaselineClient, WorkerClient
 from profilers.kernelbench.judge.outside_clock import (
@@ -23,7 +24,6 @@ from profilers.kernelbench.judge.replies import events_of, outputs_of, problems_
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import Unfaithful, complaint, passes, too_far
 from profilers.kernelbench.judge.verifying import VerificationRound, Verifier
-from profilers.measuring.statistics import speedup_blocked
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from mcts.domain import (
 from mcts.errors import NoMoves
 from mcts.ports import Attempt, ProposalRequest, Proposer
 from mcts.search.trial import Move
+from mcts.testing.proposers import ProposerContract
 from tests.codegen.cases import DEFAULTS, SCALE, ask, measured, scale_task, space_task
-from tests.contracts.proposer_contract import ProposerContract
 
 
 class TestOnASource(ProposerContract):

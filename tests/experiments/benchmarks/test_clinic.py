@@ -30,8 +30,8 @@ from experiments.inspect.request import InspectRequest
 from experiments.inspect.results import as_json
 from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
 from mcts.errors import InputError
+from mcts.microtool.tool import ANY, KernelContext, Tool
 from microtools import registry
-from microtools.tool import ANY, KernelContext, Tool
 
 ALL = clinic_kernels()
 TOOLS = {tool.name for tool in registry.BUILTIN}

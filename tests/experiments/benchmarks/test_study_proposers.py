@@ -12,9 +12,9 @@ from codegen.scripted.uniform import UniformProposer
 from mcts.errors import InputError
 from mcts.ports import Attempt, ProposalRequest, Proposer
 from mcts.search.trial import Move
-from tests.contracts.proposer_contract import ProposerContract
+from mcts.testing.proposers import ProposerContract
+from mcts.testing.toy import SilentAdvisor, ToyEvaluator, toy_task
 from tests.experiments.conftest import make_task
-from tests.support.toy import SilentAdvisor, ToyEvaluator, toy_task
 
 
 def request_of(seed: int = 1) -> ProposalRequest:

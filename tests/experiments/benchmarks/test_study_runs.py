@@ -32,7 +32,7 @@ from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSigna
 from mcts.errors import InputError
 from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
-from tests.support.toy import ToyEvaluator, toy_task
+from mcts.testing.toy import ToyEvaluator, toy_task
 
 ROOT = Path(__file__).resolve().parents[3]
 ARMS = """

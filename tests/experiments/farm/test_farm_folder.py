@@ -33,7 +33,7 @@ from mcts.errors import InputError, WorldError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
-from tests.support.toy import toy_task
+from mcts.testing.toy import toy_task
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 LEASE_S = 60.0

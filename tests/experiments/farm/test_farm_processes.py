@@ -27,7 +27,7 @@ from mcts.domain import Candidate, Evaluation, KernelTask
 from mcts.errors import WorldError
 from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.ports import Evaluator, Journal
-from tests.support.toy import (
+from mcts.testing.toy import (
     MemoryJournal,
     SilentAdvisor,
     ToyEvaluator,
@@ -44,7 +44,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from experiments.farm.folder import JobFolder
 from experiments.farm.serve import serve
-from tests.support.toy import ToyEvaluator
+from mcts.testing.toy import ToyEvaluator
 
 path, log = Path(sys.argv[1]), sys.argv[2]
 count, kills, seed, last_signal = map(int, sys.argv[3:])

@@ -34,9 +34,9 @@ from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.loop.optimizer import Budget, Optimizer, Result
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
-from tests.contracts.evaluator_contract import EvaluatorContract
+from mcts.testing.evaluators import EvaluatorContract
+from mcts.testing.toy import ToyEvaluator, toy_task
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor
-from tests.support.toy import ToyEvaluator, toy_task
 
 LEASE_S = 3.0
 LONG_S = 30.0

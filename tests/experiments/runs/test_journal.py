@@ -11,7 +11,7 @@ import pytest
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from mcts.errors import InputError, JournalError
 from mcts.ports import Journal
-from tests.contracts.journal_contract import JournalContract
+from mcts.testing.journals import JournalContract
 
 
 class TestSqliteJournal(JournalContract):

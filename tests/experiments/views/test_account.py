@@ -30,11 +30,11 @@ from mcts.journal.spending import NOTHING, Spending
 from mcts.journal.summary import RunSummary, Spent
 from mcts.loop.budget import Budget
 from mcts.ports import Proposal, ProposalRequest
+from mcts.testing.toy import MemoryJournal, ToyEvaluator, toy_task
 from tests.experiments.views.test_pictures import progress
 from tests.mcts.attribution.test_attribution import Rewriter
 from tests.mcts.journal.paid import CENTS, PaidToy, optimizer
 from tests.support.report_page import ReportPage
-from tests.support.toy import MemoryJournal, ToyEvaluator, toy_task
 
 EVIL = "<script>alert(1)</script>"
 

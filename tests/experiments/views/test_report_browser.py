@@ -16,12 +16,12 @@ from experiments.views.report import conversations
 from experiments.views.report.conversations import Conversation, Message
 from experiments.views.report.page import report_html
 from mcts.journal.record import Result
+from mcts.testing.toy import MemoryJournal
 from tests.experiments.views.test_report import RUN
 from tests.mcts.journal.paid import PaidToy, optimizer
 from tests.support.browser import CHROMIUM, Seen, chromium, opened
 from tests.support.hostile_run import HOSTILE, hostile_result
 from tests.support.large_run import large_result
-from tests.support.toy import MemoryJournal
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

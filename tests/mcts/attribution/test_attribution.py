@@ -25,6 +25,7 @@ from mcts.domain import (
 from mcts.errors import InputError, WorldError
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, read_result
+from mcts.testing.toy import VALUES, Killed, MemoryJournal, ToyEvaluator, toy_task
 from tests.mcts.journal.paid import (
     CENTS,
     TOKENS,
@@ -36,7 +37,6 @@ from tests.mcts.journal.paid import (
     usage,
     variant,
 )
-from tests.support.toy import VALUES, Killed, MemoryJournal, ToyEvaluator, toy_task
 
 METHODS = {"BLOCK": ("toy.block",), "TILE": ("toy.tile", "toy.reuse"), "UNROLL": ("toy.unroll",)}
 SPACE = TunableSpace(

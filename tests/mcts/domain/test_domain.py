@@ -25,7 +25,7 @@ from mcts.domain import (
     tagged_hash,
 )
 from mcts.errors import InputError
-from tests.support.toy import toy_task
+from mcts.testing.toy import toy_task
 
 PLAN = """// a header comment
 /* rooftree

@@ -14,8 +14,8 @@ from mcts.domain.objective import Ranking, credited, energy_gain, standing
 from mcts.errors import InputError
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.reward import RewardScale
+from mcts.testing.toy import MemoryJournal, SilentAdvisor, ToyEvaluator, ToyProposer, toy_task
 from tests.mcts.loop.finals import EnergyToy, optimizer
-from tests.support.toy import MemoryJournal, SilentAdvisor, ToyEvaluator, ToyProposer, toy_task
 
 gains = st.floats(1e-3, 1e3)
 

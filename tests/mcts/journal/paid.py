@@ -11,7 +11,7 @@ from mcts.domain import Candidate
 from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Proposal, ProposalRequest
-from tests.support.toy import (
+from mcts.testing.toy import (
     SPACE,
     VALUES,
     MemoryJournal,

@@ -16,6 +16,7 @@ from mcts.journal.record import Result
 from mcts.journal.runlog import RunLog
 from mcts.loop.optimizer import Budget, read_result
 from mcts.ports import Event
+from mcts.testing.toy import Killed, MemoryJournal
 from tests.mcts.journal.paid import (
     CENTS,
     LATER,
@@ -29,7 +30,6 @@ from tests.mcts.journal.paid import (
     optimizer,
     usage,
 )
-from tests.support.toy import Killed, MemoryJournal
 
 KNOWN, DIME = Decimal(str(CENTS)), Decimal(str(LATER))
 

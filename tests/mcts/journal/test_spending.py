@@ -19,9 +19,9 @@ from mcts.journal.spending import NOTHING, Spending, money, spent_on_reply
 from mcts.loop.optimizer import Budget, Progress, read_result
 from mcts.loop.stopwatch import SharedStopwatch
 from mcts.ports import Proposal, ProposalRequest
+from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer
 from tests.mcts.journal.paid import CENTS, TOKENS, PaidToy, PricedToy, optimizer, usage
 from tests.mcts.loop.finals import ConfirmingToy
-from tests.support.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer
 
 
 def replies(journal: MemoryJournal) -> list[dict[str, Any]]:

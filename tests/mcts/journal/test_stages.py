@@ -19,7 +19,7 @@ from mcts.journal.stages import StageClock
 from mcts.loop.bench import Bench
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Event, Proposal, ProposalRequest, StageObserver
-from tests.support.toy import (
+from mcts.testing.toy import (
     Killed,
     MemoryJournal,
     SilentAdvisor,

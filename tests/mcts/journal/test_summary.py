@@ -6,8 +6,8 @@ import pytest
 
 from mcts.journal.record import Result, read_result
 from mcts.journal.summary import Provenance, RunSummary, flat
+from mcts.testing.toy import MemoryJournal
 from tests.mcts.journal.paid import CENTS, PaidToy, optimizer
-from tests.support.toy import MemoryJournal
 
 RUN = Provenance(task="toy", evaluator="gpu", proposer="paid", hardware="none", seed=3)
 

@@ -7,7 +7,7 @@ import pytest
 from mcts.domain import Candidate, Evaluation, StateSignature
 from mcts.knowledge.moves import Act, acts_of
 from mcts.knowledge.run_memory import RunMemory
-from tests.support.toy import SPACE, ToyEvaluator
+from mcts.testing.toy import SPACE, ToyEvaluator
 
 FAST = Candidate(tunables={**SPACE.default(), "BLOCK": 4}, methods=("toy.block", "toy.tile"))
 FAILING = Candidate(tunables=dict.fromkeys(SPACE.tunables, 32), methods=("toy.block",))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mcts.domain import Candidate, Energy, Evaluation, Refusal
 from mcts.errors import WorldError
 from mcts.loop.optimizer import Budget, Optimizer
-from tests.support.toy import (
+from mcts.testing.toy import (
     SPACE,
     MemoryJournal,
     SilentAdvisor,

@@ -16,14 +16,14 @@ from mcts.journal.record import Result
 from mcts.loop.branches import Branch, Frontier, candidates_of, select
 from mcts.ports import Proposal, ProposalRequest
 from mcts.search.puct import PuctSettings
-from tests.mcts.journal.paid import PaidToy, optimizer, variant
-from tests.mcts.loop.finals import EnergyToy
-from tests.support.toy import (
+from mcts.testing.toy import (
     Killed,
     MemoryJournal,
     ToyEvaluator,
     ToyProposer,
 )
+from tests.mcts.journal.paid import PaidToy, optimizer, variant
+from tests.mcts.loop.finals import EnergyToy
 
 RANKING = Ranking(noise=0.01)
 

@@ -11,8 +11,8 @@ from mcts.journal.record import Result
 from mcts.loop.finalists import TRIES
 from mcts.loop.optimizer import Optimizer, Progress, read_result
 from mcts.ports import Event
+from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator
 from tests.mcts.loop.finals import ConfirmingToy, EnergyToy, optimizer
-from tests.support.toy import Killed, MemoryJournal, ToyEvaluator
 
 
 def run(toy: ToyEvaluator | None = None, **options: object) -> Result:

@@ -13,7 +13,7 @@ from mcts.errors import JournalError, WorldError
 from mcts.journal.record import RUNNING, Result
 from mcts.loop.optimizer import Budget, Optimizer, Progress, read_result
 from mcts.ports import Event
-from tests.support.toy import (
+from mcts.testing.toy import (
     Killed,
     MemoryJournal,
     SilentAdvisor,

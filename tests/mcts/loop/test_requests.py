@@ -7,8 +7,8 @@ import itertools
 from mcts.domain import Candidate, Evaluation, KernelProfile, Profile, SassFacts
 from mcts.ports import ProposalRequest
 from mcts.search.puct import PuctSettings
+from mcts.testing.toy import MemoryJournal, ToyEvaluator
 from tests.mcts.journal.paid import PaidToy, optimizer
-from tests.support.toy import MemoryJournal, ToyEvaluator
 
 
 class Profiling(ToyEvaluator):

@@ -17,7 +17,7 @@ from mcts.search.greedy import GreedySettings
 from mcts.search.port import AskTell
 from mcts.search.puct import PuctSettings
 from mcts.search.trial import Outcome, Trial
-from tests.contracts.search_contract import ROOT, ask, grow, noisy, shape
+from mcts.testing.searches import ROOT, ask, grow, noisy, shape
 
 PLANS = {
     "puct": PuctSettings(),

@@ -9,8 +9,8 @@ import pytest
 
 from mcts.domain import Buffer, Candidate, KernelTask, Tolerance, Workload
 from mcts.errors import InputError
+from mcts.testing.evaluators import EvaluatorContract
 from profilers.cuda.evaluator import GpuEvaluator, GpuSettings
-from tests.contracts.evaluator_contract import EvaluatorContract
 
 pytestmark = pytest.mark.gpu
 

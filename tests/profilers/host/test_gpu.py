@@ -15,12 +15,12 @@ from experiments.runs.tasks.problems import problem_task  # noqa: E402
 from experiments.runs.wiring.headers import include_folders  # noqa: E402
 from mcts.domain import Candidate, Policy, Profile  # noqa: E402
 from mcts.domain import metrics as m  # noqa: E402
+from mcts.testing.evaluators import EvaluatorContract  # noqa: E402
 from profilers import ncu  # noqa: E402
 from profilers.compiling.toolchain import find_tool  # noqa: E402
 from profilers.host.evaluator import HostEvaluator  # noqa: E402
 from profilers.host.nvcc import nvcc_problem  # noqa: E402
 from profilers.host.settings import HostSettings  # noqa: E402
-from tests.contracts.evaluator_contract import EvaluatorContract  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mcts.statistics import median_blocked, speedup_blocked
 from profilers.measuring.blocks import TimingPlan, _precise
-from profilers.measuring.statistics import median_blocked, speedup_blocked
 
 Logs = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int, int], Logs]

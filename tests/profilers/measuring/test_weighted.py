@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from profilers.measuring.statistics import median_blocked, speedup_blocked
+from mcts.statistics import median_blocked, speedup_blocked
 from profilers.measuring.weighted import Samples, weighted_blocked, weighted_unpaired
 from tests.profilers.measuring.test_coverage import NOISES, Noise, placed, steady
 

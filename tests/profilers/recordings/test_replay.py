@@ -22,10 +22,10 @@ from mcts.domain import metrics as m
 from mcts.domain.metrics import DURATION
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator
+from mcts.testing.evaluators import EvaluatorContract
 from profilers.ncu.metrics import COLLECTED
 from profilers.recordings.recording import RecordedConfiguration, Recording, natural_values
 from profilers.recordings.replay import ReplayEvaluator, task_from_recording
-from tests.contracts.evaluator_contract import EvaluatorContract
 
 SOURCE = "// code"
 FAILURES: tuple[Status, ...] = ("compile_failed", "wrong_result", "runtime_error", "timed_out")

@@ -2,7 +2,7 @@
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from microtools.tool import KernelContext, Tool, percent, strength
+from mcts.microtool.tool import KernelContext, Tool, percent, strength
 
 
 def judge(context: KernelContext) -> Finding | None:

@@ -24,7 +24,7 @@ from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
 from mcts.search.seeding import seed_from
-from profilers.measuring.statistics import median_interval, speedup_unpaired
+from mcts.statistics import median_interval, speedup_unpaired
 
 Key = tuple[tuple[str, str], ...]
 

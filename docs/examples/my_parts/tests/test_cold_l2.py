@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from mcts.microtool.case import Case
 from my_parts.cold_l2 import TOOL
 
 from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
-from microtools.advisor import RooflineAdvisor
 
 WORK = Work(bytes=2**28, flops=2**26)
 
 
 def advice(**counters: float) -> list[str]:
     metrics = {getattr(m, name): Metric(value=value) for name, value in counters.items()}
-    profile = Profile(kernels=(KernelProfile(name="k", metrics=metrics),))
-    advisor = RooflineAdvisor([TOOL])
-    guidance = advisor.examine(work=WORK, profile=profile, time_us=None)
-    return [finding.advice for finding in guidance.findings]
+    kernel = KernelProfile(name="k", metrics=metrics)
+    finding = TOOL.examine(Case(work=WORK, profile=Profile(kernels=(kernel,)), kernel=kernel))
+    return [] if finding is None else [finding.advice]
 
 
 def test_speaks_where_a_full_memory_delivers_the_data_again() -> None:

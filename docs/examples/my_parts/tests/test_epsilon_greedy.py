@@ -7,7 +7,7 @@ from my_parts.epsilon_greedy import EpsilonGreedySettings
 
 from mcts.search.port import SearchSettings
 from mcts.search.trial import Outcome
-from tests.contracts.search_contract import SearchContract
+from mcts.testing.searches import SearchContract
 
 ROOT = Outcome("measured", reward=0.1)
 

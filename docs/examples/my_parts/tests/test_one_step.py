@@ -5,24 +5,17 @@ from __future__ import annotations
 import pytest
 from my_parts.one_step import OneStepProposer
 
-from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate, Guidance
 from mcts.ports import ProposalRequest, Proposer
 from mcts.search.trial import Move
-from profilers.recordings.replay import ReplayEvaluator
-from profilers.recordings.t4 import load_recording
-from tests.contracts.proposer_contract import ProposerContract
+from mcts.testing.proposers import ProposerContract
+from mcts.testing.toy import ToyEvaluator, toy_task
 
-SOURCE = find_task("row_softmax")
-BASELINE = SOURCE.task.baseline
-PARENT = Candidate(
-    source=BASELINE.source,
-    tunables={**BASELINE.tunables, "LANES": 32, "SHUFFLE": 1, "VEC": 4},
-)
+PARENT = Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4})
 REQUEST = ProposalRequest(
-    task=SOURCE.task,
+    task=toy_task(),
     parent=PARENT,
-    evaluation=ReplayEvaluator(SOURCE.task, load_recording(SOURCE.recordings[-1])).evaluate(PARENT),
+    evaluation=ToyEvaluator().evaluate(PARENT),
     guidance=Guidance(),
     move=Move("improve", 0),
 )

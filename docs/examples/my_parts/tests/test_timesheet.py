@@ -7,19 +7,25 @@ from pathlib import Path
 import pytest
 from my_parts.timesheet import TimesheetEvaluator
 
-from experiments.runs.tasks.files import find_task
-from mcts.domain import Candidate
+from mcts.domain import Candidate, KernelTask, Workload
 from mcts.errors import InputError, NotRecorded
 from mcts.ports import Evaluator
-from tests.contracts.evaluator_contract import EvaluatorContract
+from mcts.testing.evaluators import EvaluatorContract
 
 TABLE = Path(__file__).parents[1] / "transpose_times.csv"
-TASK = find_task("transpose").task
+USUAL = {"STAGE": 0, "TILE": 32, "BLOCK": 256, "VEC": 1, "LAYOUT": 0, "ORDER": 0, "HINT": 0}
 
 
 def variant(**tunables: int) -> Candidate:
-    baseline = TASK.baseline
-    return Candidate(source=baseline.source, tunables={**baseline.tunables, **tunables})
+    return Candidate(tunables={**USUAL, **tunables})
+
+
+TASK = KernelTask(
+    name="transpose",
+    dialect="space",
+    baseline=variant(),
+    workloads=(Workload(name="main", shape={}),),
+)
 
 
 class TestTimesheet(EvaluatorContract):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profilers.measuring.statistics import (
+from mcts.statistics import (
     blocked_half_width,
     detectable_effect,
     median_blocked,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -41,7 +42,7 @@ def toy_time_us(tunables: Mapping[str, Any]) -> float | None:
     block, tile, unroll = (int(tunables[name]) for name in ("BLOCK", "TILE", "UNROLL"))
     if block * tile * unroll > 4096:
         return None
-    return 100.0 / block**0.5 + 60.0 / tile + abs(unroll - 4) * 3.0 + block * tile / 32
+    return 100.0 / math.sqrt(block) + 60.0 / tile + abs(unroll - 4) * 3.0 + block * tile / 32
 
 
 class ToyEvaluator(Evaluator):

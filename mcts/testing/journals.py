@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,8 @@ class JournalContract:
     def test_it_begins_empty_and_keeps_what_was_appended_in_order(self, journal: Journal) -> None:
         assert isinstance(journal, Journal)
         assert list(journal.events()) == []
-        payloads = [{"trial": 1}, {"text": "a\u2028b \x00 «ü»", "list": [1, 2.5, None]}, {}]
+        text = "a\u2028b \x00 «ü»"
+        payloads: list[dict[str, Any]] = [{"trial": 1}, {"text": text, "list": [1, 2.5, None]}, {}]
         for number, payload in enumerate(payloads, start=1):
             event = journal.append(f"kind-{number}", payload)
             assert (event.seq, event.kind) == (number, f"kind-{number}")

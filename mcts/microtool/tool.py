@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from mcts.domain import BoundClass, Evidence, Finding, Level
-from microtools.kernel_context import BUSY, DRAM_FULL, PIPE_FULL, REUSING, KernelContext
+from mcts.microtool.kernel_context import BUSY, DRAM_FULL, PIPE_FULL, REUSING, KernelContext
 
 __all__ = [
     "ANY",
