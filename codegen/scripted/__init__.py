@@ -3,4 +3,6 @@
 `encoded_space` turns configurations into rows of whole numbers, `candidate_space` knows their
 candidates, `row_weights` weighs them by `weights`, `effects` and `step_size`. `proposer` draws one
 of them, or takes that of the greatest `expected_improvement`, and `rationale` says why.
+
+`uniform` draws any configuration, and `tpe` asks Optuna's sampler: what others are compared with.
 """
