@@ -17,14 +17,13 @@ from experiments.runs.wiring import composing
 from experiments.text.quantities import energy_text
 from experiments.text.tables import print_table, width
 from mcts.domain import (
+    HOST,
+    KERNELBENCH,
     Candidate,
     Evaluation,
     KernelTask,
     TunableSpace,
-    parse_host_plan,
-    parse_launch_plan,
 )
-from mcts.domain.dialects import HOST
 from mcts.domain.evaluation import Latency
 from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import Configuration
@@ -92,7 +91,7 @@ def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool)
 def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
     """What is to be judged, by name. InputError for what cannot be a candidate of the task."""
     problem = task.dialect.in_pytorch
-    if values and problem and not all(file.suffix == ".cu" for file in files or [Path()]):
+    if values and problem and not all(file.suffix == HOST.suffix for file in files or [Path()]):
         raise InputError("--set is for tunables of .cu candidates")
     if not files:
         tunables = _with_values(task.space, task.baseline.tunables, values)
@@ -103,28 +102,30 @@ def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[
     for file in files:
         _check_kind(task, file)
     if problem:
-        return [(str(file), _answer(file, values)) for file in files]
+        return [(str(file), _answer(task, file, values)) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
 
 
-def _answer(path: Path, values: list[str]) -> Candidate:
-    """A candidate of a problem: PyTorch, or a `.cu` with a launcher."""
+def _answer(task: KernelTask, path: Path, values: list[str]) -> Candidate:
+    """A candidate of a problem, in the dialect that it is written in."""
     source = read_text(path)
-    if path.suffix != ".cu":
-        return Candidate(source=source)
+    dialect = task.dialect_of(source)
     with naming(path):
-        if not HOST.recognises(source):
+        if path.suffix == HOST.suffix and not dialect.has_plan:
             raise InputError(
                 "a .cu for a KernelBench problem begins with a host plan, a /* rooftree ... */ "
                 "comment with TOML: see docs/host.md"
             )
-        plan = parse_host_plan(source)
-        tunables = plan.values(_with_values(plan.space, plan.space.default(), values))
+        space = dialect.space_of(source)
+        if space is None:
+            return Candidate(source=source)
+        tunables = _with_values(space, space.default(), values)
+        dialect.check_values(source, tunables)
     return Candidate(source=source, tunables=tunables)
 
 
 def _check_kind(task: KernelTask, file: Path) -> None:
-    if task.dialect.declares_launches and file.suffix == ".py":
+    if task.dialect.declares_launches and file.suffix == KERNELBENCH.suffix:
         raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
 
 
@@ -136,12 +137,11 @@ def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
     """A candidate of a task with source; the task's own kernel where only its defaults differ."""
     source = read_text(path)
     with naming(path):
-        plan = parse_launch_plan(source)
-        plan.check_names(
-            buffers=frozenset(buffer.name for buffer in task.buffers), shape=task.shape_names
-        )
-    tunables = _with_values(plan.space, plan.space.default(), values)
-    _check_where(task, plan.space, tunables)
+        space = task.dialect.space_of(source) or TunableSpace()
+        buffers = frozenset(buffer.name for buffer in task.buffers)
+        task.dialect.check_names(source, buffers=buffers, shape=task.shape_names)
+    tunables = _with_values(space, space.default(), values)
+    _check_where(task, space, tunables)
     return Candidate(source=canonical_source(task, source), tunables=tunables)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from mcts.domain import Candidate, TunableSpace, parse_launch_plan
+from mcts.domain import Candidate, declared_space
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.requests import ProposerRequest
@@ -18,7 +18,7 @@ class OneStepProposer(Proposer):
 
     def propose(self, request: ProposalRequest) -> Proposal:
         """Raises NoMoves when every neighbour was tried."""
-        space = _space_of(request)
+        space = declared_space(request.task, request.parent.source)
         steps = [
             Candidate(
                 source=request.parent.source,
@@ -38,13 +38,6 @@ class OneStepProposer(Proposer):
         if not fresh:
             raise NoMoves("every neighbour was tried")
         return Proposal(candidate=random.Random(request.seed).choice(fresh), prior=0.5)
-
-
-def _space_of(request: ProposalRequest) -> TunableSpace:
-    """What the parent's launch plan declares; a task without source declares it itself."""
-    if request.task.dialect == "cuda":
-        return parse_launch_plan(request.parent.source).space
-    return request.task.space
 
 
 def one_step_proposer(request: ProposerRequest) -> OneStepProposer:
