@@ -6,4 +6,9 @@ whose times follow a formula, with a proposer, an evaluator and a journal in mem
 
 import pytest
 
-pytest.register_assert_rewrite(__name__)
+pytest.register_assert_rewrite(
+    *(
+        f"{__name__}.{suite}"
+        for suite in ("evaluators", "journals", "libraries", "proposers", "searches")
+    )
+)

@@ -13,6 +13,7 @@ from experiments.views.report.account import account_rows
 from mcts.attribution.ablation import AblatedVariant, ablated_by_tunable, attribute
 from mcts.attribution.attributor import Attributor
 from mcts.domain import (
+    CUDA,
     Attribution,
     Candidate,
     Evaluation,
@@ -165,7 +166,7 @@ grid = [1]
 block = [1]
 */"""
     task = KernelTask.model_construct(
-        dialect="cuda", baseline=Candidate(source="other"), workloads=TASK.workloads
+        dialect=CUDA, baseline=Candidate(source="other"), workloads=TASK.workloads
     )
     child = Candidate(source=source, tunables={"VEC": 4}, methods=("memory.vectorized_loads",))
     parent = Candidate(source="other")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcts.microtool.case import Case
 from my_parts.cold_l2 import TOOL
 
 from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
+from mcts.microtool.kernel_context import KernelContext
 
 WORK = Work(bytes=2**28, flops=2**26)
 
@@ -14,7 +14,9 @@ WORK = Work(bytes=2**28, flops=2**26)
 def advice(**counters: float) -> list[str]:
     metrics = {getattr(m, name): Metric(value=value) for name, value in counters.items()}
     kernel = KernelProfile(name="k", metrics=metrics)
-    finding = TOOL.examine(Case(work=WORK, profile=Profile(kernels=(kernel,)), kernel=kernel))
+    finding = TOOL.examine(
+        KernelContext(work=WORK, profile=Profile(kernels=(kernel,)), kernel=kernel)
+    )
     return [] if finding is None else [finding.advice]
 
 
