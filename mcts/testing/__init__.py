@@ -6,9 +6,5 @@ whose times follow a formula, with a proposer, an evaluator and a journal in mem
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *(
-        f"{__name__}.{suite}"
-        for suite in ("evaluators", "journals", "libraries", "proposers", "searches")
-    )
-)
+_SUITES = ("evaluators", "journals", "libraries", "proposers", "searches")
+pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))

@@ -26,6 +26,7 @@ from mcts.errors import InputError
 from mcts.journal.record import read_result
 from mcts.journal.runlog import as_started_now
 from mcts.loop.reward import RewardSettings
+from mcts.options.search import Algorithm
 from mcts.search.greedy import GreedySettings
 from mcts.search.puct import PuctSettings
 
@@ -71,7 +72,7 @@ def test_it_is_not_resumed_with_other_constants(old_run: Path) -> None:
 
 def test_its_configuration_and_journal_are_read_under_the_names_of_now(old_run: Path) -> None:
     constants = {"expected_improvement": 0, "calibrated_reward": 0}
-    assert read_config(old_run / "config.toml").search_settings == constants
+    assert read_config(old_run / "config.toml").search.algorithm.constants == constants
     started = as_started_now(next(iter(read_events(old_run))).payload)
     assert started["search"] == "PuctSettings"
     assert PuctSettings(**started["settings"]) == PuctSettings(expected_improvement=False)
@@ -92,7 +93,9 @@ def test_an_arm_of_a_study_may_use_the_names_of_then() -> None:
 
 
 def test_the_reward_is_set_with_any_search() -> None:
-    search, reward = resolve_settings("greedy", {"calibrated_reward": 0, "repairs": 2})
+    search, reward = resolve_settings(
+        Algorithm(name="greedy", constants={"calibrated_reward": 0, "repairs": 2})
+    )
     assert (search, reward) == (GreedySettings(repairs=2), RewardSettings(calibrated_reward=False))
     with pytest.raises(InputError, match="no setting 'leaps': repairs, calibrated_reward"):
-        resolve_settings("greedy", {"leaps": 0})
+        resolve_settings(Algorithm(name="greedy", constants={"leaps": 0}))

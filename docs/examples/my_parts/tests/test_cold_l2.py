@@ -6,7 +6,7 @@ from my_parts.cold_l2 import TOOL
 
 from mcts.domain import KernelProfile, Metric, Profile, Work
 from mcts.domain import metrics as m
-from mcts.microtool.kernel_context import KernelContext
+from mcts.microtool.tool import KernelContext
 
 WORK = Work(bytes=2**28, flops=2**26)
 
@@ -14,9 +14,8 @@ WORK = Work(bytes=2**28, flops=2**26)
 def advice(**counters: float) -> list[str]:
     metrics = {getattr(m, name): Metric(value=value) for name, value in counters.items()}
     kernel = KernelProfile(name="k", metrics=metrics)
-    finding = TOOL.examine(
-        KernelContext(work=WORK, profile=Profile(kernels=(kernel,)), kernel=kernel)
-    )
+    profile = Profile(kernels=(kernel,))
+    finding = TOOL.examine(KernelContext(work=WORK, profile=profile, kernel=kernel))
     return [] if finding is None else [finding.advice]
 
 
