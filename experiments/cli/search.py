@@ -10,15 +10,9 @@ import typer
 from experiments.cli.declaring import Taken, declare
 from experiments.cli.display_options import Plain, Quiet, display_of
 from experiments.cli.options import Json, Run, Task
-from experiments.runs.options import names
 
 if TYPE_CHECKING:
     from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
-
-_SEARCH = (
-    f"Which search ({', '.join(names.OURS[names.SEARCHES])}, or a plug-in's), and its "
-    "constants, as NAME=NUMBER; repeatable."
-)
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +23,7 @@ def register(app: typer.Typer) -> None:
 def optimize(
     task: Task,
     judging: JudgingOptions,
-    search: Annotated[SearchOptions, Taken(algorithm={"help": _SEARCH})],
+    search: Annotated[SearchOptions, Taken(algorithm={"help": _search_help()})],
     model: ModelOptions,
     limits: Limits,
     out: Annotated[
@@ -58,6 +52,16 @@ def optimize(
         as_json=json,
     )
     start(request, attribute=attribute, display=display)
+
+
+def _search_help() -> str:
+    """The help of ``--search``, asked for once the command is built."""
+    from experiments.runs.options import names
+
+    return (
+        f"Which search ({', '.join(names.OURS[names.SEARCHES])}, or a plug-in's), and its "
+        "constants, as NAME=NUMBER; repeatable."
+    )
 
 
 def resume(
