@@ -62,7 +62,7 @@ class Writing(ABC):
 
     def module(self, kernel: Kernel) -> str:
         """A `ModelNew` that needs PyTorch alone. InputError says why there is none."""
-        raise InputError(f"a task of dialect {kernel.task.dialect} has no source")
+        raise InputError(f"no module is made of kernels of dialect {kernel.task.dialect}")
 
     def header(self, kernel: Kernel) -> str:
         """A C++ header with a function that launches it. InputError says why there is none."""

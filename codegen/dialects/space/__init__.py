@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from codegen.dialects.space.values import choosable_space, values_candidate
 from codegen.dialects.writing import Writing
+from codegen.export.kernel import Kernel
 from codegen.prompting.contract import Contract
 from codegen.replies.text import ReplyText
 from mcts.domain import Candidate
+from mcts.errors import InputError
 from mcts.ports import ProposalRequest
 
 
@@ -17,6 +19,9 @@ class ValuesWriting(Writing):
 
     def candidate(self, reply: ReplyText, request: ProposalRequest) -> Candidate:
         return values_candidate(reply, request, choosable_space(request))
+
+    def module(self, kernel: Kernel) -> str:
+        raise InputError(f"a task of dialect {kernel.task.dialect} has no source")
 
 
 WRITING = ValuesWriting()
