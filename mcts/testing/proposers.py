@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mcts.domain import TunableSpace, parse_launch_plan
+from mcts.domain import Candidate, TunableSpace
 from mcts.errors import NoMoves
 from mcts.ports import Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move, MoveKind
@@ -125,20 +125,23 @@ class ProposerContract:
 
 
 def space_of(request: ProposalRequest) -> TunableSpace:
-    if request.task.dialect == "cuda":
-        return parse_launch_plan(request.parent.source).space
-    return request.task.space
+    """The tunables that the parent declares, else the task's."""
+    return _declared(request, request.parent)
+
+
+def _declared(request: ProposalRequest, candidate: Candidate) -> TunableSpace:
+    space = request.task.dialect.space_of(candidate.source)
+    return request.task.space if space is None else space
 
 
 def _check(proposal: Proposal, request: ProposalRequest) -> None:
     assert 0 < proposal.prior <= 1
     assert proposal.candidate.id != request.parent.id
+    buffers = frozenset(buffer.name for buffer in request.task.buffers)
     for candidate in (proposal.candidate, *proposal.branches):
-        space = request.task.space
-        if request.task.dialect == "cuda":
-            plan = parse_launch_plan(candidate.source)
-            buffers = frozenset(buffer.name for buffer in request.task.buffers)
-            plan.check_names(buffers=buffers, shape=request.task.shape_names)
-            space = plan.space
+        request.task.dialect.check_names(
+            candidate.source, buffers=buffers, shape=request.task.shape_names
+        )
+        space = _declared(request, candidate)
         space.check(candidate.tunables)
         assert request.task.allows(space, candidate.tunables)
