@@ -532,7 +532,7 @@ def test_the_command_answers_from_a_recording_and_refuses_to_pretend_a_gpu(
     with ThreadPoolExecutor(2) as pool:
         asked = pool.submit(spool, path, task)
         assert until(lambda: path.exists() and bool(JobFolder(path).queued()))
-        code = pool.submit(command.worker, path, drain=True, recording=tape)
+        code = pool.submit(command.worker, path, JudgingOptions(recording=tape), drain=True)
         with closing(asked.result()) as evaluator:
             assert evaluator.hardware.name == "Paper GPU"
             assert evaluator.evaluate(task.baseline).measured
@@ -563,7 +563,7 @@ def test_a_recording_of_another_task_is_not_the_submitters_to_mend(
     with ThreadPoolExecutor(2) as pool:
         asked = pool.submit(spool, path, task)
         assert until(lambda: path.exists() and bool(JobFolder(path).queued()))
-        code = pool.submit(worker, path, drain=True, recording=tape)
+        code = pool.submit(worker, path, JudgingOptions(recording=tape), drain=True)
         with working(path, ToyEvaluator()):
             asked.result().close()
         assert code.result() == 0
@@ -586,7 +586,7 @@ def test_what_a_machine_lacks_is_found_before_a_task_is_prepared(
 
     lacking = {"landlock": "absent"} if level != "full" else {}
     isolation = Isolation.model_validate({"level": level, "missing": lacking})
-    monkeypatch.setattr("profilers.children.processes.probe", lambda: isolation)
+    monkeypatch.setattr("profilers.children.processes.probe_isolation", lambda: isolation)
     monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: None)
     task = toy_task().model_copy(update={"dialect": DIALECTS[dialect]})
     found = command.machine_problem(task, device=0, unsafe=unsafe)
