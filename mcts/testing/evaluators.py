@@ -16,16 +16,16 @@ class EvaluatorContract:
 
     @pytest.fixture
     def evaluator(self) -> Evaluator:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture evaluator of EvaluatorContract")
 
     @pytest.fixture
     def working(self) -> Candidate:
         """A candidate that is measured."""
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture working of EvaluatorContract")
 
     @pytest.fixture
     def failing(self) -> dict[str, Candidate]:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture failing of EvaluatorContract")
 
     def test_it_is_an_evaluator_that_says_what_it_measures_on(self, evaluator: Evaluator) -> None:
         assert isinstance(evaluator, Evaluator)

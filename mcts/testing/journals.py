@@ -16,7 +16,7 @@ class JournalContract:
 
     @pytest.fixture
     def journal(self) -> Journal:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture journal of JournalContract")
 
     def test_it_begins_empty_and_keeps_what_was_appended_in_order(self, journal: Journal) -> None:
         assert isinstance(journal, Journal)

@@ -27,11 +27,11 @@ class LibraryContract:
 
     @pytest.fixture
     def library(self) -> Library:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture library of LibraryContract")
 
     @pytest.fixture
     def known(self) -> list[tuple[str, Mapping[str, Any]]]:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture known of LibraryContract")
 
     def test_it_is_a_library_with_a_name_and_tools(self, library: Library) -> None:
         assert isinstance(library, Library) and library.name

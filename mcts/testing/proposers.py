@@ -22,12 +22,12 @@ class ProposerContract:
 
     @pytest.fixture
     def proposer(self) -> Proposer:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture proposer of ProposerContract")
 
     @pytest.fixture
     def request_(self) -> ProposalRequest:
         """A request from a parent from which something is left to propose."""
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture request_ of ProposerContract")
 
     def test_it_is_a_proposer_with_a_name(self, proposer: Proposer) -> None:
         assert isinstance(proposer, Proposer)

@@ -20,7 +20,7 @@ class SearchContract:
 
     @pytest.fixture
     def plan(self) -> SearchSettings:
-        raise NotImplementedError
+        raise NotImplementedError("override the fixture plan of SearchContract")
 
     def test_its_plan_is_a_dataclass_that_begins_it(self, plan: SearchSettings) -> None:
         assert is_dataclass(plan), "constants are shown in the report and kept in the journal"
