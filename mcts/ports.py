@@ -1,4 +1,4 @@
-"""The seams: what the loop needs from the rooms above, and nothing more.
+"""The seams: what the loop needs from the packages above, and nothing more.
 
 A port is a base class. What every implementation must do is abstract; what it may do besides has a
 default, and a flag says what it can where the loop must know beforehand. Every implementation must
