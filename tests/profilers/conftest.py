@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from mcts.domain import Buffer, Candidate, Cost, KernelTask, Tolerance, Workload
+from profilers.compiling import toolchain
 from profilers.hardware import driver
 from profilers.launching import session
 from tests.profilers import emulated
@@ -85,6 +87,20 @@ def gpu(support: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> emulated.Drive
     monkeypatch.setattr(driver, "_library", lambda: found)
     monkeypatch.setattr(session, "_FLUSH_BYTES", 1 << 16)
     return found
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder in front of PATH, for programs that stand in for the toolkit's.
+
+    Its parent's name is that of an installation of Nsight, which a jail shows to ncu.
+    """
+    folder = tmp_path / "nsight" / "target-linux-x64"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    toolchain.find_tool.cache_clear()
+    yield folder
+    toolchain.find_tool.cache_clear()
 
 
 def has_nvrtc() -> bool:

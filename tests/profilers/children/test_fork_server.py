@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +14,7 @@ from mcts.errors import WorldError
 from profilers.children.fork_server import ForkedChild, ForkServer
 from profilers.children.processes import ChildGone, child_environment, probe_isolation
 from profilers.sandbox import Jail
-from tests.support.orphan import ORPHAN
+from tests.support.orphan import ORPHAN, free_again, soon
 
 MODULE = """
 import os
@@ -35,19 +33,6 @@ serve_forks(make_handlers)
 """
 JAIL = Jail(processes=200)
 TIMEOUT_S = 30.0
-
-
-def free_again(path: Path) -> bool:
-    """Whether whoever locked `path` is gone within some seconds."""
-    deadline = time.monotonic() + 10
-    with path.open() as file:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                time.sleep(0.01)
-    return False
 
 
 @pytest.fixture(scope="module")
@@ -213,10 +198,7 @@ def test_the_end_of_a_fork_server_ends_its_forks(folder: Path, tmp_path: Path) -
     child = fork_server.fork(JAIL, cwd=tmp_path)
     fork_server.close()
     fork_server.close()
-    deadline = time.monotonic() + 10
-    while child.alive:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert soon(lambda: not child.alive)
     child.kill()
     with pytest.raises(WorldError, match="closed"):
         fork_server.fork(JAIL, cwd=tmp_path)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcts.errors import WorldError
 from profilers.children.processes import Child, ChildGone, child_environment
 from profilers.hardware.locks import GpuLock
+from tests.support.orphan import gone, soon
 
 CHILD = """
 import json, os, struct, subprocess, sys, threading, time
@@ -111,121 +113,96 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def start(script: Path) -> Child:
-    return Child([sys.executable, str(script)], cwd=script.parent)
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended; an unreaped orphan counts as ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def test_requests_are_answered_in_turn(script: Path) -> None:
-    child = start(script)
-    try:
-        for value in (1, "two", [3]):
-            assert child.request({"op": "echo", "value": value}, timeout_s=10)["value"] == value
-    finally:
-        child.kill()
-        child.kill()
+@pytest.fixture
+def child(script: Path) -> Iterator[Child]:
+    child = Child([sys.executable, str(script)], cwd=script.parent)
+    yield child
+    child.kill()
+    child.kill()
     assert not child.alive
 
 
-def test_no_secret_reaches_a_child(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def ask(child: Child, op: str, **fields: object) -> dict[str, Any]:
+    return child.request({"op": op, **fields}, timeout_s=20)
+
+
+def test_requests_are_answered_in_turn(child: Child) -> None:
+    for value in (1, "two", [3]):
+        assert ask(child, "echo", value=value)["value"] == value
+
+
+def test_no_secret_reaches_a_child(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.setenv("SOME_API_KEY", "planted-secret")
     monkeypatch.setenv("AWS_SECRET", "planted-secret")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    child = start(script)
-    try:
-        seen = child.request({"op": "environment"}, timeout_s=10)["environment"]
-    finally:
-        child.kill()
+    seen = ask(request.getfixturevalue("child"), "environment")["environment"]
     assert "planted-secret" not in seen.values()
     assert seen["CUDA_VISIBLE_DEVICES"] == "0"
     assert set(seen) <= set(child_environment()) | {"LC_CTYPE", "ROOFTREE_CHILD"}
 
 
-def test_a_missed_deadline_kills_the_whole_process_group(script: Path, tmp_path: Path) -> None:
+def test_a_missed_deadline_kills_the_whole_process_group(child: Child, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    child = start(script)
     with pytest.raises(ChildGone) as caught:
         child.request({"op": "hang", "pids": str(pids)}, timeout_s=1.5)
     assert caught.value.hung
     assert not child.alive
-    deadline = time.monotonic() + 5
-    while not all(gone(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline, "a descendant outlived the kill"
-        time.sleep(0.02)
+    assert soon(lambda: all(gone(int(pid)) for pid in pids.read_text().split())), (
+        "a descendant outlived the kill"
+    )
 
 
-def test_a_crash_is_reported_with_signal_and_last_words(script: Path) -> None:
-    child = start(script)
+def test_a_crash_is_reported_with_signal_and_last_words(child: Child) -> None:
     with pytest.raises(ChildGone, match="SIGABRT") as caught:
-        child.request({"op": "crash"}, timeout_s=10)
+        ask(child, "crash")
     assert not caught.value.hung
     assert "last words" in caught.value.output
 
 
-def test_output_is_drained_and_capped(script: Path) -> None:
-    child = start(script)
-    child.request({"op": "flood"}, timeout_s=20)
+def test_output_is_drained_and_capped(child: Child) -> None:
+    ask(child, "flood")
     with pytest.raises(ChildGone) as caught:
-        child.request({"op": "crash"}, timeout_s=10)
+        ask(child, "crash")
     assert len(caught.value.output) <= 8192
 
 
-def test_nonsense_on_the_channel_kills_the_child(script: Path) -> None:
-    child = start(script)
-    with pytest.raises(ChildGone, match="frame"):
-        child.request({"op": "garbage"}, timeout_s=10)
-    assert not child.alive
-
-
 @pytest.mark.parametrize(
-    ("op", "reason"), [("early", "out of turn"), ("wordless", "neither yes nor why not")]
+    ("op", "reason"),
+    [
+        ("garbage", "frame"),
+        ("early", "out of turn"),
+        ("wordless", "neither yes nor why not"),
+    ],
 )
-def test_an_answer_to_nothing_is_no_answer(script: Path, op: str, reason: str) -> None:
-    child = start(script)
+def test_a_reply_that_answers_nothing_kills_the_child(child: Child, op: str, reason: str) -> None:
     with pytest.raises(ChildGone, match=reason):
-        child.request({"op": op}, timeout_s=10)
+        ask(child, op)
     assert not child.alive
 
 
-def test_a_second_answer_is_never_taken_for_the_next(script: Path) -> None:
-    child = start(script)
-    assert child.request({"op": "twice"}, timeout_s=10) == {"ok": True, "value": "mine"}
+def test_a_second_answer_is_never_taken_for_the_next(child: Child) -> None:
+    assert ask(child, "twice") == {"ok": True, "value": "mine"}
     with pytest.raises(ChildGone, match="out of turn"):
-        child.request({"op": "echo", "value": 1}, timeout_s=10)
+        ask(child, "echo", value=1)
 
 
-def test_an_answer_that_cannot_be_sent_is_an_error(script: Path) -> None:
-    child = start(script)
-    try:
-        reply = child.request({"op": "infinite"}, timeout_s=10)
-        assert (reply["ok"], reply["kind"]) == (False, "internal")
-        assert child.request({"op": "echo", "value": 1}, timeout_s=10)["value"] == 1
-    finally:
-        child.kill()
+def test_an_answer_that_cannot_be_sent_is_an_error(child: Child) -> None:
+    reply = ask(child, "infinite")
+    assert (reply["ok"], reply["kind"]) == (False, "internal")
+    assert ask(child, "echo", value=1)["value"] == 1
 
 
-def test_a_flood_without_end_delays_no_answer(script: Path) -> None:
-    child = start(script)
-    try:
-        child.request({"op": "stream"}, timeout_s=10)
-        for value in range(200):
-            assert child.request({"op": "echo", "value": value}, timeout_s=10)["value"] == value
-    finally:
-        child.kill()
-    assert not child.alive
+def test_a_flood_without_end_delays_no_answer(child: Child) -> None:
+    ask(child, "stream")
+    for value in range(200):
+        assert child.request({"op": "echo", "value": value}, timeout_s=10)["value"] == value
 
 
-def test_what_put_itself_out_of_the_group_is_found(script: Path, tmp_path: Path) -> None:
-    child = start(script)
+def test_a_descendant_that_left_the_process_group_is_killed(child: Child, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    child.request({"op": "double_fork", "pids": str(pids)}, timeout_s=10)
+    ask(child, "double_fork", pids=str(pids))
     assert not gone(int(pids.read_text()))
     child.kill()
     assert gone(int(pids.read_text()))
@@ -236,7 +213,7 @@ def test_open_files_travel_both_ways(script: Path) -> None:
     memory = os.memfd_create("shared")
     try:
         child.send_descriptors([memory])
-        child.request({"op": "share"}, timeout_s=10)
+        ask(child, "share")
         (back,) = child.receive_descriptors(1, timeout_s=10)
         assert os.pread(back, 99, 0) == os.pread(memory, 99, 0) == b"written by the child"
         os.close(back)
@@ -247,22 +224,16 @@ def test_open_files_travel_both_ways(script: Path) -> None:
         child.kill()
 
 
-def test_a_child_without_a_jail_says_so(script: Path) -> None:
-    child = start(script)
+def test_a_child_without_a_jail_says_so(child: Child) -> None:
     assert child.isolation.level == "process"
-    child.kill()
 
 
-def test_refusals_and_unforeseen_errors_are_answers(script: Path) -> None:
-    child = start(script)
-    try:
-        refused = child.request({"op": "refuse"}, timeout_s=10)
-        assert (refused["ok"], refused["kind"], refused["sticky"]) == (False, "launch", False)
-        failed = child.request({"op": "fail"}, timeout_s=10)
-        assert (failed["kind"], failed["sticky"]) == ("internal", True)
-        assert "unforeseen" in failed["message"]
-    finally:
-        child.kill()
+def test_refusals_and_unforeseen_errors_are_answers(child: Child) -> None:
+    refused = ask(child, "refuse")
+    assert (refused["ok"], refused["kind"], refused["sticky"]) == (False, "launch", False)
+    failed = ask(child, "fail")
+    assert (failed["kind"], failed["sticky"]) == ("internal", True)
+    assert "unforeseen" in failed["message"]
 
 
 def test_a_child_dies_with_its_parent(script: Path, tmp_path: Path) -> None:
@@ -281,10 +252,7 @@ def test_a_child_dies_with_its_parent(script: Path, tmp_path: Path) -> None:
         os.P_WAIT, sys.executable, [sys.executable, str(program)], child_environment()
     )
     assert child == -9
-    deadline = time.monotonic() + 5
-    while not gone(int(note.read_text())):
-        assert time.monotonic() < deadline, "the child outlived its parent"
-        time.sleep(0.02)
+    assert soon(lambda: gone(int(note.read_text()))), "the child outlived its parent"
 
 
 def test_a_program_that_does_not_exist_is_a_world_error(tmp_path: Path) -> None:

@@ -21,10 +21,8 @@ from profilers.kernelbench.judge.counters import collect_counters  # noqa: E402
 from profilers.kernelbench.judge.settings import KernelBenchSettings  # noqa: E402
 from profilers.kernelbench.shared.profiling_spec import ProfilingSpec  # noqa: E402
 from profilers.profiles.profiling import SASS  # noqa: E402
-from tests.profilers.kernelbench.judge.fake_ncu import install, ncu_folder  # noqa: E402
+from tests.profilers.kernelbench.judge.fake_ncu import install  # noqa: E402
 from tests.support.host_sources import PROBLEM, source  # noqa: E402
-
-__all__ = ["ncu_folder"]
 
 pytestmark = pytest.mark.skipif(nvcc_problem() is not None, reason=str(nvcc_problem()))
 # Loose clocks: what the host's scheduler does is not what is tested here.
@@ -76,9 +74,9 @@ def test_without_a_gpu_a_profile_holds_machine_code_and_reasons(judge: HostEvalu
 
 
 def test_a_launcher_runs_under_ncu_as_it_does_before_the_judge(
-    judge: HostEvaluator, ncu_folder: Path, monkeypatch: pytest.MonkeyPatch
+    judge: HostEvaluator, tools: Path
 ) -> None:
-    install(ncu_folder, monkeypatch)
+    install(tools)
     place = judge._place
     built = place.builder.build(Candidate(source=source(), tunables={"UNROLL": 2}))
     problem = place.problem.path

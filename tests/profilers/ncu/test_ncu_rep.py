@@ -18,6 +18,7 @@ from profilers.compiling import toolchain
 from profilers.ncu import LAUNCHES, NcuReport, parse_csv, read_report
 from profilers.ncu import report_files as ncu_rep
 from profilers.ncu.metrics import COLLECTED
+from tests.support.tools import put_tool
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"
 RAW = DATA / "three_kernels.csv"
@@ -103,15 +104,6 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     toolchain.find_tool.cache_clear()
     yield
     toolchain.find_tool.cache_clear()
-
-
-def fake_ncu(folder: Path, body: str) -> Path:
-    folder.mkdir(exist_ok=True, parents=True)
-    tool = folder / "ncu"
-    tool.write_text("#!/bin/sh\n" + body)
-    tool.chmod(0o755)
-    toolchain.find_tool.cache_clear()
-    return tool
 
 
 def binary(folder: Path, content: object) -> Path:
@@ -227,7 +219,7 @@ def test_where_the_module_fails_ncu_is_asked(
     path = binary(tmp_path, content)
     with pytest.raises(InputError, match=words):
         read_report(path)
-    fake_ncu(tmp_path, f'cat "{RAW}"\n')
+    put_tool(tmp_path / "ncu", f'cat "{RAW}"\n')
     assert values(read_report(path)) == values(read_report(RAW))
 
 
@@ -235,7 +227,7 @@ def test_where_the_module_fails_ncu_is_asked(
 @pytest.mark.parametrize("place", ["ncu-2025/target/linux/ncu", "ncu-2025/ncu"])
 def test_the_module_is_found_beside_ncu(place: str, tmp_path: Path) -> None:
     tool = tmp_path / place
-    fake_ncu(tool.parent, "exit 1\n")
+    put_tool(tool, "exit 1\n")
     (tmp_path / "ncu").symlink_to(tool)
     extras = tmp_path / "ncu-2025" / "extras" / "python"
     extras.mkdir(parents=True)
@@ -264,7 +256,7 @@ def test_what_ncu_says_of_a_file_it_cannot_read(
 ) -> None:
     if body.startswith("sleep"):
         monkeypatch.setattr(ncu_rep, "IMPORT_DEADLINE_S", 1.0)
-    fake_ncu(tmp_path, body + "\n")
+    put_tool(tmp_path / "ncu", body + "\n")
     with pytest.raises(InputError, match=words):
         read_report(binary(tmp_path, "NVR"))
 
@@ -278,7 +270,7 @@ def test_ncu_is_run_in_a_plain_locale_and_without_secrets(
     monkeypatch.setenv("SOMETHING_ELSE", secret)
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     seen = tmp_path / "seen"
-    fake_ncu(tmp_path, f'{{ env; echo "$@"; }} > {seen}\ncat "{RAW}"\n')
+    put_tool(tmp_path / "ncu", f'{{ env; echo "$@"; }} > {seen}\ncat "{RAW}"\n')
     path = binary(tmp_path, "NVR")
     read_report(path)
     text = seen.read_text()

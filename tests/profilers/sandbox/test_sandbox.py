@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ import pytest
 from profilers.children.processes import Child, ChildGone, child_environment, probe_isolation
 from profilers.sandbox import Jail, JailReport
 from profilers.sandbox.report import FULL
-from tests.support.orphan import ORPHAN
+from tests.support.orphan import ORPHAN, free_again
 
 # Runs what it is sent, inside the jail; an exception is an answer.
 INMATE = """
@@ -299,19 +297,6 @@ subprocess.run(['gcc', '-shared', '-fPIC', '-o', 'a.so', 'a.c'], check=True)
 value = ctypes.CDLL('./a.so').one()
 """
     assert shared.run(code).get("value") == 1
-
-
-def free_again(path: Path) -> bool:
-    """Whether whoever locked `path` is gone within some seconds."""
-    deadline = time.monotonic() + 10
-    with path.open() as file:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                time.sleep(0.01)
-    return False
 
 
 def test_no_orphan_outlives_a_kill(inmate: Inmate) -> None:

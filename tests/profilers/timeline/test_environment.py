@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from profilers.children.processes import allow_listed, child_environment
-from profilers.compiling import toolchain
 from profilers.compiling.calls import Call, Step
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest
 from profilers.timeline import collecting as timelines
 from profilers.timeline.nsys import profile_program
+from tests.support.tools import put_tool
 
 REAL = Path(__file__).parents[2] / "data" / "nsys" / "three_kernels.sqlite"
 NAMES = ("OPENAI_API_KEY", "NVIDIA_API_KEY", "AWS_SECRET_ACCESS_KEY", "CUDA_TOKEN", "HF_TOKEN",
@@ -23,7 +22,7 @@ NAMES = ("OPENAI_API_KEY", "NVIDIA_API_KEY", "AWS_SECRET_ACCESS_KEY", "CUDA_TOKE
 PROXIES = ("HTTP_PROXY", "https_proxy", "PIP_INDEX_URL", "CUDA_DOWNLOAD_URL")
 
 # A fake nsys that keeps everything it could have put into a report, then does its work.
-NSYS = """#!/bin/sh
+NSYS = """
 { env; cat /proc/self/environ; printf '%s\\n' "$@"; } >> "@seen@/nsys-$$"
 cp -rL "$PWD" "@seen@/cwd-$$" 2>/dev/null
 for word in "$@"; do case "$word" in --output=*) out="${word#--output=}";; esac; done
@@ -55,18 +54,12 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def seen(tools: Path, tmp_path: Path) -> Path:
     """Where the fake nsys and the child leave what they were shown."""
-    folder, tools = tmp_path / "seen", tmp_path / "tools"
+    folder = tmp_path / "seen"
     folder.mkdir()
-    tools.mkdir()
-    tool = tools / "nsys"
-    tool.write_text(NSYS.replace("@seen@", str(folder)).replace("@real@", str(REAL)))
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    toolchain.find_tool.cache_clear()
-    yield folder
-    toolchain.find_tool.cache_clear()
+    put_tool(tools / "nsys", NSYS.replace("@seen@", str(folder)).replace("@real@", str(REAL)))
+    return folder
 
 
 def everything(folder: Path) -> bytes:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mcts.errors import InputError
-from profilers.compiling import toolchain
 from profilers.timeline import Activity, TimelineReport, kernel_times, nsys, nsys_tables, summarise
 from profilers.timeline.nsys import PROGRAM, TOOL, profile_program, read_report
+from tests.support.orphan import gone, soon
+from tests.support.tools import put_tool
 
 REAL = Path(__file__).parents[2] / "data" / "nsys" / "three_kernels.sqlite"
 
@@ -282,26 +283,9 @@ if [ "$1" = profile ]; then shift; while [ "${1#-}" != "$1" ]; do shift; done; "
 """
 
 
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder in front of PATH; `find_tool` looks anew."""
-    folder = tmp_path / "tools" / "target-linux-x64"
-    folder.mkdir(parents=True)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    toolchain.find_tool.cache_clear()
-    yield folder
-    toolchain.find_tool.cache_clear()
-
-
-def script(path: Path, body: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + body)
-    path.chmod(0o755)
-
-
 def full(folder: Path) -> None:
     """An installation that makes a report and exports it."""
-    script(
+    put_tool(
         folder / "nsys",
         f'{COMMAND}{RUN}echo report > "$out.nsys-rep"; exit $code\nelse cp "{REAL}" "$out"; fi\n',
     )
@@ -309,7 +293,7 @@ def full(folder: Path) -> None:
 
 def minimal(folder: Path) -> None:
     """An installation that only records raw events."""
-    script(
+    put_tool(
         folder / "nsys",
         f'{COMMAND}{RUN}echo events > "$out.qdstrm"; echo "Importer error status"; exit $code\n'
         f'else grep -q imported "$5" || exit 4; cp "{REAL}" "$out"; fi\n',
@@ -340,21 +324,13 @@ def test_nothing_is_left_behind(
     assert list(temporary.iterdir()) == []
 
 
-def test_a_failing_program_is_told_with_its_last_words(tools: Path) -> None:
+def test_a_program_that_ends_badly_is_told(tools: Path) -> None:
     full(tools)
     report = profile(tools, "sh", "-c", "echo hello; echo CUDA error: out of memory >&2; exit 7")
     assert report.missing[PROGRAM] == "ended with status 7: hello / CUDA error: out of memory"
     assert len(kernels(report)) == 3
-
-
-def test_a_killed_program_is_told(tools: Path) -> None:
-    full(tools)
-    report = profile(tools, "sh", "-c", "kill -SEGV $$")
-    assert report.missing[PROGRAM].startswith("was killed by SIGSEGV")
-
-
-def test_a_program_that_is_not_there_is_told(tools: Path) -> None:
-    full(tools)
+    killed = profile(tools, "sh", "-c", "kill -SEGV $$")
+    assert killed.missing[PROGRAM].startswith("was killed by SIGSEGV")
     assert "ended with status 127" in profile(tools, "./no-such-program").missing[PROGRAM]
 
 
@@ -365,21 +341,22 @@ def test_an_absent_nsys_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert "nsys export" in read_report(tmp_path / "a.nsys-rep").missing[TOOL]
 
 
-def test_a_crash_of_nsys_is_a_reason(tools: Path) -> None:
-    script(tools / "nsys", "echo the agent fell over >&2; exit 9\n")
-    report = profile(tools)
-    assert report.missing == {TOOL: "nsys ended with status 9: the agent fell over"}
-
-
-def test_an_nsys_that_records_nothing_is_a_reason(tools: Path) -> None:
-    script(tools / "nsys", f"{RUN}fi\n")
-    assert profile(tools).missing == {TOOL: "nsys recorded nothing"}
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("echo the agent fell over >&2; exit 9", "nsys ended with status 9: the agent fell over"),
+        (f"{RUN}fi", "nsys recorded nothing"),
+    ],
+)
+def test_a_failure_of_nsys_is_a_reason(tools: Path, body: str, reason: str) -> None:
+    put_tool(tools / "nsys", f"{body}\n")
+    assert profile(tools).missing == {TOOL: reason}
 
 
 def test_a_minimal_install_is_helped_by_its_importer(tools: Path) -> None:
     minimal(tools)
     beside = tools.parent / "linux-desktop-glibc_2_11_3-x64" / nsys.IMPORTER
-    script(beside, '[ "$1" = -i ] && grep -q events "$2" && echo imported > "$4"\n')
+    put_tool(beside, '[ "$1" = -i ] && grep -q events "$2" && echo imported > "$4"\n')
     report = profile(tools)
     assert report.missing == {}
     assert len(kernels(report)) == 3
@@ -392,7 +369,7 @@ def test_a_minimal_install_without_importer_says_so(tools: Path) -> None:
 
 def test_an_importer_without_its_libraries_says_which(tools: Path) -> None:
     minimal(tools)
-    script(
+    put_tool(
         tools.parent / "host-linux-x64" / nsys.IMPORTER,
         'echo "$0: error while loading shared libraries: libdw.so.1: cannot open" >&2; exit 127\n',
     )
@@ -400,17 +377,17 @@ def test_an_importer_without_its_libraries_says_which(tools: Path) -> None:
     assert "libdw.so.1" in reason and "libdw1 and libelf1" in reason
 
 
-def test_an_export_that_fails_is_a_reason(tools: Path) -> None:
-    script(
-        tools / "nsys",
-        f'{COMMAND}{RUN}echo report > "$out.nsys-rep"\nelse echo no licence; exit 3; fi\n',
-    )
-    assert profile(tools).missing[TOOL] == "nsys export ended with status 3: no licence"
-    script(
-        tools / "nsys",
-        f'{COMMAND}{RUN}echo report > "$out.nsys-rep"\nelse echo rubbish > "$out"; fi\n',
-    )
-    assert "cannot be read" in profile(tools).missing[TOOL]
+@pytest.mark.parametrize(
+    ("export", "reason"),
+    [
+        ("echo no licence; exit 3", "nsys export ended with status 3: no licence"),
+        ('echo rubbish > "$out"', ".*cannot be read.*"),
+    ],
+)
+def test_an_export_that_fails_is_a_reason(tools: Path, export: str, reason: str) -> None:
+    body = f'{COMMAND}{RUN}echo report > "$out.nsys-rep"\nelse {export}; fi\n'
+    put_tool(tools / "nsys", body)
+    assert re.fullmatch(reason, profile(tools).missing[TOOL])
 
 
 def test_reports_and_raw_events_of_others_are_read_where_they_lie(
@@ -422,17 +399,10 @@ def test_reports_and_raw_events_of_others_are_read_where_they_lie(
     (theirs / "a.nsys-rep").write_text("report")
     assert len(kernels(read_report(theirs / "a.nsys-rep"))) == 3
     minimal(tools)
-    script(tools.parent / "h" / nsys.IMPORTER, 'echo imported > "$4"\n')
+    put_tool(tools.parent / "h" / nsys.IMPORTER, 'echo imported > "$4"\n')
     (theirs / "b.qdstrm").write_text("events")
     assert len(kernels(read_report(theirs / "b.qdstrm"))) == 3
     assert sorted(path.name for path in theirs.iterdir()) == ["a.nsys-rep", "b.qdstrm"]
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_a_deadline_kills_also_what_left_the_process_group(tools: Path) -> None:
@@ -450,10 +420,7 @@ def test_a_deadline_kills_also_what_left_the_process_group(tools: Path) -> None:
     assert time.monotonic() - before < 15
     assert "was stopped after 1.5 s" in report.missing[TOOL]
     assert PROGRAM in report.missing
-    deadline = time.monotonic() + 5
-    while not gone(int(note.read_text())):
-        assert time.monotonic() < deadline, "a helper outlived the deadline"
-        time.sleep(0.02)
+    assert soon(lambda: gone(int(note.read_text()))), "a helper outlived the deadline"
 
 
 def test_a_flood_of_output_is_no_matter(tools: Path) -> None:

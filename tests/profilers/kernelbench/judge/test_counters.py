@@ -19,13 +19,7 @@ from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED
 from profilers.profiles.launches import TracedKernel
 from profilers.sandbox import Jail, landlock
-from tests.profilers.kernelbench.judge.fake_ncu import (
-    THEN_PRINT,
-    install,
-    ncu_folder,
-)
-
-__all__ = ["ncu_folder"]
+from tests.profilers.kernelbench.judge.fake_ncu import THEN_PRINT, install
 
 PROBLEM = """
 import torch
@@ -59,11 +53,11 @@ def has_landlock() -> bool:
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
+def profile(tmp_path: Path, tools: Path) -> Profile:
     """Profile a candidate, in a folder it may write to; `run` is what ncu does with it."""
 
     def profile(source: str = HONEST, *, run: str = THEN_PRINT, **options: object) -> CounterResult:
-        install(tmp_path / "nsight", monkeypatch, run)
+        install(tools, run)
         for name in ("work", "source"):
             (tmp_path / name).mkdir(exist_ok=True)
         problem, candidate = tmp_path / "problem.py", tmp_path / "source" / "candidate.py"
@@ -83,7 +77,6 @@ def saying(statement: str) -> str:
     return HONEST.replace("        return self", f"        {statement}\n        return self")
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_every_launch_has_its_counters(profile: Profile, tmp_path: Path) -> None:
     calls = saying("open('calls', 'a').write('x')")
     found = profile(calls)
@@ -109,12 +102,11 @@ for at in [*glob.glob(above + '/fd/*'), above + '/mem']:
 """
 
 
-@pytest.mark.usefixtures("ncu_folder")
 @pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
 def test_no_table_but_ncus_is_read_and_ncu_is_out_of_reach(
-    profile: Profile, tmp_path: Path
+    profile: Profile, tools: Path, tmp_path: Path
 ) -> None:
-    table = tmp_path / "nsight" / "target" / "recorded.csv"
+    table = tools / "target" / "recorded.csv"
     found = profile(saying(f"exec({FORGING.format(table=str(table))!r})"))
     assert [one.name for one in found.launches] == KERNELS
     assert ncu.TOOL not in found.missing
@@ -149,18 +141,16 @@ for address in ("/tmp/nsight.sock", chr(0) + "nsight"):
 """
 
 
-@pytest.mark.usefixtures("ncu_folder")
-def test_ncu_and_the_program_reach_each_other(profile: Profile, tmp_path: Path) -> None:
+def test_ncu_and_the_program_reach_each_other(profile: Profile, tools: Path) -> None:
     """As those of Nsight Compute do: sockets with and without a name, pipes, shared memory."""
-    (tmp_path / "nsight" / "target").mkdir(parents=True)
-    (tmp_path / "nsight" / "target" / "listening.py").write_text(LISTENING)
+    (tools / "target").mkdir()
+    (tools / "target" / "listening.py").write_text(LISTENING)
     once = f"if not hasattr(self, 'said'): self.said = exec({TALKING!r})"
     run = f'exec "{sys.executable}" "$here/target/listening.py" "$@"'
     found = profile(saying(once), run=run)
     assert [one.name for one in found.launches] == KERNELS, found.missing
 
 
-@pytest.mark.usefixtures("ncu_folder")
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -175,7 +165,6 @@ def test_a_candidate_that_fails_says_why(profile: Profile, source: str, reason: 
     assert reason in found.missing[ncu.TOOL]
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_what_hangs_is_stopped_with_all_it_started(profile: Profile) -> None:
     mark = "31.4159"
     hanging = saying(
@@ -191,7 +180,6 @@ def test_what_hangs_is_stopped_with_all_it_started(profile: Profile) -> None:
     assert left.stdout == b""
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_refused_counters_are_told_for_a_process_without_rights(profile: Profile) -> None:
     words = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"
     found = profile(run=f"echo '{words}'; exit 1")
@@ -199,7 +187,6 @@ def test_refused_counters_are_told_for_a_process_without_rights(profile: Profile
     assert "also for root" in found.missing[ncu.TOOL]
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_where_all_counters_take_too_long_a_few_are_taken(
     profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +197,7 @@ def test_where_all_counters_take_too_long_a_few_are_taken(
     # The fake drops its options before: have it look at them first.
     monkeypatch.setattr(
         "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
-        '#!/bin/sh\nhere=$(dirname "$0")\nMETRICS="$*"\n{run}\n',
+        'here=$(dirname "$0")\nMETRICS="$*"\n{run}\n',
     )
     found = profile(run=script)
     assert [one.name for one in found.launches] == KERNELS
@@ -219,13 +206,12 @@ def test_where_all_counters_take_too_long_a_few_are_taken(
     assert all("took more than" in found.missing[name] for name in left_out)
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_a_call_of_many_launches_is_profiled_by_its_longest_kernels(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
-        '#!/bin/sh\nhere=$(dirname "$0")\n{run}\n',
+        'here=$(dirname "$0")\n{run}\n',
     )
     note = 'echo "$*" >> "$PWD/asked"\ncat "$here/target/recorded.csv"'
     launched = [
@@ -239,7 +225,6 @@ def test_a_call_of_many_launches_is_profiled_by_its_longest_kernels(
     assert len(asked) == 2  # what is left takes too little
 
 
-@pytest.mark.usefixtures("ncu_folder")
 def test_without_ncu_that_is_the_reason(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("profilers.ncu.find_tool", lambda name: None)
     assert "not found" in profile().missing[ncu.TOOL]

@@ -36,15 +36,8 @@ from profilers.kernelbench.judge.profiling import CEILINGS, MachineCode, profile
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.judge.workplace import KernelBenchWorkplace
 from profilers.profiles.profiling import SASS, TIMELINE
-from tests.profilers.kernelbench.judge.fake_ncu import (
-    ONLY_PRINT,
-    THEN_PRINT,
-    install,
-    ncu_folder,
-)
+from tests.profilers.kernelbench.judge.fake_ncu import ONLY_PRINT, THEN_PRINT, install
 from tests.profilers.kernelbench.judge.test_counters import HONEST, KERNELS, PROBLEM, saying
-
-__all__ = ["ncu_folder"]
 
 CANDIDATE = Candidate(source=HONEST)
 HARDWARE = Hardware(
@@ -118,11 +111,11 @@ class Place:
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ncu_folder: Path) -> Any:
+def make(tmp_path: Path, tools: Path) -> Any:
     def make(
         reply: dict[str, Any] | Exception, source: str = HONEST, *, run: str = ONLY_PRINT
     ) -> Place:
-        install(ncu_folder, monkeypatch, run)
+        install(tools, run)
         return Place(tmp_path, source, reply)
 
     return make
