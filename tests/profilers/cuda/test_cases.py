@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,7 @@ def with_reference(task: KernelTask, source: str) -> KernelTask:
 
 
 def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: KernelTask) -> None:
-    store = CaseStore(scale_task, NumpyReference(scale_task))
-    try:
+    with closing(CaseStore(scale_task, NumpyReference(scale_task))) as store:
         first, second = store.make(scale_task.workloads[1], count=2)
         x = np.fromfile(first.inputs["x"], dtype=np.float32)
         y = np.fromfile(first.outputs["y"]["file"], dtype=np.float64)
@@ -36,8 +36,6 @@ def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: Ke
         store.discard([first])
         assert not Path(first.inputs["x"]).exists()
         assert Path(second.inputs["x"]).exists()
-    finally:
-        store.close()
     assert not store.folder.exists()
 
 
@@ -46,8 +44,7 @@ def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: Ke
 def test_the_reference_sees_what_the_kernel_sees(dtype: str, scale_task: KernelTask) -> None:
     buffers = (Buffer(name="x", role="input", dtype=dtype, shape=("n",)), scale_task.buffers[1])
     task = scale_task.model_copy(update={"buffers": buffers})
-    store = CaseStore(task, NumpyReference(task))
-    try:
+    with closing(CaseStore(task, NumpyReference(task))) as store:
         (case,) = store.make(task.workloads[1])
         size = Path(case.inputs["x"]).stat().st_size
         assert size == buffers[0].bytes(task.workloads[1].shape)
@@ -55,8 +52,6 @@ def test_the_reference_sees_what_the_kernel_sees(dtype: str, scale_task: KernelT
         x = widen(np.fromfile(case.inputs["x"], dtype=stored), dtype)
         assert np.array_equal(np.fromfile(case.outputs["y"]["file"]), 2 * x)
         assert len(np.unique(x)) > 10
-    finally:
-        store.close()
 
 
 @given(st.floats(-(2.0**100), 2.0**100, width=32))
@@ -92,12 +87,11 @@ def test_a_faulty_reference_is_the_users_to_mend(
     scale_task: KernelTask, source: str, complaint: str
 ) -> None:
     task = with_reference(scale_task, source)
-    with pytest.raises(InputError, match=complaint):
-        store = CaseStore(task, NumpyReference(task))
-        try:
-            store.make(task.workloads[1])
-        finally:
-            store.close()
+    with (
+        pytest.raises(InputError, match=complaint),
+        closing(CaseStore(task, NumpyReference(task))) as store,
+    ):
+        store.make(task.workloads[1])
 
 
 def test_folders_of_killed_owners_are_swept_and_others_left(tmp_path: Path) -> None:
@@ -121,8 +115,7 @@ def test_folders_of_killed_owners_are_swept_and_others_left(tmp_path: Path) -> N
 
 
 def test_variations_leave_the_tasks_own_distribution(scale_task: KernelTask) -> None:
-    store = CaseStore(scale_task, NumpyReference(scale_task))
-    try:
+    with closing(CaseStore(scale_task, NumpyReference(scale_task))) as store:
         cases = store.make_variations(scale_task.workloads[1])
         assert [case.label for case in cases] == [item.label for item in VARIATIONS]
         quarter, four, swapped = (np.fromfile(case.inputs["x"], np.float32) for case in cases)
@@ -133,8 +126,6 @@ def test_variations_leave_the_tasks_own_distribution(scale_task: KernelTask) -> 
             x = np.fromfile(case.inputs["x"], np.float32)
             assert np.array_equal(np.fromfile(case.outputs["y"]["file"]), 2 * x.astype(np.float64))
             assert case.size_bytes == 1000 * (4 + 8)
-    finally:
-        store.close()
 
 
 @pytest.mark.parametrize(
@@ -150,22 +141,18 @@ def test_where_the_reference_does_not_reach_there_is_no_variation(
 ) -> None:
     buffers = (scale_task.buffers[0], Buffer(name="y", role="output", dtype=output, shape=("n",)))
     task = with_reference(scale_task, reference).model_copy(update={"buffers": buffers})
-    store = CaseStore(task, NumpyReference(task))
-    try:
+    with closing(CaseStore(task, NumpyReference(task))) as store:
         cases = store.make_variations(task.workloads[1])
         assert len(cases) == left and "inputs scaled by 4" not in {case.label for case in cases}
         kept = {Path(path).name for case in cases for path in case.files}
         assert {path.name for path in store.folder.glob("*.bin")} == kept
-    finally:
-        store.close()
 
 
 def test_integers_have_one_distribution(scale_task: KernelTask) -> None:
     buffers = (Buffer(name="x", role="input", dtype="int32", shape=("n",)), scale_task.buffers[1])
     task = scale_task.model_copy(update={"buffers": buffers})
-    store = CaseStore(task, NumpyReference(task))
-    assert store.make_variations(task.workloads[1]) == []
-    store.close()
+    with closing(CaseStore(task, NumpyReference(task))) as store:
+        assert store.make_variations(task.workloads[1]) == []
 
 
 def test_a_full_disk_is_the_worlds_and_named(

@@ -6,9 +6,8 @@ gate, the launch plans and the judge are the real ones.
 
 from __future__ import annotations
 
-import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,12 @@ from profilers.cuda.judging import Judge
 from profilers.hardware.ceilings import Rates
 from profilers.hardware.device import Gpu
 from profilers.launching.requests import ProfilingRequest
-from profilers.measuring.clocks import Batch, Clocks
 from profilers.profiles.profiling import Profiled
 from tests.profilers import emulated
-from tests.profilers.place import LocalWorker, floats
+from tests.profilers.place import AGREEING, Body, LocalWorker, scale_kernel
 
 HELD = Isolation(level="full")
-STATEMENTS: dict[str, Callable[[Any, Any], None]] = {
+STATEMENTS: dict[str, Body] = {
     "y[i] = 2.0f * x[i];": lambda x, y: np.multiply(x, 2, out=y),
     "y[i] = x[i] + x[i];": lambda x, y: np.add(x, x, out=y),
     "y[i] = 3.0f * x[i];": lambda x, y: np.multiply(x, 3, out=y),
@@ -89,7 +87,8 @@ class World:
         path = self.folder / f"{abs(hash(tuple(known)))}.cubin"
         path.write_bytes(str(known).encode())
         if known:
-            emulated.PROGRAMS[path.read_bytes()] = lambda: {"scale": _kernel(STATEMENTS[known[0]])}
+            kernel = scale_kernel(STATEMENTS[known[0]])
+            emulated.PROGRAMS[path.read_bytes()] = lambda: {"scale": kernel}
         kernels = frozenset({"scale" if known else "another"})
         return Compiled(path, path.stem, kernels, "", 0.0, False)
 
@@ -112,15 +111,6 @@ class World:
         return WatchedWorker(setup, self.folder)
 
 
-def _kernel(statement: Callable[[Any, Any], None]) -> emulated.Kernel:
-    def scale(arguments: Any) -> None:
-        x, y = (ctypes.c_uint64.from_address(arguments[i]).value for i in range(2))
-        n = ctypes.c_int32.from_address(arguments[2]).value
-        statement(floats(x, n), floats(y, n))
-
-    return scale
-
-
 @pytest.fixture
 def world(gpu: emulated.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     found = World(tmp_path)
@@ -129,8 +119,7 @@ def world(gpu: emulated.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(workplace, "Compiler", found.compiler)
     monkeypatch.setattr(workplace, "GpuWorker", found.worker)
     monkeypatch.setattr(workplace, "measured_rates", found.rates)
-    clocks = Clocks([Batch(n, 10.0 * n, 10.0 * n + 5, 10.0 * n + 90) for n in (10, 20, 30)])
-    monkeypatch.setattr(Judge, "_compare_clocks", lambda *_: clocks)
+    monkeypatch.setattr(Judge, "_compare_clocks", lambda *_: AGREEING)
     return found
 
 
@@ -147,6 +136,13 @@ def opened(task: KernelTask, world: World) -> GpuEvaluator:
     evaluator = GpuEvaluator(task, on_progress=world.said.append)
     evaluator.tell_stages(lambda candidate_id, stage: world.told.append((candidate_id, stage)))
     return evaluator
+
+
+@pytest.fixture
+def evaluator(task: KernelTask, world: World) -> Iterator[GpuEvaluator]:
+    evaluator = opened(task, world)
+    yield evaluator
+    evaluator.close()
 
 
 def test_it_is_opened_in_order_and_closed_in_the_reverse(task: KernelTask, world: World) -> None:
@@ -181,9 +177,8 @@ def test_candidates_are_judged_and_say_where(
 
 
 def test_a_finalist_gets_a_fresh_worker_and_fresh_cases(
-    task: KernelTask, world: World, make: Callable[..., Candidate]
+    evaluator: GpuEvaluator, world: World, make: Callable[..., Candidate]
 ) -> None:
-    evaluator = opened(task, world)
     candidate = make("y[i] = x[i] + x[i];")
     first = evaluator.evaluate(candidate).model_copy(update={"profile": Profile()})
     usual = list(evaluator._place._cases)
@@ -198,13 +193,11 @@ def test_a_finalist_gets_a_fresh_worker_and_fresh_cases(
     kept = {path for _, case in usual for path in case.files}
     kept |= {path for case in evaluator._place._variations for path in case.files}
     assert {str(path) for path in evaluator._place._store.folder.glob("*.bin")} == kept
-    evaluator.close()
 
 
 def test_both_programs_run_as_often_as_asked(
-    task: KernelTask, world: World, gpu: emulated.Driver, make: Callable[..., Candidate]
+    evaluator: GpuEvaluator, gpu: emulated.Driver, make: Callable[..., Candidate]
 ) -> None:
-    evaluator = opened(task, world)
     before = gpu.launched.count("scale")
     with evaluator.workload_runner(make()) as runners:
         runners.baseline(10)
@@ -215,11 +208,13 @@ def test_both_programs_run_as_often_as_asked(
         evaluator.workload_runner(make("y[i] = nosuch;")),
     ):
         pass
-    evaluator.close()
 
 
 def test_what_cannot_be_built_keeps_its_place_among_profiles(
-    task: KernelTask, world: World, make: Callable[..., Candidate], monkeypatch: pytest.MonkeyPatch
+    evaluator: GpuEvaluator,
+    world: World,
+    make: Callable[..., Candidate],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[ProfilingRequest | str] = []
 
@@ -228,7 +223,6 @@ def test_what_cannot_be_built_keeps_its_place_among_profiles(
         return [Profiled(Profile(), None) for _ in requests]
 
     monkeypatch.setattr("profilers.cuda.profiling.profile_all", profile_all)
-    evaluator = opened(task, world)
     world.told.clear()
     candidates = [make(), make("y[i] = nosuch;")]
     assert evaluator.profile_many(candidates) == [Profile(), Profile()]
@@ -237,13 +231,11 @@ def test_what_cannot_be_built_keeps_its_place_among_profiles(
     assert isinstance(bad, str) and bad.startswith("not built: ")
     assert [stage for _, stage in world.told] == ["compiling", "compiling", "profiling"]
     assert evaluator.profile_many([]) == []
-    evaluator.close()
 
 
 def test_a_candidate_waits_while_another_has_the_gpu(
-    task: KernelTask, world: World, make: Callable[..., Candidate]
+    evaluator: GpuEvaluator, world: World, make: Callable[..., Candidate]
 ) -> None:
-    evaluator = opened(task, world)
     waiting = threading.Event()
 
     def tell(candidate_id: str, stage: str) -> None:
@@ -261,7 +253,6 @@ def test_a_candidate_waits_while_another_has_the_gpu(
     thread.join(30)
     assert found[0].measured
     assert (make().id, "waiting") in world.told
-    evaluator.close()
 
 
 def test_what_fails_while_opening_gives_back_what_was_taken(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +18,9 @@ from profilers.cuda.settings import GpuSettings
 from profilers.cuda.timing import Measured, timing_of, why_suspect
 from profilers.hardware import driver
 from profilers.launching.gpu_worker import GpuWorker
-from profilers.measuring.clocks import Batch, Clocks
 from tests.profilers import emulated
-from tests.profilers.cuda.test_judging import FakeWorker
-from tests.profilers.place import QUICK, Array, Body, Place, scaled
+from tests.profilers.cuda.test_judging import FakeWorker, TimelessJudge
+from tests.profilers.place import AGREEING, QUICK, Array, Body, Place, scaled
 
 WIDE, NARROW, ODD = 4096, 1000, 333
 
@@ -42,11 +41,9 @@ def task(scale_task: KernelTask) -> KernelTask:
 
 
 @pytest.fixture
-def place(gpu: emulated.Driver, task: KernelTask, tmp_path: Path) -> Iterator[Place]:
+def gpu(gpu: emulated.Driver) -> emulated.Driver:
     gpu.call_us["scale"] = 100.0
-    place = Place(task, tmp_path)
-    yield place
-    place.store.close()
+    return gpu
 
 
 def taking(gpu: emulated.Driver, us: Mapping[int, float]) -> Body:
@@ -57,6 +54,18 @@ def taking(gpu: emulated.Driver, us: Mapping[int, float]) -> Body:
         gpu.now_us += us.get(len(x), 100.0) - 100.0
 
     return body
+
+
+def watched(place: Place) -> list[int]:
+    """The number of elements at each call of a right kernel that is judged, and of later calls."""
+    seen: list[int] = []
+
+    def watching(x: Array, y: Array) -> None:
+        scaled(x, y)
+        seen.append(len(x))
+
+    place.evaluate("watching", lambda: watching)
+    return seen
 
 
 def timing(found: Evaluation) -> Timing:
@@ -97,13 +106,7 @@ def test_every_shape_is_verified_on_cases_of_its_own(place: Place) -> None:
 
 def test_shapes_take_turns_a_block_of_each(place: Place) -> None:
     place.evaluate("baseline", lambda: scaled)
-    seen: list[int] = []
-
-    def watching(x: Array, y: Array) -> None:
-        scaled(x, y)
-        seen.append(len(x))
-
-    place.evaluate("watching", lambda: watching)
+    seen = watched(place)
     timed = [n for n in seen if n != ODD][6:]  # verified first
     block = 1 + QUICK.rounds
     turn = [WIDE] * block + [NARROW] * block
@@ -136,14 +139,8 @@ def test_a_cheat_on_the_lighter_shape_alone_is_found_where_it_is_timed(place: Pl
     assert caught.value.status == "wrong_result"
 
 
-def test_batches_run_on_the_workload_that_is_asked_for(place: Place, gpu: emulated.Driver) -> None:
-    seen: list[int] = []
-
-    def watching(x: Array, y: Array) -> None:
-        scaled(x, y)
-        seen.append(len(x))
-
-    place.evaluate("watching", lambda: watching)
+def test_batches_run_on_the_workload_that_is_asked_for(place: Place) -> None:
+    seen = watched(place)
     for workload, n in (("wide", WIDE), ("narrow", NARROW)):
         seen.clear()
         request = {"op": "batch", "role": "candidate", "workload": workload, "calls": 5}
@@ -172,8 +169,6 @@ class TwoShapes(FakeWorker):
 
 @pytest.mark.parametrize("lag", [1.0, 10.0])
 def test_clocks_are_compared_on_every_shape(task: KernelTask, place: Place, lag: float) -> None:
-    from tests.profilers.cuda.test_judging import TimelessJudge
-
     stand = TwoShapes()
     stand.lag = lag
     judge = TimelessJudge(task, cast(GpuWorker, stand), GpuSettings(), floors_us={})
@@ -190,19 +185,18 @@ def test_the_deadline_of_timing_covers_all_shapes(
     for judged, stand in ((scale_task, FakeWorker()), (task, TwoShapes())):
         stand.us = 1e6
         judge = Judge(judged, cast(GpuWorker, stand), GpuSettings(), floors_us={})
-        judge._compare_clocks = place._clocks  # type: ignore[method-assign]
+        judge._compare_clocks = lambda *_: AGREEING  # type: ignore[method-assign]
         judge.judge(place.baseline, [])
         deadlines.append(stand.timeouts_s["time"][0] - GpuSettings().time_deadline_s)
     assert deadlines[1] == pytest.approx(2 * deadlines[0])
 
 
 def measured(task: KernelTask, us: Mapping[str, float]) -> list[Measured]:
-    clocks = Clocks([Batch(n, 10.0 * n, 10.0 * n + 5, 10.0 * n + 90) for n in (10, 20, 30)])
     return [
         Measured(
             workload,
             {"blocks": [{"baseline_us": [100.0] * 4, "candidate_us": [us[workload.name]] * 4}] * 6},
-            clocks,
+            AGREEING,
         )
         for workload in task.timed_workloads
     ]

@@ -34,13 +34,6 @@ def task(scale_task: KernelTask) -> KernelTask:
     )
 
 
-@pytest.fixture
-def place(gpu: emulated.Driver, task: KernelTask, tmp_path: Path) -> Iterator[Place]:
-    place = Place(task, tmp_path)
-    yield place
-    place.store.close()
-
-
 def test_an_honest_kernel_is_measured(place: Place, gpu: emulated.Driver) -> None:
     gpu.call_us["scale"] = 7.0
     first = place.evaluate("baseline", lambda: scaled)
@@ -247,9 +240,13 @@ def test_a_fault_is_the_candidates_and_says_what_it_was(place: Place) -> None:
     assert caught.value.status == "runtime_error"
 
 
+@pytest.fixture
+def held(gpu: emulated.Driver) -> DeviceSession:
+    return DeviceSession(0, b"")
+
+
 @pytest.mark.parametrize("size", [8, 17, 4096])
-def test_sealing_twice_gives_back(gpu: emulated.Driver, size: int) -> None:
-    held = DeviceSession(0, b"")
+def test_sealing_twice_gives_back(held: DeviceSession, size: int) -> None:
     region = held.memory.get("a", size)
     content = np.random.default_rng(0).bytes(size)
     ctypes.memmove(region.pointer, content, size)
@@ -268,10 +265,9 @@ def test_sealing_twice_gives_back(gpu: emulated.Driver, size: int) -> None:
      ("int32", "<i4"), ("int8", "<i1"), ("uint8", "<u1")],
 )  # fmt: skip
 def test_a_comparison_sees_sealed_values_of_every_type(
-    gpu: emulated.Driver, dtype: str, kind: str
+    held: DeviceSession, dtype: str, kind: str
 ) -> None:
     count = 203
-    held = DeviceSession(0, b"")
     values = np.arange(count).astype(kind)
     views = []
     for name in ("found", "expected"):
@@ -296,8 +292,7 @@ def test_a_comparison_sees_sealed_values_of_every_type(
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("fill", ["normal", "uniform"])
-def test_the_device_draws_what_the_host_draws(gpu: emulated.Driver, dtype: str, fill: str) -> None:
-    held = DeviceSession(0, b"")
+def test_the_device_draws_what_the_host_draws(held: DeviceSession, dtype: str, fill: str) -> None:
     size = np.dtype(dtype).itemsize
     region = held.memory.get("x", 20_000 * size)
     held.fill_random(region, dtype, fill, seed=11)
@@ -312,8 +307,7 @@ def test_the_device_draws_what_the_host_draws(gpu: emulated.Driver, dtype: str, 
         assert np.mean(found == found.astype(np.float32)) < 0.01
 
 
-def test_the_device_draws_integers_from_the_same_range(gpu: emulated.Driver) -> None:
-    held = DeviceSession(0, b"")
+def test_the_device_draws_integers_from_the_same_range(held: DeviceSession) -> None:
     for dtype, low in (("int64", -8), ("int32", -8), ("int8", -8), ("uint8", 0)):
         region = held.memory.get(dtype, 4096 * np.dtype(dtype).itemsize)
         held.fill_random(region, dtype, "uniform", seed=3)
@@ -321,8 +315,7 @@ def test_the_device_draws_integers_from_the_same_range(gpu: emulated.Driver) -> 
         assert (found.min(), found.max()) == (low, low + 15)
 
 
-def test_a_buffer_of_bfloat16_is_rounded(gpu: emulated.Driver) -> None:
-    held = DeviceSession(0, b"")
+def test_a_buffer_of_bfloat16_is_rounded(held: DeviceSession) -> None:
     region = held.memory.get("x", 2 * 20_000)
     held.fill_random(region, "bfloat16", "uniform", seed=5)
     bits = np.frombuffer(ctypes.string_at(region.pointer, region.size), np.uint16)
@@ -330,9 +323,8 @@ def test_a_buffer_of_bfloat16_is_rounded(gpu: emulated.Driver) -> None:
     assert abs(values.mean()) < 0.02 and np.abs(values).max() <= 1
 
 
-def test_many_outputs_have_their_slots(gpu: emulated.Driver, tmp_path: Path) -> None:
+def test_many_outputs_have_their_slots(held: DeviceSession, tmp_path: Path) -> None:
     buffers = tuple(Buffer(name=f"y{i}", role="output", shape=("n",)) for i in range(100))
-    held = DeviceSession(0, b"")
     np.zeros(8, np.float64).tofile(tmp_path / "zero.bin")
     item = {"file": str(tmp_path / "zero.bin"), "expected_dtype": "float64", "dtype": "float32",
             "elements": 8}  # fmt: skip

@@ -13,16 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mcts.statistics import median_blocked, speedup_blocked
+from mcts.statistics import Interval, median_blocked, speedup_blocked
 from profilers.measuring.blocks import TimingPlan, _precise
 
 Logs = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int, int], Logs]
 REPLICATIONS = 2000
 """So many that 93 % lies four standard errors below the 95 % that is claimed."""
-
-LEAST = 0.93 * REPLICATIONS
-STOPPED = 600
 
 
 def steady(random: np.random.Generator, blocks: int, rounds: int) -> Logs:
@@ -52,6 +49,12 @@ def drift(random: np.random.Generator, blocks: int, rounds: int) -> Logs:
     return np.cumsum(random.normal(0, 0.01, blocks * rounds)).reshape(blocks, rounds)
 
 
+def covered(truth: float, interval: Callable[[int], Interval], trials: int = REPLICATIONS) -> float:
+    """The share of the intervals, each with a seed of its own, that hold `truth`."""
+    found = (interval(seed) for seed in range(trials))
+    return sum(low <= truth <= high for low, _, high in found) / trials
+
+
 NOISES: list[Noise] = [steady, placed, tailed, disturbed, bad_blocks]
 
 
@@ -61,33 +64,32 @@ NOISES: list[Noise] = [steady, placed, tailed, disturbed, bad_blocks]
 )
 def test_a_against_a_is_one(noise: Noise, shape: tuple[int, int]) -> None:
     random = np.random.default_rng(20_240)
-    hits = 0
-    for seed in range(REPLICATIONS):
+
+    def interval(seed: int) -> Interval:
         shared = drift(random, *shape)
         before = 100 * np.exp(noise(random, *shape) + shared)
         after = 100 * np.exp(noise(random, *shape) + shared)
-        low, _, high = speedup_blocked(before.tolist(), after.tolist(), seed)
-        hits += low <= 1.0 <= high
-    assert hits >= LEAST
+        return speedup_blocked(before.tolist(), after.tolist(), seed)
+
+    assert covered(1.0, interval) >= 0.93
 
 
 def test_a_difference_is_where_it_is() -> None:
     random = np.random.default_rng(11)
-    hits = 0
-    for seed in range(REPLICATIONS):
+
+    def interval(seed: int) -> Interval:
         before, after = (np.exp(placed(random, 6, 4)) for _ in range(2))
-        low, _, high = speedup_blocked((130 * before).tolist(), (100 * after).tolist(), seed)
-        hits += low <= 1.3 <= high
-    assert hits >= LEAST
+        return speedup_blocked((130 * before).tolist(), (100 * after).tolist(), seed)
+
+    assert covered(1.3, interval) >= 0.93
 
 
 def test_the_time_itself_is_covered() -> None:
     random = np.random.default_rng(12)
-    hits = 0
-    for seed in range(REPLICATIONS):
-        low, _, high = median_blocked((100 * np.exp(placed(random, 6, 4))).tolist(), seed)
-        hits += low <= 100 <= high
-    assert hits >= LEAST
+    found = covered(
+        100, lambda seed: median_blocked((100 * np.exp(placed(random, 6, 4))).tolist(), seed)
+    )
+    assert found >= 0.93
 
 
 def test_stopping_when_it_is_precise_costs_little_coverage() -> None:
@@ -95,18 +97,18 @@ def test_stopping_when_it_is_precise_costs_little_coverage() -> None:
         min_blocks=6, max_blocks=15, slow_blocks=5, rounds=4, half_width=0.01, budget_s=1, seed=0
     )
     random = np.random.default_rng(13)
-    hits = 0
-    for seed in range(STOPPED):
+
+    def interval(seed: int) -> Interval:
         blocks: list[dict[str, list[float]]] = []
         while len(blocks) < plan.max_blocks:
             pair = np.exp(random.normal(0, 0.01, (2, 4)) + random.normal(0, 0.01, (2, 1)))
             blocks.append({"baseline_us": pair[0].tolist(), "candidate_us": pair[1].tolist()})
             if len(blocks) >= plan.min_blocks and _precise(blocks, plan):
                 break
-        low, _, high = speedup_blocked(
+        return speedup_blocked(
             [block["baseline_us"] for block in blocks],
             [block["candidate_us"] for block in blocks],
             seed,
         )
-        hits += low <= 1.0 <= high
-    assert hits >= 0.91 * STOPPED
+
+    assert covered(1.0, interval, trials=600) >= 0.91

@@ -10,9 +10,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from mcts.domain import Energy
 from mcts.errors import EnergyUnavailable
 from profilers.hardware.nvml import NvmlEnergy
-from profilers.measuring.energy import EnergyPlan, Window, figures, mean_interval, measure_energy
+from profilers.measuring.energy import (
+    EnergyPlan,
+    Run,
+    Window,
+    figures,
+    mean_interval,
+    measure_energy,
+)
 
 IDLE_W = 70.0
 
@@ -90,22 +98,17 @@ def test_the_interval_contains_the_true_ratio(period_s: float, duty: float) -> N
     for seed in range(runs):
         board, before, after = contest(seed, period_s=period_s, duty=duty)
         board.drift_per_s = 0.02 / 60
-        ratio = _ratio(measure(board, before, after, seed))
+        ratio = _ratio(measure(board, before, after, EnergyPlan(seed=seed)).limits)
         # The drift scales gross power; what it leaves of the net ratio is below a part in 10^4.
         inside += ratio[0] <= after.net_mj / before.net_mj <= ratio[1]
     assert inside / runs >= 0.93
 
 
-def measure(board: Board, before: Work, after: Work, seed: int = 0) -> str:
-    found = measure_energy(
-        board,
-        baseline=before,
-        candidate=after,
-        plan=EnergyPlan(seed=seed),
-        clock=board.clock,
+def measure(board: Board, before: Run, after: Run, plan: EnergyPlan | None = None) -> Energy:
+    return measure_energy(
+        board, baseline=before, candidate=after, plan=plan, clock=board.clock,
         sleep=board.spend,
-    )
-    return found.limits
+    )  # fmt: skip
 
 
 def _ratio(limits: str) -> tuple[float, float]:
@@ -115,9 +118,7 @@ def _ratio(limits: str) -> tuple[float, float]:
 
 def test_energy_per_call_is_net_of_the_idle_device() -> None:
     board, before, after = contest(1)
-    found = measure_energy(
-        board, baseline=before, candidate=after, clock=board.clock, sleep=board.spend
-    )
+    found = measure(board, before, after)
     assert found.low_mj <= found.energy_mj <= found.high_mj
     assert found.energy_mj == pytest.approx(after.net_mj, rel=0.02)
     assert found.baseline_mj == pytest.approx(before.net_mj, rel=0.02)
@@ -143,9 +144,7 @@ def test_a_first_call_that_compiles_makes_no_window_shorter() -> None:
             board.spend(3.0)
         candidate(calls)
 
-    energy = measure_energy(
-        board, baseline=baseline, candidate=compiling, clock=board.clock, sleep=board.spend
-    )
+    energy = measure(board, baseline, compiling)
     assert energy.window_s >= 2.0
     assert max(candidate.ran) * candidate.call_s >= 2.0
 
@@ -153,9 +152,7 @@ def test_a_first_call_that_compiles_makes_no_window_shorter() -> None:
 def test_a_slow_call_gets_fewer_pairs_but_at_least_three() -> None:
     board, before, after = contest(3)
     before.call_s, after.call_s = 15.0, 14.0
-    found = measure_energy(
-        board, baseline=before, candidate=after, clock=board.clock, sleep=board.spend
-    )
+    found = measure(board, before, after)
     assert found.windows == 3
 
 

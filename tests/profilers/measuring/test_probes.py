@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections import Counter
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -176,11 +177,8 @@ def test_the_compiler_leaves_the_probes_their_work(
     cuobjdump, nvdisasm = find_tool("cuobjdump"), find_tool("nvdisasm")
     if cuobjdump is None or nvdisasm is None:
         pytest.skip("needs cuobjdump and nvdisasm")
-    compiler = Compiler(arch=arch, cache_dir=tmp_path, processes=1)
-    try:
+    with closing(Compiler(arch=arch, cache_dir=tmp_path, processes=1)) as compiler:
         compiled = compiler.compile(SUPPORT_SOURCE.read_text(), name=SUPPORT_SOURCE.name)
-    finally:
-        compiler.close()
     assert compiled.log == "", "ptxas says here when it makes tensor instructions wait"
     assert ("rooftree_bf16" in compiled.kernels) is (tensor is not None)
     listing = subprocess.run(

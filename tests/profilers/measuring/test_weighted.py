@@ -11,12 +11,11 @@ import math
 import numpy as np
 import pytest
 
-from mcts.statistics import median_blocked, speedup_blocked
+from mcts.statistics import Interval, median_blocked, speedup_blocked
 from profilers.measuring.weighted import Samples, weighted_blocked, weighted_unpaired
-from tests.profilers.measuring.test_coverage import NOISES, Noise, placed, steady
+from tests.profilers.measuring.test_coverage import NOISES, Noise, covered, placed, steady
 
 REPLICATIONS = 1000
-LEAST = 0.93 * REPLICATIONS
 Shape = tuple[float, float, float, int]
 """Weight, baseline's and candidate's microseconds, rounds in a block."""
 SAME: list[Shape] = [(0.75, 100, 100, 4), (0.25, 40, 40, 4)]
@@ -47,37 +46,38 @@ def test_the_interval_of_the_speedup_covers_it(noise: Noise, shapes: list[Shape]
     random = np.random.default_rng(31)
     before = math.fsum(weight * us for weight, us, _, _ in shapes)
     truth = before / math.fsum(weight * us for weight, _, us, _ in shapes)
-    hits = 0
-    for seed in range(REPLICATIONS):
-        low, _, high = weighted_blocked(simulated(random, noise, shapes), seed).speedup
-        hits += low <= truth <= high
-    assert hits >= LEAST
+    found = covered(
+        truth,
+        lambda seed: weighted_blocked(simulated(random, noise, shapes), seed).speedup,
+        REPLICATIONS,
+    )
+    assert found >= 0.93
 
 
 def test_the_interval_of_the_latency_covers_it() -> None:
     random = np.random.default_rng(32)
-    hits = 0
-    for seed in range(REPLICATIONS):
+
+    def interval(seed: int) -> Interval:
         shapes = [
             Samples(weight, *(us * np.exp(placed(random, 6, 4)) for us in times))
             for weight, *times, _ in MIXED
         ]
-        low, _, high = weighted_blocked(shapes, seed).candidate
-        hits += low <= 0.5 * 50 + 0.3 * 40 + 0.2 * 200 <= high
-    assert hits >= LEAST
+        return weighted_blocked(shapes, seed).candidate
+
+    assert covered(0.5 * 50 + 0.3 * 40 + 0.2 * 200, interval, REPLICATIONS) >= 0.93
 
 
 def test_separate_measurements_are_covered_too() -> None:
     random = np.random.default_rng(33)
-    hits, trials = 0, 600
-    for seed in range(trials):
+
+    def interval(seed: int) -> Interval:
         shapes = [
             Samples(w, *([(us * np.exp(random.normal(0, 0.02, 31))).tolist()] for us in times))
             for w, *times, _ in MIXED
         ]
-        low, _, high = weighted_unpaired(shapes, seed).speedup
-        hits += low <= 136 / 77 <= high
-    assert 0.92 * trials <= hits
+        return weighted_unpaired(shapes, seed).speedup
+
+    assert covered(136 / 77, interval, trials=600) >= 0.92
 
 
 def test_it_is_the_sum_of_weight_times_time() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
-from mcts.domain import KernelSpec, parse_kernel_spec
+from mcts.domain import KernelSpec, KernelTask, parse_kernel_spec
 from mcts.errors import InputError
 from profilers.profiles.inspecting import static_profile
 
@@ -38,9 +36,7 @@ extern "C" __global__ void twice(const float* x, float* y, int n)
     if (i < n) y[i] = 2.0f * x[i];
 }
 """
-nvrtc = pytest.mark.skipif(
-    importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]"
-)
+PLAN = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
 
 
 def test_a_sheet_says_what_a_task_would() -> None:
@@ -51,8 +47,7 @@ def test_a_sheet_says_what_a_task_would() -> None:
 
 
 def test_a_plan_beside_the_source_takes_the_place_of_its_comment() -> None:
-    plan = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
-    assert parse_kernel_spec("no comment here", plan=plan).kernels == ("k",)
+    assert parse_kernel_spec("no comment here", plan=PLAN).kernels == ("k",)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +65,8 @@ def test_a_sheet_that_cannot_be_run_says_why(change: tuple[str, str], message: s
 
 
 def test_a_plan_without_buffers_says_what_to_add() -> None:
-    plan = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
     with pytest.raises(InputError, match=r"--task"):
-        parse_kernel_spec("", plan=plan).check()
+        parse_kernel_spec("", plan=PLAN).check()
 
 
 def test_the_line_of_a_mistake_is_the_files_own() -> None:
@@ -80,14 +74,13 @@ def test_the_line_of_a_mistake_is_the_files_own() -> None:
         parse_kernel_spec("/* rooftree\n[shape]\nn = = 2\n*/")
 
 
-def test_a_task_lends_a_plan_its_buffers(scale_task) -> None:  # type: ignore[no-untyped-def]
+def test_a_task_lends_a_plan_its_buffers(scale_task: KernelTask) -> None:
     plan = parse_kernel_spec(scale_task.baseline.source)
     spec = KernelSpec.for_task(plan, scale_task)
     spec.check()
     assert [item.name for item in spec.buffer] == ["x", "y"]
 
 
-@nvrtc
 @pytest.mark.nvrtc
 def test_machine_code_speaks_without_a_gpu() -> None:
     profile = static_profile(SHEET, {"BLOCK": 64})
@@ -97,7 +90,6 @@ def test_machine_code_speaks_without_a_gpu() -> None:
     assert "nothing was run" in profile.missing["ncu"] and "timeline" in profile.missing
 
 
-@nvrtc
 @pytest.mark.nvrtc
 def test_a_kernel_that_does_not_compile_names_the_line() -> None:
     with pytest.raises(InputError, match="missing_thing"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcts.domain import Hardware, Metric
+from mcts.domain import Hardware, Metric, Profile
 from profilers.compiling.calls import Call, Step
 from profilers.launching import requests
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, target_spec
@@ -93,11 +93,15 @@ def deadly(
     return asked
 
 
-def profile_missing(count: int) -> list[dict[str, str]]:
-    profiled = profiling.profile_all(
-        [request("a")] * count, hardware=Hardware(name="d"), device=0, support=Path("s")
+def profile_all(requests: Sequence[ProfilingRequest | str]) -> list[Profile]:
+    found = profiling.profile_all(
+        requests, hardware=Hardware(name="d"), device=0, support=Path("s")
     )
-    return [item.profile.missing for item in profiled]
+    return [item.profile for item in found]
+
+
+def profile_missing(count: int) -> list[dict[str, str]]:
+    return [profile.missing for profile in profile_all([request("a")] * count)]
 
 
 def test_a_kernel_that_ends_the_process_is_blamed_and_the_others_are_profiled(
@@ -128,13 +132,10 @@ def test_only_an_endless_kernel_is_not_run_again_for_a_timeline(
     monkeypatch.setattr(
         profiling, "_timelines", lambda requests, **_: wanted.append(list(requests)) or {}
     )
-    requests = [replace(request("a"), timeline=True)] * 2
-    first, second = profiling.profile_all(
-        requests, hardware=Hardware(name="d"), device=0, support=Path("s")
-    )
+    first, second = profile_all([replace(request("a"), timeline=True)] * 2)
     assert wanted == ([[1]] if hang else [[0, 1]])
-    assert ("does not end" in first.profile.missing.get("timeline", "")) is hang
-    assert "timeline" not in second.profile.missing
+    assert ("does not end" in first.missing.get("timeline", "")) is hang
+    assert "timeline" not in second.missing
 
 
 def test_too_many_deadly_kernels_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,11 +157,9 @@ def test_a_long_plan_says_what_was_not_profiled(monkeypatch: pytest.MonkeyPatch)
     seen = {0: Counters(launches=[{}] * requests.MOST_LAUNCHES)}
     monkeypatch.setattr(profiling, "_collect", lambda *_, **__: seen)
     monkeypatch.setattr(profiling, "read_sass", lambda _cubin: {})
-    (found,) = profiling.profile_all(
-        [long], hardware=Hardware(name="d"), device=0, support=Path("s")
-    )
-    assert len(found.profile.kernels) == requests.MOST_LAUNCHES
-    assert found.profile.missing["launches"].startswith("3 further launches")
+    (found,) = profile_all([long])
+    assert len(found.kernels) == requests.MOST_LAUNCHES
+    assert found.missing["launches"].startswith("3 further launches")
 
 
 def test_variants_of_one_task_share_their_buffers() -> None:
