@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,12 +79,11 @@ def test_a_long_hostile_text_is_searched_in_no_time() -> None:
 def test_the_compiler_never_quotes_a_foreign_file(tmp_path: Path, spelling: str) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET_WORD in a file\n")
-    compiler = Compiler(cache_dir=tmp_path, processes=1)
-    try:
-        with pytest.raises(CompileFailed) as caught:
-            compiler.compile(spelling.format(file=secret) + KERNEL)
-    finally:
-        compiler.close()
+    with (
+        closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler,
+        pytest.raises(CompileFailed) as caught,
+    ):
+        compiler.compile(spelling.format(file=secret) + KERNEL)
     assert "SECRET_WORD" not in caught.value.log + str(caught.value)
     assert "it is there" not in caught.value.log
     assert "include" in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -121,18 +122,16 @@ def test_static_functions_do_not_bring_the_file_into_the_hash(read: Read) -> Non
 def test_equal_arguments_give_equal_bytes_wherever_they_are_compiled(tmp_path: Path) -> None:
     made = []
     for folder in ("one", "two"):
-        compiler = Compiler(cache_dir=tmp_path / folder, processes=1)
-        made.append(compiler.compile(SOURCE))
-        compiler.close()
+        with closing(Compiler(cache_dir=tmp_path / folder, processes=1)) as compiler:
+            made.append(compiler.compile(SOURCE))
     assert made[0].cubin != made[1].cubin
     assert made[0].sha256 == made[1].sha256
 
 
 def test_the_name_of_the_source_is_part_of_the_key(tmp_path: Path) -> None:
-    compiler = Compiler(cache_dir=tmp_path, processes=1)
-    first = compiler.compile(SOURCE, name="a.cu")
-    second = compiler.compile(SOURCE, name="b.cu")
-    compiler.close()
+    with closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler:
+        first = compiler.compile(SOURCE, name="a.cu")
+        second = compiler.compile(SOURCE, name="b.cu")
     assert not second.cached
     assert b"a.cu" in first.cubin.read_bytes() and b"b.cu" in second.cubin.read_bytes()
     assert tempfile.gettempdir().encode() not in first.cubin.read_bytes()

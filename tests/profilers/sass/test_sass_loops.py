@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mcts.domain import SassFacts, SassLoop
 from profilers.sass import parse_sass
+from tests.profilers.sass.listings import listing
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 
@@ -20,20 +21,8 @@ def facts() -> dict[str, SassFacts]:
     return parse_sass((DATA / "loops.txt").read_text())
 
 
-def listing(*lines: str) -> str:
-    """A kernel of `lines`; those that end in a colon are labels."""
-    text, at = [".text.kernel:"], 0
-    for line in lines:
-        if line.endswith(":"):
-            text.append(line)
-        else:
-            text.append(f"        /*{at:04x}*/                   {line} ;")
-            at += 16
-    return "\n".join([*text, "//---"])
-
-
 def loops(*lines: str) -> tuple[SassLoop, ...]:
-    return parse_sass(listing(*lines))["kernel"].loops
+    return parse_sass(listing(*lines))["k"].loops
 
 
 def test_a_remainder_loop_and_its_main_loop(facts: dict[str, SassFacts]) -> None:
@@ -114,8 +103,8 @@ def test_a_far_jump_written_as_a_call_closes_a_loop() -> None:
 
 def test_a_subroutine_is_not_part_of_the_loop_that_calls_it() -> None:
     found = loops(
-        ".L_x_1:", "FADD R0, R0, R1", "CALL.REL.NOINC `($kernel$slow)", "@P0 BRA `(.L_x_1)", "EXIT",
-        "$kernel$slow:", ".L_x_2:", "MUFU.RCP R0, R0", "@P1 BRA `(.L_x_2)", "RET.REL.NODEC R2",
+        ".L_x_1:", "FADD R0, R0, R1", "CALL.REL.NOINC `($k$slow)", "@P0 BRA `(.L_x_1)", "EXIT",
+        "$k$slow:", ".L_x_2:", "MUFU.RCP R0, R0", "@P1 BRA `(.L_x_2)", "RET.REL.NODEC R2",
     )  # fmt: skip
     assert [loop.instructions for loop in found] == [3, 2]
     assert [loop.depth for loop in found] == [1, 1]
@@ -201,7 +190,7 @@ def test_any_tangle_of_jumps_has_loops_that_fit_into_the_kernel(
         "BSYNC B0" if opcode == "BSYNC" else f"{opcode} {hex(target * 16)}"
         for opcode, target in code
     ]
-    found = parse_sass(listing("FADD R0, R0, R1", *lines, "EXIT"))["kernel"]
+    found = parse_sass(listing("FADD R0, R0, R1", *lines, "EXIT"))["k"]
     for loop in found.loops:
         assert sum(loop.mix.values()) <= loop.instructions <= found.instructions
     own = sum(sum(loop.mix.values()) for loop in found.loops)

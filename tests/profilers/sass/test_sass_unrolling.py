@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mcts.domain import SassLoop
 from profilers.compiling import compiler as compilers
 from profilers.compiling.compiler import Compiler
 from profilers.sass import parse_sass, read_sass
+from tests.profilers.sass.listings import listing
 
 ARCHITECTURES = ["sm_80", "sm_90a", "sm_120a"]
 KERNEL = 'extern "C" __global__ void {name}({parameters})\n{{\n{body}\n}}\n'
@@ -121,12 +123,7 @@ def test_without_line_information_it_is_never_too_high(
 
 def estimates(*code: str, lines: tuple[int, ...] = ()) -> list[int]:
     """Factors of the loops of `code`, each instruction from the source line of its place."""
-    text = [".text.k:"]
-    for at, instruction in enumerate(code):
-        if lines:
-            text.append(f'//## File "/k.cu", line {lines[at]}')
-        text.append(f"/*{at * 16:04x}*/ {instruction} ;")
-    return [loop.unrolled for loop in parse_sass("\n".join(text) + "\n")["k"].loops]
+    return [loop.unrolled for loop in parse_sass(listing(*code, lines=lines))["k"].loops]
 
 
 COUNT = ("IADD3 R6, R6, {step}, RZ", "ISETP.GE.AND P0, PT, R6, UR6, PT", "@!P0 BRA 0x0")
@@ -136,27 +133,21 @@ def counting(step: int) -> tuple[str, ...]:
     return (*(line.format(step=hex(step)) for line in COUNT), "EXIT")
 
 
-def two_loads(first: str, second: str, step: int = 0x200) -> list[int]:
-    return estimates(
-        f"LDG.E R8, {first}", f"LDG.E R9, {second}", "FADD R4, R4, R8", "FADD R4, R4, R9",
+@pytest.mark.parametrize(
+    ("second", "step", "factor"),
+    [
+        ("desc[UR4][R2.64+0x400]", 0x200, 2),
+        ("desc[UR4][R2.64+0x4]", 0x200, 1),
+        ("desc[UR4][R2.64+0x400]", 0x201, 1),
+        ("desc[UR4][R10.64]", 0x200, 2),
+    ],
+    ids=["rows", "neighbours", "the counter disagrees", "two registers in one array"],
+)
+def test_addresses_tell_the_factor_without_lines(second: str, step: int, factor: int) -> None:
+    assert estimates(
+        "LDG.E R8, desc[UR4][R2.64]", f"LDG.E R9, {second}", "FADD R4, R4, R8", "FADD R4, R4, R9",
         "IADD3 R2, P1, R2, 0x800, RZ", "IADD3 R10, P1, R10, 0x800, RZ", *counting(step),
-    )  # fmt: skip
-
-
-def test_rows_of_addresses_tell_without_lines() -> None:
-    assert two_loads("desc[UR4][R2.64]", "desc[UR4][R2.64+0x400]") == [2]
-
-
-def test_neighbours_are_no_copies() -> None:
-    assert two_loads("desc[UR4][R2.64]", "desc[UR4][R2.64+0x4]") == [1]
-
-
-def test_the_counter_must_agree() -> None:
-    assert two_loads("desc[UR4][R2.64]", "desc[UR4][R2.64+0x400]", step=0x201) == [1]
-
-
-def test_two_registers_may_walk_through_one_array() -> None:
-    assert two_loads("desc[UR4][R2.64]", "desc[UR4][R10.64]") == [2]
+    ) == [factor]  # fmt: skip
 
 
 def test_an_index_counts_by_the_size_of_what_it_points_at() -> None:
@@ -207,9 +198,8 @@ ONE_LINE = (
 @pytest.mark.nvrtc
 def test_several_statements_on_one_line_prove_nothing(tmp_path: Path) -> None:
     """Two stores, two barriers and sixteen products per trip, once."""
-    compiler = Compiler(cache_dir=tmp_path, processes=1)
-    made = compiler.compile(KERNEL.format(name="k", parameters=ARRAYS, body=ONE_LINE))
-    compiler.close()
+    with closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler:
+        made = compiler.compile(KERNEL.format(name="k", parameters=ARRAYS, body=ONE_LINE))
     (loop,) = read_sass(made.cubin)["k"].loops
     assert loop.barriers == 2 and loop.mix["fp32"] == 16
     assert loop.unrolled == 1

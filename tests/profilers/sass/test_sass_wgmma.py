@@ -8,6 +8,7 @@ import pytest
 
 from mcts.domain import SassFacts
 from profilers.sass import parse_sass
+from tests.profilers.sass.listings import listing
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 SOURCE = (DATA / "wgmma.cu").read_text().splitlines()
@@ -25,15 +26,8 @@ def compiled() -> dict[str, SassFacts]:
 
 
 def counted(*code: str) -> tuple[int, int]:
-    """How many there are in `code`, and how many are serial; labels end in a colon."""
-    lines, address = [".text.k:"], 0
-    for one in code:
-        if one.endswith(":"):
-            lines.append(one)
-        else:
-            lines.append(f"        /*{address:04x}*/                   {one} ;")
-            address += 16
-    facts = parse_sass("\n".join(lines) + "\n")["k"]
+    """How many there are in `code`, and how many are serial."""
+    facts = parse_sass(listing(*code))["k"]
     return facts.wgmma_ops, facts.serial_wgmma_ops
 
 
@@ -68,7 +62,9 @@ def test_says_where_in_the_source_the_serial_ones_stand(compiled: dict[str, Sass
     ]
 
 
-def test_what_only_closes_a_group_does_not_count(compiled: dict[str, SassFacts]) -> None:
+def test_what_only_closes_a_group_does_not_count(
+    compiled: dict[str, SassFacts],
+) -> None:
     assert compiled["branched"].tensor_ops == compiled["branched"].wgmma_ops + 2
     assert looped(LAST, CLOSES, ALL) == (1, 1)
 
