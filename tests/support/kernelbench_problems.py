@@ -36,6 +36,12 @@ def forward(self, x):
 """
 LINEAR_INPUTS = "[torch.rand(24, 64)]"
 
+
+def linear_problem(folder: Path) -> Path:
+    """The problem `LINEAR` of 64 columns."""
+    return write(folder, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
+
+
 CANCELLED = """
 def __init__(self, size):
     super().__init__()

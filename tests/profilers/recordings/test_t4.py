@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,14 +130,6 @@ def test_a_time_measurement_stands_in_for_missing_runtimes(tmp_path: Path) -> No
     assert _load(tmp_path, document).configurations[0].runtimes_us == (3500.0,)
 
 
-def test_correct_without_any_time_is_no_measurement(tmp_path: Path) -> None:
-    document = _others()
-    document["results"][0]["times"] = {"runtimes": []}
-    record = _load(tmp_path, document).configurations[0]
-    assert not record.measured
-    assert "no time" in record.message
-
-
 def _broken(path: str, value: Any) -> dict[str, Any]:
     document = _others()
     *way, last = path.split(".")
@@ -250,11 +243,8 @@ def test_round_trip_is_exact_and_bytes_repeat(tmp_path: Path, name: str) -> None
     write_recording(path, _ours())
     written = path.read_bytes()
     loaded = load_recording(path)
-    assert loaded.configurations == _ours().configurations
-    assert loaded.tunables == _ours().tunables
+    assert loaded == replace(_ours(), origin=name)
     assert list(loaded.tunables) == ["FAST", "BLOCK"]
-    assert loaded.hardware == _ours().hardware
-    assert (loaded.task_id, loaded.baseline) == (_ours().task_id, _ours().baseline)
     write_recording(path, loaded)
     assert path.read_bytes() == written
 
@@ -288,11 +278,9 @@ def test_four_thousand_rows_load_quickly(tmp_path: Path) -> None:
     assert time.process_time() - start < 1.5
 
 
-@pytest.mark.parametrize("times", [[0], [-3.0, 0.0], [1e308], [1e-320], [None] * 0])
+@pytest.mark.parametrize("times", [[], [0], [-3.0, 0.0], [1e308], [1e-320]])
 def test_numbers_that_are_no_times_make_no_measurement(tmp_path: Path, times: list[float]) -> None:
-    document = _broken("results.0.times.runtimes", times)
-    document["results"][0]["measurements"] = []
-    record = _load(tmp_path, document).configurations[0]
+    record = _load(tmp_path, _broken("results.0.times.runtimes", times)).configurations[0]
     assert record.status == "runtime_error" and "no time" in record.message
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle import draws as module
 from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf
 from profilers.kernelbench.oracle.draws import Draw, DrawStore
@@ -48,13 +47,6 @@ def draws() -> DrawStore:
     draws = DrawStore()
     draws["a"], draws["b"] = draw(), draw(size=100, known=False)
     return draws
-
-
-def test_a_name_without_a_draw_is_refused(draws: DrawStore) -> None:
-    assert draws["b"].expectation is None
-    with pytest.raises(RequestRefused, match="no draw 'c'") as refused:
-        draws["c"]
-    assert refused.value.kind == "internal"
 
 
 def test_bytes_are_those_of_inputs_and_of_what_is_expected(draws: DrawStore) -> None:

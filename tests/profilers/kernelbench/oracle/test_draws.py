@@ -111,5 +111,5 @@ def test_shapes_are_checked_at_every_draw(tmp_path: Path) -> None:
     path = write(
         tmp_path, LINEAR, init="[4]", inputs="[torch.rand(int(torch.randint(1, 999, ())), 4)]"
     )
-    with pytest.raises(ProblemFault, match="other shapes"):
+    with pytest.raises(ProblemFault, match="other shapes from one call to the next"):
         draw(path, "given", seed=9)

@@ -15,9 +15,8 @@ from profilers.children.protocol import RequestRefused  # noqa: E402
 from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
-    LINEAR,
-    LINEAR_INPUTS,
     function,
+    linear_problem,
     write,
 )
 from tests.support.oracle_judge import SIZE, TOLERANCE, Judge  # noqa: E402
@@ -25,7 +24,7 @@ from tests.support.oracle_judge import SIZE, TOLERANCE, Judge  # noqa: E402
 
 @pytest.fixture
 def linear(tmp_path: Path) -> Path:
-    return write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
+    return linear_problem(tmp_path)
 
 
 @pytest.fixture
@@ -161,6 +160,7 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
     assert judge.ask("burn", calls=7) == {"calls": 7}
     few = judge.ask("compare_timed", ids=ids, outputs=[], tolerance=TOLERANCE, k=64)
     assert few["calls"][0]["problems"][0]["cheat"] == "forged_result"
+    assert few["calls"][0]["structure"] == "outputs of 0 calls for 3 that were asked for"
 
 
 def test_what_is_forgotten_is_gone(judge: Judge) -> None:

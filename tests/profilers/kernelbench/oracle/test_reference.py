@@ -16,9 +16,9 @@ from profilers.kernelbench.shared.problem import ProblemFile  # noqa: E402
 from profilers.kernelbench.shared.trees import mapped, tensors  # noqa: E402
 from profilers.kernelbench.shared.weights import Weights, derives_buffers  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
-    LINEAR,
     LINEAR_INPUTS,
     function,
+    linear_problem,
     write,
 )
 
@@ -30,7 +30,7 @@ def reference(path: Path, *, room: int | None = None) -> tuple[ReferenceModel, l
 
 
 def test_the_truth_is_computed_in_double_and_weights_come_back(tmp_path: Path) -> None:
-    made, inputs = reference(write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"))
+    made, inputs = reference(linear_problem(tmp_path))
     before = made.model.linear.weight.detach().clone()
     found = made.expect(inputs)
     (leaf,) = found.leaves
@@ -42,7 +42,7 @@ def test_the_truth_is_computed_in_double_and_weights_come_back(tmp_path: Path) -
 
 
 def test_by_parts_it_is_the_same_as_whole(tmp_path: Path) -> None:
-    path = write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
+    path = linear_problem(tmp_path)
     whole, inputs = reference(path)
     parts, _ = reference(path, room=20_000)
     expected, found = whole.expect(inputs), parts.expect(inputs)
@@ -86,7 +86,7 @@ def test_only_independent_rows_are_computed_by_parts(
 def test_parts_become_smaller_where_memory_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, inputs = reference(write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"))
+    made, inputs = reference(linear_problem(tmp_path))
     expected = made.expect(inputs).leaves[0].values
     plain, rows = made._double, []
 
@@ -106,7 +106,7 @@ def test_parts_become_smaller_where_memory_runs_out(
 def test_where_double_never_fits_the_oracle_is_float32(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, inputs = reference(write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"))
+    made, inputs = reference(linear_problem(tmp_path))
 
     def out_of_memory(values: list[Any]) -> Any:
         raise torch.OutOfMemoryError("no room")
@@ -192,10 +192,7 @@ def forward(self, x):
 
 
 def test_mutation_changes_every_weight_and_keeps_its_scale(tmp_path: Path) -> None:
-    problem = ProblemFile(
-        write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]"), torch.device("cpu")
-    )
-    model = problem.model(1)
+    model = ProblemFile(linear_problem(tmp_path), torch.device("cpu")).model(1)
     weights = Weights(model)
     weights.randomise(1)
     before = model.linear.weight.detach().clone()
@@ -206,18 +203,6 @@ def test_mutation_changes_every_weight_and_keeps_its_scale(tmp_path: Path) -> No
     assert model.linear.weight._version > version
     assert bool((after != before).all())
     assert float(after.square().mean()) == pytest.approx(float(before.square().mean()), rel=1e-3)
-
-
-def test_the_same_seed_mutates_alike(tmp_path: Path) -> None:
-    path = write(tmp_path, LINEAR, inputs=LINEAR_INPUTS, init="[64]")
-    found = []
-    for _ in range(2):
-        model = ProblemFile(path, torch.device("cpu")).model(1)
-        weights = Weights(model)
-        weights.randomise(3)
-        weights.mutate(4)
-        found.append(model.linear.weight.detach().clone())
-    assert torch.equal(*found)
 
 
 def test_tf32_keeps_ten_bits_and_rounds_ties_to_even() -> None:

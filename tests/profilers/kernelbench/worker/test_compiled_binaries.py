@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from codegen.torch_cuda import compile_cuda
+from mcts.domain import SassFacts, SassLoop
 from profilers.compiling.toolchain import find_tool
+from profilers.kernelbench.worker import compiled_binaries
 from profilers.kernelbench.worker.compiled_binaries import binaries_below, disassemble
 
 DATA = Path(__file__).parents[3] / "data" / "sass"
@@ -28,13 +30,23 @@ def test_the_kernels_of_a_cubin_by_the_names_a_profiler_gives_them(tmp_path: Pat
     assert all(facts["instructions"] > 0 for facts in told["sass"].values())
 
 
-def test_lines_are_told_only_where_they_are_those_of_the_candidates_file(tmp_path: Path) -> None:
-    for folder in ("cubins", "triton"):
+def test_only_lines_of_the_candidates_own_file_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton's lines are those of the Python file; CUDA in a string has lines of its own."""
+
+    def read(path: Path) -> dict[str, SassFacts]:
+        loop = SassLoop(depth=1, instructions=2, line=4)
+        return {path.stem: SassFacts(instructions=5, lines={"barriers": (3,)}, loops=(loop,))}
+
+    monkeypatch.setattr(compiled_binaries, "read_sass", read)
+    for folder, name in (("cubins", "cuda"), ("triton", "python")):
         (tmp_path / folder).mkdir()
-        shutil.copy(DATA / "kernels.cubin", tmp_path / folder / "kernel.cubin")
-    told = disassemble({"folder": str(tmp_path / "cubins"), "arch": "sm_90a"})["sass"]
-    assert not any(facts.get("lines") for facts in told.values())
-    assert not any(loop.get("line") for facts in told.values() for loop in facts.get("loops", ()))
+        (tmp_path / folder / f"{name}.cubin").write_bytes(b"code")
+    told = disassemble({"folder": str(tmp_path), "arch": "sm_90a"})["sass"]
+    assert told["python"]["lines"] == {"barriers": [3]}
+    assert told["python"]["loops"][0]["line"] == 4
+    assert "lines" not in told["cuda"] and "line" not in told["cuda"]["loops"][0]
 
 
 @pytest.mark.nvrtc
