@@ -69,13 +69,13 @@ def run(child: ForkedChild, code: str, given: object = None) -> object:
     return reply["value"]
 
 
-def test_a_fork_is_held_like_any_child(child: ForkedChild, tmp_path: Path) -> None:
+def test_a_fork_is_jailed_like_any_child(child: ForkedChild, tmp_path: Path) -> None:
     assert child.isolation == probe_isolation()
     code = "import os; value = [os.getcwd(), str(context.cwd), context.report.parts]"
     assert run(child, code) == [str(tmp_path), str(tmp_path), list(probe_isolation().parts)]
 
 
-def test_many_forks_are_soon_had_and_leave_nothing(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_many_forks_leave_no_process_behind(fork_server: ForkServer, tmp_path: Path) -> None:
     answers = []
     for number in range(50):
         child = fork_server.fork(JAIL, cwd=tmp_path)

@@ -83,7 +83,7 @@ def test_garbage_is_an_error(pipe: tuple[int, int], body: bytes) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
-def test_what_json_cannot_hold_is_not_sent(pipe: tuple[int, int], value: object) -> None:
+def test_values_that_json_cannot_hold_are_not_sent(pipe: tuple[int, int], value: object) -> None:
     with pytest.raises(FrameError, match="no JSON"):
         write_frame(pipe[1], {"value": value})
 

@@ -51,7 +51,7 @@ def test_a_long_log_keeps_both_ends() -> None:
     assert cap_log("short") == "short"
 
 
-def test_what_is_no_cubin_has_no_kernels() -> None:
+def test_a_file_that_is_no_cubin_has_no_kernels() -> None:
     assert kernel_names(b"") == kernel_names(b"not an ELF file") == frozenset()
 
 
@@ -102,7 +102,7 @@ def test_warnings_without_end_are_no_failure(compiler: Compiler) -> None:
 
 
 @pytest.mark.nvrtc
-def test_a_compiler_given_back_after_the_end_is_ended(tmp_path: Path) -> None:
+def test_a_worker_returned_after_closing_is_killed(tmp_path: Path) -> None:
     compiler = Compiler(cache_dir=tmp_path, processes=1)
     child = compiler._ready(compiler._slots.get())
     compiler.close()
@@ -111,7 +111,7 @@ def test_a_compiler_given_back_after_the_end_is_ended(tmp_path: Path) -> None:
     assert not child.alive
 
 
-def test_what_is_no_text_is_refused_before_a_compiler_sees_it(tmp_path: Path) -> None:
+def test_invalid_text_is_refused_before_a_compiler_sees_it(tmp_path: Path) -> None:
     with (
         closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler,
         pytest.raises(CompileFailed, match="no valid text"),
@@ -215,7 +215,7 @@ def test_machine_code_has_a_size_at_most(tmp_path: Path) -> None:
 
 
 @pytest.mark.nvrtc
-def test_where_machine_code_cannot_be_written_the_folder_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler:
         compiler.compile(SOURCE, ["-DVALUE=3.0f"])
         scratch = Path(compiler._scratch.name)

@@ -102,7 +102,7 @@ def test_a_call_survives_its_journey_as_json(
         ("shared", 'when = "SPLIT == 1"\nshared', "no kernel is launched"),
     ],
 )
-def test_what_cannot_be_launched_is_refused(
+def test_a_call_that_cannot_be_launched_is_refused(
     scale_task: KernelTask, old: str, new: str, complaint: str
 ) -> None:
     assert old in PLAN

@@ -25,7 +25,7 @@ def with_reference(task: KernelTask, source: str) -> KernelTask:
     return task.model_copy(update={"reference": source})
 
 
-def test_a_case_holds_inputs_and_what_the_reference_makes_of_them(scale_task: KernelTask) -> None:
+def test_a_case_holds_inputs_and_the_references_outputs(scale_task: KernelTask) -> None:
     with closing(CaseStore(scale_task, NumpyReference(scale_task))) as store:
         first, second = store.make(scale_task.workloads[1], count=2)
         x = np.fromfile(first.inputs["x"], dtype=np.float32)
@@ -83,7 +83,7 @@ def test_fills_have_their_distribution() -> None:
         ("def reference(x):\n    return ['a', 'b']\n", "no array of numbers"),
     ],
 )
-def test_a_faulty_reference_is_the_users_to_mend(
+def test_a_faulty_reference_is_an_input_error(
     scale_task: KernelTask, source: str, complaint: str
 ) -> None:
     task = with_reference(scale_task, source)
@@ -136,7 +136,7 @@ def test_variations_leave_the_tasks_own_distribution(scale_task: KernelTask) -> 
         ("def reference(x):\n    assert abs(x).max() < 8\n    return x\n", "float32", 2),
     ],
 )
-def test_where_the_reference_does_not_reach_there_is_no_variation(
+def test_a_variation_that_the_reference_cannot_compute_is_left_out(
     reference: str, output: str, left: int, scale_task: KernelTask
 ) -> None:
     buffers = (scale_task.buffers[0], Buffer(name="y", role="output", dtype=output, shape=("n",)))
@@ -155,7 +155,7 @@ def test_integers_have_one_distribution(scale_task: KernelTask) -> None:
         assert store.make_variations(task.workloads[1]) == []
 
 
-def test_a_full_disk_is_the_worlds_and_named(
+def test_a_full_disk_is_a_world_error_that_names_the_file(
     scale_task: KernelTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = CaseStore(scale_task, NumpyReference(scale_task))

@@ -157,7 +157,7 @@ def test_it_is_opened_in_order_and_closed_in_the_reverse(task: KernelTask, world
     assert world.log[4:] == ["no worker", "no compiler", "unlock"]
 
 
-def test_candidates_are_judged_and_say_where(
+def test_evaluations_tell_the_isolation_and_its_note(
     task: KernelTask, world: World, make: Callable[..., Candidate]
 ) -> None:
     world.note = "without a jail"
@@ -210,7 +210,7 @@ def test_both_programs_run_as_often_as_asked(
         pass
 
 
-def test_what_cannot_be_built_keeps_its_place_among_profiles(
+def test_a_candidate_that_does_not_build_keeps_its_place_among_profiles(
     evaluator: GpuEvaluator,
     world: World,
     make: Callable[..., Candidate],
@@ -255,7 +255,7 @@ def test_a_candidate_waits_while_another_has_the_gpu(
     assert (make().id, "waiting") in world.told
 
 
-def test_what_fails_while_opening_gives_back_what_was_taken(
+def test_an_evaluator_that_fails_to_open_releases_what_it_took(
     task: KernelTask, world: World, make: Callable[..., Candidate]
 ) -> None:
     wrong = task.model_copy(update={"baseline": make("y[i] = 3.0f * x[i];")})

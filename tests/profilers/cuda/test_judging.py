@@ -135,7 +135,7 @@ def test_a_good_candidate_is_measured(judge: Judge, worker: FakeWorker, built: B
     assert worker.asked.count("batch") >= 4
 
 
-def test_it_tells_what_it_is_at_also_when_it_begins_again(
+def test_the_judge_tells_its_stages_again_when_it_starts_over(
     scale_task: KernelTask, worker: FakeWorker, built: Built
 ) -> None:
     told: list[tuple[str, str]] = []
@@ -152,7 +152,7 @@ def test_it_tells_what_it_is_at_also_when_it_begins_again(
 
 
 @pytest.mark.parametrize("op", ["load", "verify", "time", "batch", "guard"])
-def test_a_worker_that_was_killed_once_is_forgiven(
+def test_a_candidate_whose_worker_was_killed_once_is_tried_again(
     op: str, judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [(op, LOST)]
@@ -160,7 +160,7 @@ def test_a_worker_that_was_killed_once_is_forgiven(
     assert worker.probes == 1 and worker.asked.count("load") == 2
 
 
-def test_a_worker_that_dies_twice_is_the_candidates_doing(
+def test_a_worker_that_dies_twice_is_the_candidates_fault(
     judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("time", LOST), ("time", LOST)]
@@ -184,7 +184,7 @@ def test_no_candidate_is_blamed_for_a_lost_gpu(
         judge.judge(built, [])
 
 
-def test_an_error_of_the_board_is_tried_again_and_then_told(
+def test_an_error_of_the_board_is_retried_once(
     judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     failure = RequestRefused("cuda", "CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable (in sync)")
@@ -223,7 +223,7 @@ def test_an_endless_kernel_is_blamed_once_the_gpu_is_known_to_work(
     assert worker.probes == 1 and worker.asked.count("load") == 1
 
 
-def test_a_worker_that_is_broken_itself_is_the_worlds(
+def test_an_internal_error_of_the_worker_is_a_world_error(
     judge: Judge, worker: FakeWorker, built: Built
 ) -> None:
     worker.failures = [("verify", RequestRefused("internal", "KeyError: 'x'"))]

@@ -113,7 +113,7 @@ def test_shapes_take_turns_a_block_of_each(place: Place) -> None:
     assert timed[3 : 3 + 6 * len(turn)] == turn * 6
 
 
-def test_what_is_wrong_on_the_lighter_shape_is_wrong(place: Place) -> None:
+def test_a_wrong_result_on_the_lighter_shape_is_wrong(place: Place) -> None:
     def cut(x: Array, y: Array) -> None:
         y[:] = 2 * x
         if len(x) == NARROW:
@@ -123,7 +123,7 @@ def test_what_is_wrong_on_the_lighter_shape_is_wrong(place: Place) -> None:
         place.evaluate("cut", lambda: cut)
 
 
-def test_a_cheat_on_the_lighter_shape_alone_is_found_where_it_is_timed(place: Place) -> None:
+def test_a_cheat_on_the_lighter_shape_alone_is_found_while_it_is_timed(place: Place) -> None:
     calls = 0
 
     def late(x: Array, y: Array) -> None:

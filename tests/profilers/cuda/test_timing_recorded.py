@@ -82,7 +82,7 @@ def test_each_shape_is_kept_through_a_file(recording: Recording, tmp_path: Path)
     assert len(result["times"]["rooftree.runtimes@wide"]) == 24
 
 
-def test_the_best_of_a_recording_is_that_of_the_weighted_latency(recording: Recording) -> None:
+def test_the_best_configuration_has_the_lowest_weighted_latency(recording: Recording) -> None:
     summary = recording.summary()
     assert summary.baseline_us == pytest.approx(100)
     assert summary.best == {"A": 4, "B": 0} and summary.best_us == pytest.approx(51.25)
@@ -137,7 +137,7 @@ def old(recording: Recording) -> Recording:
     return replace(recording, configurations=bare)
 
 
-def test_a_recording_of_one_shape_is_replayed_as_ever_and_says_so(recording: Recording) -> None:
+def test_an_old_recording_of_one_shape_is_replayed_with_a_note(recording: Recording) -> None:
     found = ReplayEvaluator(shaped_task(), old(recording)).evaluate(candidate(2))
     assert found.timing is not None and found.timing.shapes == ()
     assert found.timing.speedup == pytest.approx(2), "of the heaviest workload"
@@ -157,7 +157,7 @@ def test_a_configuration_whose_shapes_were_not_recorded_is_not_recorded(
         replay.evaluate(candidate(4))
 
 
-def test_other_weights_are_those_of_the_task(recording: Recording) -> None:
+def test_a_stale_replay_uses_the_weights_of_the_task(recording: Recording) -> None:
     task = shaped_task(wide=1, narrow=1)
     with pytest.raises(InputError, match="another state"):
         ReplayEvaluator(task, recording)

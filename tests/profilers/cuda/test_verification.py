@@ -75,12 +75,12 @@ def test_other_distributions_are_named_and_have_their_own_tolerance(
     assert found.detail.startswith("small (inputs scaled by 4): 1 of 1000")
 
 
-def test_the_error_against_an_honest_one_is_told(scale_task: KernelTask) -> None:
+def test_the_error_ratio_against_an_honest_run_is_reported(scale_task: KernelTask) -> None:
     excess = Excess("y", 3.5, 64.0, 3.5e-8, 1e-8, 1.0, None)
     assert verification_of(scale_task, [], excess=excess).error_ratio == 3.5
 
 
-def test_outputs_wrong_only_while_timed_are_told(scale_task: KernelTask) -> None:
+def test_outputs_that_are_wrong_only_while_timed_fail(scale_task: KernelTask) -> None:
     good = verification_of(scale_task, [(scale_task.workloads[0], {"outputs": [output()]})])
     main = scale_task.workloads[0]
     assert mistimed(scale_task, good, [(main, {"outputs": [output()]})], []) is None
@@ -164,7 +164,7 @@ def error_of(
     return whole_errors([("main", run)])
 
 
-def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
+def test_an_error_as_large_as_the_output_is_wrong_whatever_the_precision() -> None:
     told = unrelated_error(error_of(1e-4, 1e-4, 1e-11))
     assert told == (
         "main: y is within the tolerance, but its error is 100 % of the output itself: "
@@ -182,6 +182,6 @@ def test_zeros_are_no_rounding_of_any_type_however_few_they_are(dtype: str, elem
     assert unrelated_error(error_of(1.0, 1.0, 0.0, elements=elements, dtype=dtype)) is not None
 
 
-def test_nothing_is_unrelated_to_an_output_of_zeros_or_of_integers() -> None:
+def test_outputs_of_zeros_or_integers_have_no_unrelated_error() -> None:
     assert unrelated_error(error_of(1e-9, 0.0, 0.0)) is None
     assert unrelated_error(error_of(1.0, 1.0, 0.0, dtype="int32")) is None

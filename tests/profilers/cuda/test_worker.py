@@ -69,7 +69,7 @@ def test_a_wrong_kernel_is_told_where(place: Place) -> None:
 
 
 @pytest.mark.parametrize("where", [0, 500, 999])
-def test_what_is_written_nowhere_is_seen(place: Place, where: int) -> None:
+def test_an_element_that_is_not_written_is_seen(place: Place, where: int) -> None:
     def holed(x: Array, y: Array) -> None:
         kept = y[where].copy()
         y[:] = 2 * x
@@ -118,7 +118,7 @@ def test_outputs_kept_in_globals_are_of_no_use(place: Place) -> None:
         place.evaluate("cheat", cheat)
 
 
-def test_a_cheat_that_waits_for_the_timing_is_found_there(place: Place) -> None:
+def test_a_cheat_that_waits_for_the_timing_is_found_while_timed(place: Place) -> None:
     calls = 0
 
     def late(x: Array, y: Array) -> None:
@@ -231,7 +231,7 @@ def test_batches_run_on_moving_buffers_and_are_counted(place: Place, gpu: emulat
     assert place.worker.ask({"op": "guard"})["damaged"] == []
 
 
-def test_a_fault_is_the_candidates_and_says_what_it_was(place: Place) -> None:
+def test_a_fault_is_the_candidates_and_names_the_cuda_error(place: Place) -> None:
     def faulty(_x: Array, _y: Array) -> None:
         raise driver.CudaError("CUDA_ERROR_ILLEGAL_ADDRESS", 700, "an illegal access", "sync")
 

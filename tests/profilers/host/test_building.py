@@ -47,7 +47,7 @@ def builder(compiler: Counting, folder: Path) -> HostBuilder:
     )  # fmt: skip
 
 
-def test_a_build_that_was_prepared_is_told_as_the_fresh_one_it_is(tmp_path: Path) -> None:
+def test_a_prepared_build_is_reported_as_fresh(tmp_path: Path) -> None:
     compiler = Counting(tmp_path)
     made = builder(compiler, tmp_path)
     made.prepare(CANDIDATE)

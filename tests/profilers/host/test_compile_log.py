@@ -88,7 +88,7 @@ def test_warnings_about_own_lines_and_of_ptxas_are_kept() -> None:
          "virtual memory exhausted: Cannot allocate memory"),
     ],
 )  # fmt: skip
-def test_each_tools_words_are_known(line: str, said: str) -> None:
+def test_the_messages_of_each_tool_are_recognized(line: str, said: str) -> None:
     assert condensed_errors(line, SOURCE).splitlines()[0] == said
 
 

@@ -50,7 +50,7 @@ def failure(compiler: HostCompiler, text: str) -> CompileFailed:
 
 
 @needs_nvcc
-def test_a_library_comes_out_once_and_from_the_cache_until_it_is_damaged(
+def test_a_library_is_compiled_once_and_again_when_it_is_damaged(
     compiler: HostCompiler,
 ) -> None:
     first = compiled(compiler, source())
@@ -151,7 +151,7 @@ def test_a_function_that_is_nowhere_is_named(compiler: HostCompiler) -> None:
 
 
 @needs_nvcc
-def test_what_spoils_the_performance_is_told_and_machine_code_read(compiler: HostCompiler) -> None:
+def test_spills_and_warnings_are_reported_and_machine_code_is_read(compiler: HostCompiler) -> None:
     spilling = (
         "__global__ __launch_bounds__(1024, 2) void spills(double* y, int n) {\n"
         "  double kept[64];\n  for (int i = 0; i < 64; i++) kept[i] = y[i * n];\n"
@@ -200,7 +200,7 @@ def test_a_file_outside_of_the_folders_is_refused_before_the_compiler(
 
 
 @needs_nvcc
-def test_what_the_assembler_is_told_to_read_is_not_there(
+def test_the_assembler_cannot_read_files_outside_of_the_jail(
     compiler: HostCompiler, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret.txt"
@@ -228,7 +228,7 @@ int boom = Bomb<26, 1>::value;"""
 
 
 @needs_nvcc
-def test_a_compiler_that_wants_more_memory_than_it_may_have_fails_alone(tmp_path: Path) -> None:
+def test_a_compiler_over_its_memory_limit_fails_alone(tmp_path: Path) -> None:
     compiler = HostCompiler(
         settings=HostSettings(deadline_s=60.0, memory_bytes=48 * 2**20), cache_dir=tmp_path
     )
@@ -292,7 +292,7 @@ def test_macros_of_the_source_do_not_reach_our_templates(compiler: HostCompiler)
 
 
 @pytest.mark.parametrize("name", ['a"b', "a`b", "a\\b"])
-def test_a_folder_that_nvcc_cannot_be_told_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_whose_name_nvcc_cannot_take_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="include folder"):
         HostCompiler(settings=HostSettings(includes=(tmp_path / name,)))
 
@@ -302,7 +302,7 @@ def test_a_rule_of_make_is_read_with_its_escapes() -> None:
     assert nvcc.dependencies(rule) == [Path("x.cu"), Path("/a b/x.h"), Path("/c#d/$e/f$g.h")]
 
 
-def test_no_more_compile_at_a_time_than_memory_holds() -> None:
+def test_memory_limits_how_many_compile_at_a_time() -> None:
     assert HostSettings(memory_bytes=2**60).at_once == 1
     assert HostSettings(processes=3).at_once == 3
 

@@ -152,7 +152,7 @@ def test_forged_or_absent_fields_are_the_candidates_failure(
     ("kind", "error"),
     [("internal", CompileLost), ("missing", WorldError), ("disk", WorldError)],
 )
-def test_a_refusal_ends_the_run_only_for_what_the_world_lacks(
+def test_only_a_missing_tool_or_a_full_disk_ends_the_run(
     compiler: HostCompiler, scripted: Any, kind: str, error: type[Exception]
 ) -> None:
     scripted(lambda _: {"ok": False, "kind": kind, "message": "MemoryError", "sticky": True})
@@ -168,7 +168,7 @@ def test_a_refusal_ends_the_run_only_for_what_the_world_lacks(
         (lambda _: {"ok": True, "compiled": False, "log": "error", "lost": "crashed"}, CompileLost),
     ],
 )
-def test_what_the_machine_may_have_done_is_not_kept(
+def test_a_failure_that_may_be_the_machines_is_not_cached(
     compiler: HostCompiler, scripted: Any, answer: Answer, error: type[Exception]
 ) -> None:
     worker = scripted(answer, good)
@@ -178,7 +178,7 @@ def test_what_the_machine_may_have_done_is_not_kept(
     assert worker.asked == worker.killed == 2
 
 
-def test_a_failure_of_the_source_is_kept(compiler: HostCompiler, scripted: Any) -> None:
+def test_a_failure_of_the_source_is_cached(compiler: HostCompiler, scripted: Any) -> None:
     worker = scripted(lambda _: {"ok": True, "compiled": False, "log": "no ;", "lost": None})
     for _ in range(2):
         with pytest.raises(CompileFailed, match="does not compile: no ;"):
@@ -193,7 +193,7 @@ def test_a_failure_of_the_source_is_kept(compiler: HostCompiler, scripted: Any) 
         lambda _: {"ok": True, "compiled": False, "log": "signal 9", "lost": "killed"},
     ],
 )
-def test_who_was_killed_tries_once_more(
+def test_a_compile_that_was_killed_is_retried_once(
     compiler: HostCompiler, scripted: Any, answer: Answer
 ) -> None:
     worker = scripted(answer, good)
@@ -204,7 +204,7 @@ def test_who_was_killed_tries_once_more(
         compiler.compile(TEXT, parse_host_plan(TEXT), {"UNROLL": 2})
 
 
-def test_who_has_all_slots_is_alone() -> None:
+def test_the_holder_of_all_slots_runs_alone() -> None:
     slots = CompileSlots(2)
     inside: list[str] = []
     with slots.all():
@@ -263,7 +263,7 @@ def test_an_interrupted_write_leaves_no_partial_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_reader_makes_another_key(
+def test_a_new_version_of_the_reader_changes_the_cache_key(
     compiler: HostCompiler, scripted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = scripted(good, good)
@@ -275,7 +275,7 @@ def test_another_reader_makes_another_key(
 
 
 @pytest.mark.parametrize("error", [MemoryError("x"), OSError("x"), RecursionError("x")])
-def test_machine_code_that_cannot_be_read_is_missing_with_the_reason(
+def test_unreadable_machine_code_is_missing_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(_library: Path, _arch: str) -> None:
@@ -289,7 +289,7 @@ def test_machine_code_that_cannot_be_read_is_missing_with_the_reason(
     assert type(error).__name__ in found["sass_missing"]
 
 
-def test_machine_code_is_read_in_what_is_left_of_the_deadline(
+def test_machine_code_is_read_within_the_rest_of_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def endless(_library: Path, _arch: str) -> None:
@@ -314,5 +314,7 @@ def test_machine_code_is_read_in_what_is_left_of_the_deadline(
         (2, "candidate.cu(3): error: expected a ;", None),
     ],
 )
-def test_endings_that_may_be_the_machines_are_told(code: int, log: str, lost: str | None) -> None:
+def test_exit_codes_that_may_be_the_machines_fault_are_recognized(
+    code: int, log: str, lost: str | None
+) -> None:
     assert compile_worker._machine_at_fault(code, log) == lost

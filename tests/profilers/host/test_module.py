@@ -116,7 +116,7 @@ def test_every_call_makes_its_own_output(model: Any) -> None:
         ((), "forward gets 0 arguments"),
     ],
 )
-def test_what_does_not_fit_the_plan_is_told(model: Any, inputs: Any, said: str) -> None:
+def test_inputs_that_do_not_fit_the_plan_are_errors(model: Any, inputs: Any, said: str) -> None:
     with pytest.raises(HostCallError) as caught:
         model(*inputs)
     assert said in str(caught.value)
@@ -134,7 +134,9 @@ def test_numbers_of_the_constructor_have_the_plans_names(make: Callable[..., Any
         make(source(), 6, "x")
 
 
-def test_a_code_comes_with_the_reason_that_the_source_gives(make: Callable[..., Any]) -> None:
+def test_a_return_code_comes_with_the_reason_that_the_source_gives(
+    make: Callable[..., Any],
+) -> None:
     wrong = source().replace("return 4 * m * n;", "return 5 * m * n;")
     with pytest.raises(HostCallError, match="scale: the launcher returned 7: got 120 bytes"):
         make(wrong, 6, 0.25)(torch.zeros(4, 6))
@@ -172,7 +174,7 @@ def test_a_launchers_refusal_is_an_exception(
         make(PROBE, weights={})(torch.arange(count), k)
 
 
-def test_a_library_that_is_none_is_an_error_of_the_loader(tmp_path: Path) -> None:
+def test_a_file_that_is_no_library_is_an_error_of_the_loader(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_text("no library")
     plan = parse_host_plan(PROBE).model_dump_json()
     with pytest.raises(OSError, match=r"x\.so"):

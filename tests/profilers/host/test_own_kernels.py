@@ -13,12 +13,12 @@ PYTHON = "import torch\nclass ModelNew: ...\n"
 
 
 @pytest.mark.parametrize("kernel", [CUTLASS, CUB, "my_gemm_128x256", "doubled"])
-def test_what_it_compiles_itself_is_its_own(kernel: str) -> None:
+def test_kernels_that_a_host_candidate_compiles_are_its_own(kernel: str) -> None:
     assert forbidden_library(source(), [{"name": kernel, "us": 10.0}]) is None
 
 
 @pytest.mark.parametrize("kernel", [CUTLASS, CUB])
-def test_of_a_pytorch_candidate_the_same_kernel_is_a_librarys(kernel: str) -> None:
+def test_the_same_kernel_in_a_pytorch_candidate_is_a_librarys(kernel: str) -> None:
     assert forbidden_library(PYTHON, [{"name": kernel, "us": 10.0}]) is not None
 
 
@@ -33,7 +33,7 @@ def test_of_a_pytorch_candidate_the_same_kernel_is_a_librarys(kernel: str) -> No
         "void cudnn::winograd_nonfused",
     ],
 )
-def test_kernels_of_cublas_cudnn_and_pytorch_are_never_its_own(kernel: str) -> None:
+def test_kernels_of_cublas_cudnn_and_pytorch_are_never_a_candidates_own(kernel: str) -> None:
     refusal = forbidden_library(source(), [{"name": kernel, "us": 10.0}])
     assert refusal is not None
     assert refusal.cheat in ("fallback", "wraps_reference")

@@ -63,9 +63,7 @@ def test_a_where_over_tunables_excludes_a_combination() -> None:
         ('launcher = "scale"', "launcher = scale", "line 2"),
     ],
 )
-def test_a_plan_that_cannot_be_meant_is_refused_in_one_line(
-    was: str, instead: str, said: str
-) -> None:
+def test_a_wrong_plan_is_refused_in_one_line(was: str, instead: str, said: str) -> None:
     assert was in PLAN
     with pytest.raises(InputError) as caught:
         parse_host_plan(source().replace(was, instead, 1))
@@ -85,7 +83,7 @@ def test_a_plan_that_cannot_be_meant_is_refused_in_one_line(
         ("", False),
     ],
 )
-def test_a_source_says_itself_what_it_is(text: str, is_host: bool) -> None:
+def test_a_source_is_recognized_by_its_leading_comment(text: str, is_host: bool) -> None:
     assert HOST.recognises(text) == is_host
     assert (problem().dialect_of(text) == HOST) == is_host
 

@@ -63,7 +63,7 @@ def test_a_worker_is_held_and_sees_what_it_must_read(made: GpuWorker, tmp_path: 
     made.close()
 
 
-def test_a_driver_that_refuses_the_jail_at_first_is_started_outside_and_that_is_told(
+def test_a_worker_starts_outside_of_a_jail_that_the_driver_refuses(
     made: GpuWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Worker, "refuse", True)

@@ -92,7 +92,7 @@ def timed(error: float, rounds: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("rounds", [1, 25])
-def test_exact_only_while_it_is_verified_is_not_exact(rounds: int) -> None:
+def test_a_timed_error_counts_even_if_verified_calls_were_exact(rounds: int) -> None:
     verified = [run(1e-6, 1.0, 1e-6), run(1e-6, 1.0, 2e-6)]
     honest = worst_excess(timed_runs("main", timed(3e-6, rounds), verified))
     assert honest is not None and honest.share < 1
@@ -100,6 +100,6 @@ def test_exact_only_while_it_is_verified_is_not_exact(rounds: int) -> None:
     assert half is not None and half.share > 1
 
 
-def test_without_honest_errors_nothing_is_said_of_timed_ones() -> None:
+def test_timed_errors_are_not_judged_without_honest_ones() -> None:
     bare = {"outputs": run(1e-6, 1.0, 1e-6)["outputs"]}
     assert worst_excess(timed_runs("main", timed(5e-4, 3), [bare])) is None

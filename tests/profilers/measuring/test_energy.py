@@ -246,7 +246,7 @@ def test_the_counter_is_read_in_millijoules(
         (None, "nvidia-ml-py"),
     ],
 )
-def test_where_there_is_no_counter_it_says_why(
+def test_a_missing_counter_is_named_with_its_reason(
     nvml: FakeNvml | None, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)

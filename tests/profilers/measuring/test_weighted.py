@@ -80,7 +80,7 @@ def test_separate_measurements_are_covered_too() -> None:
     assert covered(136 / 77, interval, trials=600) >= 0.92
 
 
-def test_it_is_the_sum_of_weight_times_time() -> None:
+def test_the_latency_is_the_sum_of_weight_times_time() -> None:
     shapes = [Samples(0.75, [[200.0] * 4] * 6, [[100.0] * 4] * 6),
               Samples(0.25, [[20.0] * 4] * 6, [[40.0] * 4] * 6)]  # fmt: skip
     for found in (weighted_blocked(shapes, 0), weighted_unpaired(shapes, 0)):
@@ -90,7 +90,7 @@ def test_it_is_the_sum_of_weight_times_time() -> None:
     assert weighted_blocked(shapes, 0).detectable == pytest.approx(0)
 
 
-def test_one_shape_alone_is_what_it_was() -> None:
+def test_one_shape_alone_is_the_unweighted_interval() -> None:
     random = np.random.default_rng(1)
     before, after = (100 * np.exp(random.normal(0, 0.02, (2, 6, 1)))).tolist()
     found = weighted_blocked([Samples(1.0, before, after)], 0)

@@ -75,6 +75,6 @@ def test_every_name_stands_in_a_real_report() -> None:
     assert set(COLLECTED) - printed == set()
 
 
-def test_nobody_spells_a_counter_elsewhere() -> None:
+def test_no_counter_is_spelled_outside_of_the_table() -> None:
     for path in READERS:
         assert _spelled_in(path) == set(), path

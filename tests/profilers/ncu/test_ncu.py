@@ -59,7 +59,7 @@ def runs(folder: Path) -> int:
     return len((folder / "runs").read_text().splitlines())
 
 
-def test_what_was_asked_for_is_read_and_the_rest_named(tools: Path) -> None:
+def test_requested_metrics_are_read_and_missing_ones_named(tools: Path) -> None:
     fake_ncu(tools, PRINT)
     report = run(tools)
     assert [kernel.name for kernel in report.kernels] == ["saxpy", "saxpy_strided", "naive_mm"]
@@ -71,7 +71,7 @@ def test_what_was_asked_for_is_read_and_the_rest_named(tools: Path) -> None:
     assert few.missing == {}
 
 
-def test_a_bracketed_command_says_itself_what_is_profiled(tools: Path) -> None:
+def test_a_bracketed_command_limits_itself_what_is_profiled(tools: Path) -> None:
     fake_ncu(tools, PRINT)
     run(tools)
     words = arguments(tools)
@@ -146,7 +146,7 @@ def test_only_the_allow_list_is_shown_in_a_plain_locale(
         f"Failed to find metric regex:^{m.LIMIT_BARRIERS}\\.(sum|avg)$",
     ],
 )
-def test_a_metric_that_an_old_ncu_does_not_know_costs_only_itself(tools: Path, words: str) -> None:
+def test_an_unknown_metric_costs_only_itself(tools: Path, words: str) -> None:
     (tools / "words").write_text(f"==ERROR== {words}\n")
     refuse = f'case "$metrics" in *{m.LIMIT_BARRIERS}*) cp "{tools}/words" "$log"; exit 1;; esac\n'
     fake_ncu(tools, refuse + PRINT)
@@ -157,7 +157,7 @@ def test_a_metric_that_an_old_ncu_does_not_know_costs_only_itself(tools: Path, w
     assert "Failed to find metric" in report.missing[m.LIMIT_BARRIERS]
 
 
-def test_metrics_that_it_names_one_after_the_other(tools: Path) -> None:
+def test_several_unknown_metrics_are_left_out_in_turn(tools: Path) -> None:
     refuse = "".join(
         f'case "$metrics" in *{name}*) echo "==ERROR== Failed to find metric {name}" > "$log"; '
         "exit 1;; esac\n"
@@ -177,7 +177,7 @@ def test_a_name_that_only_begins_alike_is_kept(tools: Path) -> None:
     assert "Failed to find metric" in report.missing[TOOL]
 
 
-def test_an_ncu_that_knows_none_is_not_asked_for_ever(tools: Path) -> None:
+def test_an_ncu_that_knows_no_metric_is_given_up(tools: Path) -> None:
     fake_ncu(
         tools,
         'echo "==ERROR== Failed to find metric ${metrics%%,*}" > "$log"; exit 1\n',
@@ -218,7 +218,7 @@ def test_refused_counters_are_a_reason_not_an_error(tools: Path, where: str) -> 
         ('head -c 5000 "@raw@" | tail -n 2 > "$log"', "no table"),
     ],
 )
-def test_however_it_fails_there_is_a_reason(tools: Path, body: str, words: str) -> None:
+def test_every_failure_has_a_reason(tools: Path, body: str, words: str) -> None:
     fake_ncu(tools, body.replace("@raw@", str(RAW)) + "\n")
     report = run(tools)
     assert report.kernels == ()
@@ -233,14 +233,14 @@ def test_an_error_after_many_lines_of_progress_is_heard(tools: Path) -> None:
     assert run(tools).missing == {TOOL: "ncu says: The device was lost"}
 
 
-def test_kernels_that_were_launched_instead_are_named(tools: Path) -> None:
+def test_the_kernels_that_were_launched_instead_are_named(tools: Path) -> None:
     words = "==WARNING== No kernels were profiled.\\nAvailable Kernels:\\n1. saxpy\\n2. naive_mm\\n"
     fake_ncu(tools, f"printf '{words}' > \"$log\"\n")
     report = run(tools, bracketed=False, kernels=["sgemm"])
     assert "but saxpy, naive_mm" in report.missing[TOOL]
 
 
-def test_what_was_profiled_before_a_crash_is_kept(tools: Path) -> None:
+def test_kernels_profiled_before_a_crash_are_kept(tools: Path) -> None:
     fake_ncu(tools, PRINT + "echo it broke; exit 2\n")
     report = run(tools)
     assert len(report.kernels) == 3

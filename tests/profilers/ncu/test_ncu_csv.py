@@ -99,7 +99,7 @@ def test_reads_a_real_details_page() -> None:
     assert report.kernels[2].metrics[m.L1_HIT] == Metric(value=87.86, unit="%")
 
 
-def test_labels_that_only_sound_alike_are_not_ours() -> None:
+def test_similar_labels_are_not_taken_for_ours() -> None:
     """The L1 throughput of the details page is of the active time, and its bytes are no share."""
     report = parse_csv(DETAILS)
     assert m.L1 in report.missing
@@ -107,7 +107,7 @@ def test_labels_that_only_sound_alike_are_not_ours() -> None:
     assert [kernel.metrics[m.MEMORY].value for kernel in report.kernels] == [70.96, 64.08, 98.54]
 
 
-def test_metrics_that_were_asked_for_by_name_stand_on_the_details_page_so() -> None:
+def test_the_details_page_holds_metrics_requested_by_name() -> None:
     columns = ["ID", "Kernel Name", "Section Name", "Metric Name", "Metric Unit", "Metric Value"]
     section = "Command line profiler metrics"
     rows = [
@@ -124,7 +124,7 @@ def test_metrics_that_were_asked_for_by_name_stand_on_the_details_page_so() -> N
     assert set(parse_csv(without).missing) == set(COLLECTED)
 
 
-def test_a_row_of_the_details_page_that_stands_twice() -> None:
+def test_a_repeated_row_of_the_details_page_must_agree() -> None:
     row = next(line for line in DETAILS.splitlines() if '"Duration"' in line)
     assert values(parse_csv(f"{DETAILS}{row}\n")) == values(parse_csv(DETAILS))
     report = parse_csv(f"{DETAILS}{row.replace('230,496', '230,497')}\n")
@@ -155,20 +155,20 @@ def test_both_pages_of_the_full_reports_say_the_same() -> None:
 
 @pytest.mark.parametrize("cell", ["n/a", "", "  ", "nan", "inf", "-inf", "1.2.3", "12 (a; b)",
                                   "1e999", "0x10", "1_000", "٣", "12,34,567", "--1"])  # fmt: skip
-def test_what_is_no_number_is_missing_and_not_zero(cell: str) -> None:
+def test_a_cell_without_a_number_is_missing_and_not_zero(cell: str) -> None:
     report = parse_csv(table({m.SM: cell, m.L2: "2.5"}))
     assert m.SM not in report.kernels[0].metrics
     assert report.missing[m.SM].startswith("ncu printed ")
     assert report.kernels[0].metrics[m.L2].value == 2.5
 
 
-def test_how_many_launches_lack_a_metric_is_said() -> None:
+def test_the_number_of_launches_that_lack_a_metric_is_reported() -> None:
     report = parse_csv(table({m.SM: "1"}, {m.SM: "n/a"}, {m.SM: "2"}))
     assert [m.SM in kernel.metrics for kernel in report.kernels] == [True, False, True]
     assert report.missing[m.SM] == "ncu printed 'n/a' (in 1 of 3 launches)"
 
 
-def test_what_ncu_cannot_access_is_said() -> None:
+def test_metrics_that_ncu_cannot_access_are_named() -> None:
     words = f"==WARNING== Unable to access the following 2 metrics: x__y.sum, {m.DRAM}.\n"
     report = parse_csv(words + table({m.SM: "1", m.DRAM: "n/a"}))
     assert report.missing[m.DRAM] == "ncu cannot access it here"
@@ -187,7 +187,7 @@ def test_a_table_without_launches_is_a_named_gap() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(REPORTS), st.integers(min_value=0))
-def test_cut_anywhere_only_true_values_are_left(text: str, where: int) -> None:
+def test_a_report_cut_anywhere_holds_only_true_values(text: str, where: int) -> None:
     data = text.encode()
     report = parse_csv(data[: where % len(data)].decode(errors="replace"))
     assert named(report)
@@ -270,21 +270,23 @@ def test_columns_and_rows_in_any_order_say_the_same(text: str, chance: random.Ra
     ],
 )
 @pytest.mark.parametrize("text", REPORTS)
-def test_marks_and_line_ends_and_delimiters(text: str, change: Callable[[str], str]) -> None:
+def test_marks_line_ends_and_delimiters_change_nothing(
+    text: str, change: Callable[[str], str]
+) -> None:
     report = parse_csv(change(text))
     assert values(report) == values(parse_csv(text))
     assert ROWS not in report.missing
 
 
 @pytest.mark.parametrize("text", REPORTS)
-def test_a_table_saved_anew_with_as_few_quotes_as_may_be(text: str) -> None:
+def test_a_table_with_minimal_quotes_says_the_same(text: str) -> None:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(split(text)[1])
     assert values(parse_csv(out.getvalue())) == values(parse_csv(text))
 
 
 @pytest.mark.parametrize("text", REPORTS)
-def test_repeated_headers_and_chatter_between_rows(text: str) -> None:
+def test_repeated_headers_and_chatter_change_nothing(text: str) -> None:
     chatter, rows = split(text)
     header, *body = [dump([row]) for row in rows]
     noise = '==PROF== Profiling "saxpy": 0%....\nloss, 0.1, 0.2\nhe said "no\n'
@@ -307,7 +309,7 @@ def test_two_reports_in_one_file_are_all_read(text: str) -> None:
     assert [kernel.metrics[m.SM].value for kernel in again.kernels] == [1, 2]
 
 
-def test_a_column_that_stands_twice() -> None:
+def test_a_repeated_column_must_agree() -> None:
     head = f'"ID","Kernel Name","{m.SM}","{m.SM}","{m.L2}","{m.L2}"\n"","","%","%","%","%"\n'
     report = parse_csv(head + '"0","k","1","2","3","3"\n')
     assert "twice" in report.missing[m.SM]
@@ -384,7 +386,7 @@ def test_a_report_in_two_notations_is_not_trusted() -> None:
         assert "1,234.5" in report.missing[name]
 
 
-def test_without_units_nothing_that_may_be_scaled_is_read() -> None:
+def test_scaled_metrics_are_not_read_without_units() -> None:
     chatter, rows = split(RAW)
     report = parse_csv(chatter + dump([rows[0], *rows[2:]]))
     whole = parse_csv(RAW)

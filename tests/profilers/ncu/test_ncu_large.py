@@ -76,7 +76,7 @@ def open_quotes() -> Iterator[str]:
         (open_quotes, "error"),
     ],
 )
-def test_it_ends_soon_and_in_little_memory(
+def test_a_large_report_is_read_soon_and_in_little_memory(
     shape: type[Iterator[str]], said: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "big.csv"

@@ -140,7 +140,7 @@ def test_csv_in_the_encodings_that_shells_write(name: str, encoding: str, tmp_pa
         ("a.ncu-rep", "", "empty"),
     ],
 )
-def test_what_is_no_report_is_one_clear_line(
+def test_a_file_that_is_no_report_is_refused_in_one_line(
     name: str, content: str, words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -167,7 +167,7 @@ def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.skipif(HAS_MODULE, reason="NVIDIA's module is here")
-def test_without_any_reader_it_is_said_what_to_install(tmp_path: Path) -> None:
+def test_without_a_reader_the_error_says_what_to_install(tmp_path: Path) -> None:
     monkey = binary(tmp_path, "NVR")
     with pytest.raises(InputError) as raised:
         read_report(monkey)
@@ -211,7 +211,7 @@ def test_launches_beyond_the_cap_are_named(tmp_path: Path, monkeypatch: pytest.M
         ("not json", "Expecting value"),
     ],
 )
-def test_where_the_module_fails_ncu_is_asked(
+def test_ncu_is_asked_if_the_module_fails(
     content: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if content == "hang":
@@ -251,7 +251,7 @@ def test_the_module_is_found_beside_ncu(place: str, tmp_path: Path) -> None:
         ("true", "no table"),
     ],
 )
-def test_what_ncu_says_of_a_file_it_cannot_read(
+def test_ncus_own_words_explain_an_unreadable_file(
     body: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if body.startswith("sleep"):

@@ -17,7 +17,7 @@ from profilers.ncu.values import Notation, NotationDetector, in_base_unit, read_
     st.integers(min_value=0, max_value=4),
     st.booleans(),
 )
-def test_what_a_locale_prints_is_read_back(value: float, places: int, comma: bool) -> None:
+def test_numbers_of_each_locale_are_read_back(value: float, places: int, comma: bool) -> None:
     printed = f"{value:,.{places}f}"
     cell = printed.translate(str.maketrans(",.", ".,")) if comma else printed
     notation = Notation.COMMA if comma else Notation.POINT
@@ -27,7 +27,7 @@ def test_what_a_locale_prints_is_read_back(value: float, places: int, comma: boo
 
 
 @given(st.text(alphabet="0123456789.,'+-e \u202f", max_size=12))
-def test_evidence_is_only_what_cannot_be_read_otherwise(cell: str) -> None:
+def test_only_an_unambiguous_cell_decides_the_notation(cell: str) -> None:
     detector = NotationDetector()
     detector.observe(cell, ours=True)
     point, comma = (read_value(m.SM, cell, "%", one) for one in (Notation.POINT, Notation.COMMA))
@@ -39,7 +39,7 @@ def test_evidence_is_only_what_cannot_be_read_otherwise(cell: str) -> None:
         assert isinstance(read, Metric) and not isinstance(other, Metric)
 
 
-def test_nothing_heard_is_the_c_locale() -> None:
+def test_the_c_locale_is_assumed_without_evidence() -> None:
     assert NotationDetector().notation() is Notation.POINT
 
 
@@ -77,13 +77,13 @@ def test_a_unit_that_the_metric_cannot_have_is_refused(name: str, unit: str) -> 
     assert isinstance(found, str) and repr(unit) in found
 
 
-def test_without_a_unit_only_what_is_never_scaled() -> None:
+def test_only_metrics_that_are_never_scaled_do_without_a_unit() -> None:
     scaled = {name for name in COLLECTED if isinstance(in_base_unit(name, 1.0, None), str)}
     assert {m.DURATION, m.DRAM_READ_BYTES, m.DRAM_WRITE_BYTES, m.SHARED_PER_BLOCK} <= scaled
     sums = {name for name in COLLECTED if name.endswith(".sum")}
     assert scaled == sums | {m.SHARED_PER_BLOCK}
 
 
-def test_out_of_range() -> None:
+def test_a_value_out_of_range_is_refused() -> None:
     found = in_base_unit(m.DRAM_READ_BYTES, 1e300, "Pbyte")
     assert isinstance(found, str) and "out of range" in found

@@ -39,7 +39,7 @@ extern "C" __global__ void twice(const float* x, float* y, int n)
 PLAN = '[[launch]]\nkernel = "k"\ngrid = [1]\nblock = [32]\n'
 
 
-def test_a_sheet_says_what_a_task_would() -> None:
+def test_a_kernel_spec_holds_a_tasks_work() -> None:
     spec = parse_kernel_spec(SHEET)
     spec.check()
     work = spec.work({"BLOCK": 64})
@@ -58,7 +58,7 @@ def test_a_plan_beside_the_source_takes_the_place_of_its_comment() -> None:
         (("n = 1024", "n = -1"), "empty shape"),
     ],
 )
-def test_a_sheet_that_cannot_be_run_says_why(change: tuple[str, str], message: str) -> None:
+def test_a_kernel_spec_that_cannot_be_run_says_why(change: tuple[str, str], message: str) -> None:
     spec = parse_kernel_spec(SHEET.replace(*change))
     with pytest.raises(InputError, match=message):
         spec.check()
@@ -82,7 +82,7 @@ def test_a_task_lends_a_plan_its_buffers(scale_task: KernelTask) -> None:
 
 
 @pytest.mark.nvrtc
-def test_machine_code_speaks_without_a_gpu() -> None:
+def test_machine_code_is_read_without_a_gpu() -> None:
     profile = static_profile(SHEET, {"BLOCK": 64})
     (kernel,) = profile.kernels
     assert kernel.name == "twice" and kernel.sass is not None

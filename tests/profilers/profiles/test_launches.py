@@ -61,7 +61,7 @@ def test_one_kernel_at_two_sizes_is_two() -> None:
     ]
 
 
-def test_what_was_not_profiled_is_named_with_its_share() -> None:
+def test_kernels_that_were_not_profiled_are_named_with_their_share() -> None:
     kernels, missing = kernel_profiles(
         [seen("scale", 9)],
         [launched(OWN, 60.0), launched(RELU, 30.0, 4), launched("tiny", 10.0)],
@@ -107,7 +107,7 @@ def test_without_counters_the_trace_still_names_the_kernels() -> None:
         ("void f<" + "x, " * 100 + "y>(int)", ("f<" + "x, " * 100)[:97] + "..."),
     ],
 )  # fmt: skip
-def test_a_name_is_shown_without_what_says_little(full: str, shown: str) -> None:
+def test_a_kernels_name_is_shown_short(full: str, shown: str) -> None:
     assert shown_name(full) == shown
 
 
@@ -117,7 +117,7 @@ def test_a_call_that_fits_is_one_run() -> None:
     assert batches([], most=4, runs=3, least=0.1) == []
 
 
-def test_what_alone_has_too_many_launches_gets_a_run_of_its_own() -> None:
+def test_a_kernel_of_too_many_launches_gets_a_run_of_its_own() -> None:
     call = [launched("a", 50.0, 100), launched("b", 30.0, 2), launched("c", 19.0, 2)]
     call += [launched("d", 1.0, 90)]
     assert batches(call, most=4, runs=3, least=0.1) == [["a"], ["b", "c"]]

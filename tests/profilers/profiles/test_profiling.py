@@ -35,7 +35,7 @@ def values(launches: list[dict[str, Metric]]) -> list[float]:
     return [metrics["m"].value for metrics in launches]
 
 
-def test_launches_are_dealt_out_in_order_and_strangers_skipped() -> None:
+def test_launches_are_assigned_in_order_and_foreign_kernels_skipped() -> None:
     found = assign(
         report("a", "stranger", "b", "a"),
         [{"variant": 4, "launches": 2}, {"variant": 7, "launches": 1}],
@@ -45,7 +45,7 @@ def test_launches_are_dealt_out_in_order_and_strangers_skipped() -> None:
     assert values(found[7].launches) == [3]
 
 
-def test_a_variant_that_failed_says_so_and_shifts_nobody() -> None:
+def test_a_failed_variant_takes_no_launches_of_others() -> None:
     found = assign(
         report("a", "a"),
         [

@@ -30,7 +30,7 @@ def inspected(*, name: str = "Paper GPU") -> Inspected:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_what_is_saved_is_found_again_with_a_roofline_of_its_own(tmp_path: Path, name: str) -> None:
+def test_a_saved_profile_is_found_again_with_a_new_roofline(tmp_path: Path, name: str) -> None:
     recording = ProfileRecording()
     recording.put(SOURCE, {"N": 1}, inspected())
     recording.save(tmp_path / name)
@@ -77,7 +77,7 @@ def test_nothing_measured_is_not_saved(tmp_path: Path) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(content)
     with pytest.raises(InputError) as error:

@@ -130,7 +130,7 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
     assert replay.evaluate(best).speedup == pytest.approx(4)
 
 
-def test_a_broken_world_stops_and_a_second_run_goes_on() -> None:
+def test_a_world_error_stops_and_a_second_run_goes_on() -> None:
     spool: dict[object, RecordedConfiguration] = {}
 
     def keep(result: RecordedConfiguration) -> None:
@@ -180,7 +180,7 @@ def test_a_failing_baseline_is_an_input_error() -> None:
         record(broken, Memory(), space=SPACE)
 
 
-def test_how_often_a_kernel_runs_is_kept_through_a_file() -> None:
+def test_the_number_of_launches_is_kept_through_a_file() -> None:
     metric = {m.DURATION: Metric(value=2000.0, unit="ns")}
     profile = Profile(
         kernels=(

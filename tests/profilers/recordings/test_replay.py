@@ -152,7 +152,7 @@ def test_a_confirmation_draws_anew_from_the_whole_sample(replay: ReplayEvaluator
     assert replay.evaluate(candidate) == searched
 
 
-def test_the_best_of_many_equals_is_too_good_while_searching_but_not_when_confirmed() -> None:
+def test_the_best_of_many_equals_looks_faster_until_it_is_confirmed() -> None:
     records = tuple(_measured(64 * k, 100) for k in range(1, 32))
     whole = replace(_recording(_task().id), configurations=records)
     candidates = [_candidate(64 * k) for k in range(2, 32)]

@@ -82,7 +82,7 @@ def test_a_recording_of_other_tunables_narrows_nothing() -> None:
     assert restricted_to_recorded(task, other) is task
 
 
-def test_what_is_not_recorded_is_still_refused() -> None:
+def test_an_unrecorded_configuration_is_still_refused() -> None:
     task, whole = softmax()
     judge = ReplayEvaluator(task, part_of(whole, task, size=2))
     held = {one.key for one in part_of(whole, task, size=2).configurations}

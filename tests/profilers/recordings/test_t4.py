@@ -62,7 +62,7 @@ def _load(folder: Path, document: Any, name: str = "space.json") -> Recording:
     return load_recording(path)
 
 
-def test_a_file_of_others(tmp_path: Path) -> None:
+def test_a_file_of_another_tool_is_read(tmp_path: Path) -> None:
     recording = _load(tmp_path, _others())
     assert recording.tunables == {
         "block_size_x": (16, 32, 64, 128, 1024),
@@ -165,7 +165,7 @@ def _broken(path: str, value: Any) -> dict[str, Any]:
         ("metadata.rooftree", {"baseline": {"layout": [1]}}, "metadata.rooftree.baseline.layout"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, path: str, value: Any, says: str) -> None:
+def test_the_place_of_a_mistake_is_named(tmp_path: Path, path: str, value: Any, says: str) -> None:
     with pytest.raises(InputError) as caught:
         _load(tmp_path, _broken(path, value))
     assert str(caught.value).startswith(f"space.json: {says}")
@@ -249,7 +249,7 @@ def test_round_trip_is_exact_and_bytes_repeat(tmp_path: Path, name: str) -> None
     assert path.read_bytes() == written
 
 
-def test_ours_reads_as_plain_t4(tmp_path: Path) -> None:
+def test_our_file_reads_as_plain_t4(tmp_path: Path) -> None:
     path = tmp_path / "ours.json"
     write_recording(path, _ours())
     document = json.loads(path.read_text())

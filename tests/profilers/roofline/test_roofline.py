@@ -146,7 +146,7 @@ QUIET = {m.SM: 20.0, m.MEMORY: 30.0, m.DRAM: 30.0, m.L2: 25.0, m.L1: 10.0, m.ISS
          "shared", "l1", "l1 before dram", "dram before l1", "l1 before l2", "load queue",
          "l2 by prefetch", "other unit", "memory instructions"],
 )  # fmt: skip
-def test_what_is_busy_names_the_class(
+def test_the_busy_unit_decides_the_class(
     changes: dict[str, float], bound: str, level: str | None
 ) -> None:
     place = _place(None, {**QUIET, **changes})
@@ -252,7 +252,7 @@ def test_many_launches_share_the_time_of_a_call() -> None:
     assert _place(None, _kernel(SAXPY, launches=5), time_us=400.0).bound == "memory"
 
 
-def test_where_a_launch_was_not_measured_ten_microseconds_are_short() -> None:
+def test_without_a_measured_launch_ten_microseconds_are_short() -> None:
     place = _place(None, SAXPY, time_us=6.0, hardware=None)
     assert (place.bound, place.confidence) == ("launch", 0.7)
     assert _place(None, SAXPY, time_us=12.0, hardware=None).bound == "memory"
@@ -328,7 +328,7 @@ def test_idle_time_counts_in_the_latency_gap() -> None:
     assert unprobed.gap.latency == pytest.approx(0.645, abs=0.01), "of the datasheet's peak"
 
 
-def test_of_several_kernels_the_class_with_most_time_wins() -> None:
+def test_the_class_with_most_time_wins() -> None:
     busy = {**QUIET, m.SM: 90.0, m.FMA_PIPE: 90.0}
     compute = [_kernel({**busy, m.DURATION: 150_000}, name) for name in ("first", "second")]
     place = _place(None, *compute, _kernel(SAXPY, "saxpy"))
@@ -381,12 +381,12 @@ def test_nothing_known_is_unknown_with_full_gaps() -> None:
     assert place.method_budget == {"compute": 1, "memory": 1, "latency": 1}
 
 
-def test_neither_a_time_nor_a_counter_is_no_position_at_all() -> None:
+def test_without_time_and_counters_there_is_no_position() -> None:
     static = Profile(kernels=(KernelProfile(name="k"),), hardware=DEVICE)
     assert classify(work=SAXPY_WORK, profile=static, time_us=None) is None
 
 
-def test_a_timeline_or_the_profiler_gives_the_time_where_nobody_else_does() -> None:
+def test_a_timeline_or_the_profiler_gives_a_missing_time() -> None:
     seen = _place(SAXPY_WORK, SAXPY)
     assert seen.achieved_gb_per_s == pytest.approx(12 * N / SAXPY_NS)
     timeline = _timeline(kernels=4, calls=4, span_us=1200.0, first_use_us=200.0)

@@ -374,7 +374,7 @@ NAMESPACES = {"user", "pid", "network", "ipc", "uts", "mount"}
         ("unshare,mount,syscall", NAMESPACES | {"capabilities", "landlock", "seccomp"}),
     ],
 )
-def test_what_is_refused_is_named_and_the_rest_holds(
+def test_a_refused_part_is_named_and_the_rest_holds(
     tmp_path: Path, refuse: str, lost: set[str]
 ) -> None:
     secret, work, script = (

@@ -43,7 +43,7 @@ def test_access_widths(text: str) -> None:
     assert facts["exp_sum"].global_loads == {"32": 1}
 
 
-def test_what_never_runs_is_no_access(text: str) -> None:
+def test_instructions_that_never_run_are_no_accesses(text: str) -> None:
     assert text.count("@!PT LDS") == 3
     staged = parse_sass(text)["staged"]
     assert staged.shared_loads == {"128": 1}
@@ -196,9 +196,7 @@ def test_a_program_without_code_for_the_device_says_what_it_holds() -> None:
 
 
 @needs_cuobjdump
-def test_of_files_with_one_name_none_is_lost(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_cubin_is_lost_if_names_repeat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Extraction overwrites; what it lost comes from the listing of the whole program."""
     from profilers import sass
 
@@ -216,7 +214,7 @@ def test_of_files_with_one_name_none_is_lost(
 
 
 @needs_cuobjdump
-def test_of_very_many_cubins_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cubin_is_lost_if_there_are_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
     from profilers import sass
 
     expected = read_executable_sass(DATA / "programs.fatbin", "sm_80")

@@ -43,7 +43,7 @@ def test_the_closest_code_of_the_same_generation(
     assert best_architecture(available, device) == expected
 
 
-def test_what_a_program_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cubins_of_a_program_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = iter(LISTED.splitlines(keepends=True))
     monkeypatch.setattr(sass_binaries, "tool_lines", lambda *_: lines)
     found = cubins_in(Path("program"), Path("cuobjdump"))

@@ -199,7 +199,7 @@ def test_any_tangle_of_jumps_has_loops_that_fit_into_the_kernel(
     assert not depths or set(depths) == set(range(1, max(depths) + 1))
 
 
-def test_of_very_many_loops_the_deepest_are_kept() -> None:
+def test_the_deepest_of_very_many_loops_are_kept() -> None:
     lines: list[str] = []
     for number in range(200):
         lines += [f".L_x_{number}:", "FADD R0, R0, R1", f"@P0 BRA `(.L_x_{number})"]

@@ -32,7 +32,7 @@ def written() -> dict[str, Any]:
     return dict(json.loads(json.dumps(record_to_json(record))))
 
 
-def test_numbers_come_back_and_structures_stay_behind() -> None:
+def test_numbers_are_kept_and_structures_are_not() -> None:
     result = written()
     names = {entry["name"] for entry in result["measurements"]}
     assert {"sass.mix.integer@k", "sass.predicated@k", "sass.global_loads.128@k"} <= names
@@ -44,13 +44,13 @@ def test_numbers_come_back_and_structures_stay_behind() -> None:
 
 
 @pytest.mark.parametrize("name", ["sass.loops@k", "sass.lines.barriers@k", "sass.mix.quantum@k"])
-def test_what_others_may_have_written_there_is_left_alone(name: str) -> None:
+def test_unknown_measurements_are_ignored(name: str) -> None:
     result = written()
     result["measurements"].append({"name": name, "value": 3, "unit": ""})
     assert record_from_json(result).sass == record_from_json(written()).sass
 
 
-def test_a_count_that_is_none_names_its_place() -> None:
+def test_a_count_without_a_number_names_its_place() -> None:
     result = written()
     result["measurements"].append({"name": "sass.mix.fp32@k", "value": "many", "unit": ""})
     with pytest.raises(FieldError, match="SASS facts"):

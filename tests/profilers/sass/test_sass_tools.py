@@ -146,6 +146,6 @@ def test_a_reader_that_stops_ends_the_tool() -> None:
     lines.close()  # type: ignore[attr-defined]
 
 
-def test_what_is_no_program_is_a_world_error(tmp_path: Path) -> None:
+def test_an_absent_program_is_a_world_error(tmp_path: Path) -> None:
     with pytest.raises(WorldError, match="could not be run"):
         list(tool_lines(tmp_path / "absent"))

@@ -158,7 +158,7 @@ def test_an_index_counts_by_the_size_of_what_it_points_at() -> None:
     ) == [2]  # fmt: skip
 
 
-def test_addresses_of_which_few_can_be_followed_do_not_vote() -> None:
+def test_addresses_do_not_decide_if_few_can_be_followed() -> None:
     unknown = [f"LDG.E R{20 + at}, desc[UR4][R{30 + 2 * at}.64]" for at in range(3)]
     code = (
         "LDG.E R8, desc[UR4][R2.64]", *unknown, "FADD R4, R4, R8", "FADD R4, R4, R20",
@@ -168,7 +168,7 @@ def test_addresses_of_which_few_can_be_followed_do_not_vote() -> None:
     assert estimates(*code) == [1]
 
 
-def test_a_counter_that_moves_by_one_ends_the_matter() -> None:
+def test_a_counter_that_moves_by_one_means_no_unrolling() -> None:
     products = ["FFMA R4, R5, R6, R4", "FFMA R7, R5, R6, R7", "FFMA R9, R5, R6, R9"]
     down = ["VIADD R8, R8, 0xffffffff", "ISETP.NE.AND P0, PT, R8, RZ, PT", "@P0 BRA 0x0", "EXIT"]
     assert estimates(*products, *down, lines=(2, 2, 2, 1, 1, 1, 3)) == [1]
@@ -176,7 +176,7 @@ def test_a_counter_that_moves_by_one_ends_the_matter() -> None:
     assert estimates(*products, *by_three, lines=(2, 2, 2, 1, 1, 1, 3)) == [3]
 
 
-def test_a_remainder_loop_speaks_for_the_main_one() -> None:
+def test_a_remainder_loop_supports_the_estimate_of_the_main_one() -> None:
     main = ["FFMA R4, R5, R7, R4"] * 8
     rest = ["FFMA R4, R5, R7, R4"] * 2
     back = hex(16 * (len(main) + 4))
@@ -196,7 +196,7 @@ ONE_LINE = (
 
 
 @pytest.mark.nvrtc
-def test_several_statements_on_one_line_prove_nothing(tmp_path: Path) -> None:
+def test_several_statements_on_one_line_are_no_unrolling(tmp_path: Path) -> None:
     """Two stores, two barriers and sixteen products per trip, once."""
     with closing(Compiler(cache_dir=tmp_path, processes=1)) as compiler:
         made = compiler.compile(KERNEL.format(name="k", parameters=ARRAYS, body=ONE_LINE))

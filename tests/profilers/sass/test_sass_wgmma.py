@@ -46,14 +46,14 @@ def looped(*code: str) -> tuple[int, int]:
         ("one_a_trip", 1, 1),
     ],
 )
-def test_what_the_compiler_made_of_it(
+def test_real_code_has_the_counts_that_its_source_shows(
     compiled: dict[str, SassFacts], kernel: str, all_of_them: int, serial: int
 ) -> None:
     facts = compiled[kernel]
     assert (facts.wgmma_ops, facts.serial_wgmma_ops) == (all_of_them, serial)
 
 
-def test_says_where_in_the_source_the_serial_ones_stand(compiled: dict[str, SassFacts]) -> None:
+def test_the_lines_of_serial_instructions_are_told(compiled: dict[str, SassFacts]) -> None:
     assert "serial_wgmma_ops" not in compiled["pipelined"].lines
     lines = compiled["called"].lines["serial_wgmma_ops"]
     assert [SOURCE[line - 1].strip() for line in lines] == [
@@ -62,7 +62,7 @@ def test_says_where_in_the_source_the_serial_ones_stand(compiled: dict[str, Sass
     ]
 
 
-def test_what_only_closes_a_group_does_not_count(
+def test_an_instruction_that_only_closes_a_group_does_not_count(
     compiled: dict[str, SassFacts],
 ) -> None:
     assert compiled["branched"].tensor_ops == compiled["branched"].wgmma_ops + 2
@@ -86,12 +86,12 @@ def test_waiting_for_all_but_one_leaves_one_in_flight() -> None:
     assert looped(STEP, STEP, STEP, LAST, ALL_BUT_ONE) == (4, 0)
 
 
-def test_of_a_group_that_is_waited_for_only_the_last_is_serial() -> None:
+def test_only_the_last_of_a_group_that_is_waited_for_is_serial() -> None:
     assert looped(STEP, STEP, STEP, LAST, ALL) == (4, 1)
     assert looped(LAST, ALL, LAST, ALL) == (2, 2)
 
 
-def test_a_wait_that_no_other_follows_is_none() -> None:
+def test_the_last_wait_serializes_nothing() -> None:
     assert counted(STEP, LAST, ALL, "EXIT") == (2, 0)
     assert counted(LAST, ALL, LAST, ALL, "EXIT") == (2, 1)
     assert counted(LAST, ALL, "EXIT") == (1, 0)
@@ -103,14 +103,14 @@ def test_the_wait_may_stand_in_another_block() -> None:
     assert looped(LAST, "@P1 BRA `(.L_x_1)", "FADD R1, R2, R3", ".L_x_1:", ALL) == (1, 1)
 
 
-def test_one_way_without_a_wait_is_enough_to_overlap() -> None:
+def test_one_path_without_a_wait_is_enough_to_overlap() -> None:
     assert looped(LAST, "@P1 BRA `(.L_x_1)", ALL, ".L_x_1:", "FADD R1, R2, R3") == (1, 0)
     assert looped(LAST, f"@P1 {ALL}") == (1, 0)
     assert looped(LAST, f"@!UPT {ALL}") == (1, 0)
     assert looped(LAST, f"@PT {ALL}") == (1, 1)
 
 
-def test_what_follows_the_return_of_a_subroutine_is_taken_for_another() -> None:
+def test_code_after_a_return_is_assumed_to_have_another_group() -> None:
     assert counted(LAST, ALL, "RET.REL.NODEC R2 `(k)") == (1, 1)
     assert counted(LAST, "RET.REL.NODEC R2 `(k)") == (1, 0)
     assert counted(LAST, ALL_BUT_ONE, "RET.REL.NODEC R2 `(k)") == (1, 0)
@@ -120,7 +120,7 @@ def test_a_scoreboard_wait_is_no_wait_for_a_group() -> None:
     assert looped(LAST, "DEPBAR.LE SB0, 0x0") == (1, 0)
 
 
-def test_code_without_any_has_neither(compiled: dict[str, SassFacts]) -> None:
+def test_code_without_wgmma_has_neither_count(compiled: dict[str, SassFacts]) -> None:
     for found in parse_sass((DATA / "kernels.txt").read_text()).values():
         assert (found.wgmma_ops, found.serial_wgmma_ops) == (0, 0)
         assert (

@@ -176,7 +176,7 @@ def test_a_refusal_of_cupti_is_a_reason(call: str, monkeypatch: pytest.MonkeyPat
         Recorder().start()
 
 
-def test_the_target_ends_with_the_reason_where_cupti_is_not_there(
+def test_the_target_ends_with_the_reason_if_cupti_is_absent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(Binding(refuses="activity_register_callbacks"), monkeypatch)
@@ -186,7 +186,7 @@ def test_the_target_ends_with_the_reason_where_cupti_is_not_there(
     assert "ERROR_INSUFFICIENT_PRIVILEGES" in capsys.readouterr().out
 
 
-def test_the_binding_has_what_is_used_of_it() -> None:
+def test_the_binding_has_everything_we_use() -> None:
     """Against NVIDIA's package itself, where it is installed; it needs no GPU to be imported."""
     pytest.importorskip("cupti")
     real = importlib.import_module("cupti.cupti")

@@ -111,7 +111,7 @@ def test_no_secret_reaches_recorded_calls(
     assert secret.encode() not in everything(tmp_path)
 
 
-def test_what_a_child_needs_passes() -> None:
+def test_variables_that_a_child_needs_pass() -> None:
     needed = {
         "PATH": "/usr/bin", "HOME": "/root", "LD_LIBRARY_PATH": "/opt/lib", "LC_ALL": "C",
         "LANG": "C.UTF-8", "CUDA_VISIBLE_DEVICES": "1", "CUDA_HOME": "/usr/local/cuda",
@@ -125,7 +125,7 @@ def test_what_a_child_needs_passes() -> None:
     [*NAMES, "NVIDIA_NIM_API_KEY", "NVIDIA_AUTH", "CUDA_API_KEY", "CUDA_PASSWORD", "LC_SECRET",
      "HTTP_PROXY", "http_proxy", "ALL_PROXY", "SSH_AUTH_SOCK", "LD_PRELOAD", "PIP_INDEX_URL"],
 )  # fmt: skip
-def test_what_is_or_may_carry_a_secret_does_not(name: str) -> None:
+def test_variables_that_may_carry_a_secret_do_not_pass(name: str) -> None:
     assert allow_listed({name: "value", "PATH": "/bin"}) == {"PATH": "/bin"}
 
 

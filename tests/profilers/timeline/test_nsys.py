@@ -151,7 +151,7 @@ def test_a_version_that_does_not_tell_processes_still_tells_launches(made: Made)
     assert report.activities[0].correlation == report.api_calls[0].correlation == 5
 
 
-def test_of_several_devices_the_busiest_is_told(made: Made) -> None:
+def test_only_the_busiest_of_several_devices_is_read(made: Made) -> None:
     report = read_report(
         made(
             KERNEL.format(0, 10, 0, 1, 7, 1, 0),
@@ -250,7 +250,7 @@ def test_damage_anywhere_never_escapes_as_another_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 40, b"\x00" * 4096])
-def test_what_is_no_export_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_export_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.sqlite"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.sqlite"):
@@ -390,9 +390,7 @@ def test_an_export_that_fails_is_a_reason(tools: Path, export: str, reason: str)
     assert re.fullmatch(reason, profile(tools).missing[TOOL])
 
 
-def test_reports_and_raw_events_of_others_are_read_where_they_lie(
-    tools: Path, tmp_path: Path
-) -> None:
+def test_reports_and_raw_events_of_others_are_left_unchanged(tools: Path, tmp_path: Path) -> None:
     full(tools)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -405,7 +403,7 @@ def test_reports_and_raw_events_of_others_are_read_where_they_lie(
     assert sorted(path.name for path in theirs.iterdir()) == ["a.nsys-rep", "b.qdstrm"]
 
 
-def test_a_deadline_kills_also_what_left_the_process_group(tools: Path) -> None:
+def test_a_deadline_also_kills_processes_that_left_the_group(tools: Path) -> None:
     full(tools)
     agent = (
         "import os, sys, time\n"

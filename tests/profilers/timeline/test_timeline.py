@@ -107,7 +107,7 @@ def test_graph_launches_are_told_apart() -> None:
     assert (seen.launches, seen.graph_launches, seen.launch_api_us) == (0, 2, 5)
 
 
-def test_what_the_runtime_calls_of_the_driver_counts_once() -> None:
+def test_a_driver_call_inside_a_runtime_call_counts_once() -> None:
     outer = call("cudaLaunchKernel", 0, 10, 1)
     assert facts(kernel(20, 30), outer, call("cuLaunchKernel", 2, 9, 1)).launches == 1
     beside = call("cuLaunchKernel", 2, 9, 2, thread=2)

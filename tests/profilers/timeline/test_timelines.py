@@ -94,7 +94,7 @@ def test_each_variant_gets_its_own_window() -> None:
         assert found.kernel_times == {"a": [4.0] * count, "b": [4.0] * count}
 
 
-def test_the_targets_own_waiting_is_not_the_calls() -> None:
+def test_the_targets_own_waiting_does_not_count() -> None:
     recording = Recording()
     found = seen(recording, recording.variant(0))
     assert isinstance(found, CallTimeline)
@@ -113,7 +113,7 @@ def test_a_window_with_other_kernels_is_a_reason() -> None:
     assert "not those that were launched" in str(seen(recording, line))
 
 
-def test_a_window_whose_marks_are_lost_is_none() -> None:
+def test_a_window_without_marks_is_none() -> None:
     recording = Recording()
     line = recording.variant(0)
     assert between_marks(recording.report, line["mark"] + 1) is None
@@ -201,20 +201,20 @@ def collect(*indices: int) -> dict[int, CallTimeline | str]:
     )
 
 
-def test_nsys_is_taken_where_it_works(processes: Processes) -> None:
+def test_nsys_is_used_if_it_works(processes: Processes) -> None:
     processes.scripts["nsys"] = [good_nsys]
     found = collect(4, 1)
     assert all(isinstance(item, CallTimeline) for item in found.values())
     assert processes.asked == [("nsys", [4, 1])]
 
 
-def test_cupti_is_taken_where_nsys_is_not_there(processes: Processes) -> None:
+def test_cupti_is_used_if_nsys_is_absent(processes: Processes) -> None:
     processes.scripts["cupti"] = [good_cupti]
     assert all(isinstance(item, CallTimeline) for item in collect(4, 1).values())
     assert processes.asked == [("nsys", [4, 1]), ("cupti", [4, 1])]
 
 
-def test_where_neither_is_there_both_reasons_are_told(processes: Processes) -> None:
+def test_both_reasons_are_told_if_both_are_absent(processes: Processes) -> None:
     assert set(collect(4, 1).values()) == {"nsys was not found; install cupti-python"}
     assert len(processes.asked) == 2
 
@@ -234,7 +234,7 @@ def test_a_variant_that_faults_is_told_and_the_rest_goes_on(processes: Processes
     assert processes.asked == [("nsys", [0, 1, 2]), ("nsys", [2])]
 
 
-def test_what_nsys_lost_cupti_records(processes: Processes) -> None:
+def test_cupti_records_what_nsys_lost(processes: Processes) -> None:
     def loses(spec: dict[str, Any]) -> tuple[list[dict[str, Any]], TimelineReport]:
         lines, report = good_nsys(spec)
         cut = report.activities[-20:]  # the earliest

@@ -103,7 +103,7 @@ for at in [*glob.glob(above + '/fd/*'), above + '/mem']:
 
 
 @pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
-def test_no_table_but_ncus_is_read_and_ncu_is_out_of_reach(
+def test_only_the_table_of_ncu_is_read_and_candidates_cannot_reach_ncu(
     profile: Profile, tools: Path, tmp_path: Path
 ) -> None:
     table = tools / "target" / "recorded.csv"
@@ -165,7 +165,7 @@ def test_a_candidate_that_fails_says_why(profile: Profile, source: str, reason: 
     assert reason in found.missing[ncu.TOOL]
 
 
-def test_what_hangs_is_stopped_with_all_it_started(profile: Profile) -> None:
+def test_a_candidate_that_hangs_is_stopped_with_all_it_started(profile: Profile) -> None:
     mark = "31.4159"
     hanging = saying(
         f"import subprocess; subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n"
@@ -187,7 +187,7 @@ def test_refused_counters_are_told_for_a_process_without_rights(profile: Profile
     assert "also for root" in found.missing[ncu.TOOL]
 
 
-def test_where_all_counters_take_too_long_a_few_are_taken(
+def test_a_few_counters_are_taken_if_all_take_too_long(
     profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("profilers.kernelbench.judge.counters._START_S", 2.0)

@@ -97,7 +97,7 @@ def test_a_faster_candidate_is_measured(judge: KernelBenchEvaluator) -> None:
     assert found.isolation is not None
 
 
-def test_it_tells_what_it_is_at(judge: KernelBenchEvaluator) -> None:
+def test_the_judge_tells_its_stages(judge: KernelBenchEvaluator) -> None:
     told: list[tuple[str, str]] = []
     judge.tell_stages(lambda candidate_id, stage: told.append((candidate_id, stage)))
     wrong = Candidate(source=body("return (x @ self.weight)[:1]"))
@@ -110,7 +110,7 @@ def test_it_tells_what_it_is_at(judge: KernelBenchEvaluator) -> None:
     assert told[:3] == [(right.id, stage) for stage in ("compiling", "verifying", "timing")]
 
 
-def test_who_has_to_wait_is_told_so(judge: KernelBenchEvaluator) -> None:
+def test_a_candidate_that_waits_tells_the_stage_waiting(judge: KernelBenchEvaluator) -> None:
     waits, told = threading.Event(), list[str]()
 
     def hear(_candidate_id: str, stage: str) -> None:
@@ -187,7 +187,7 @@ def test_a_lower_precision_inside_is_refused(judge: KernelBenchEvaluator) -> Non
     assert found.refusal.cheat == "precision_downgrade"
 
 
-def test_a_mistake_that_a_wide_tolerance_hides_at_first_is_wrong_not_a_precision(
+def test_a_mistake_that_a_wide_tolerance_hides_at_first_is_wrong(
     judge: KernelBenchEvaluator,
 ) -> None:
     slightly = "y = x @ self.weight; return y * (1.0001 if abs(x).max() < 8 else 2)"
@@ -213,7 +213,7 @@ def test_weights_kept_from_the_first_call_are_refused(judge: KernelBenchEvaluato
     assert found.refusal.cheat == "cached_weights"
 
 
-def test_what_is_wrong_for_any_weights_is_only_wrong(judge: KernelBenchEvaluator) -> None:
+def test_a_result_that_is_wrong_for_any_weights_is_no_cheat(judge: KernelBenchEvaluator) -> None:
     found = verdict(
         judge,
         body(
@@ -241,9 +241,7 @@ def test_weights_that_are_only_sampled_for_changes_are_refused(
 
 
 @pytest.mark.parametrize("answer", ["True", "[1]", "[{'cheat': 'none'}]", "None"])
-def test_an_answer_of_another_form_is_evidence_never_an_error(
-    judge: KernelBenchEvaluator, answer: str
-) -> None:
+def test_a_reply_of_another_form_is_a_refusal(judge: KernelBenchEvaluator, answer: str) -> None:
     found = verdict(
         judge,
         body(

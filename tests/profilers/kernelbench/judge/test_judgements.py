@@ -118,7 +118,7 @@ def test_a_clock_that_varies_too_much_checks_nothing_and_says_so() -> None:
     assert "unsteady" in str(CLOCK.too_noisy(varying(steady, 10_000.0)))
 
 
-def test_a_slow_baseline_is_no_room_to_hide_in() -> None:
+def test_a_slow_baseline_does_not_hide_work() -> None:
     """Calls of 28 us on a stream of their own, claimed to take 3 us, beside 500 us, passed once."""
     claimed = varying(blocks(event_us=3.0, work_us=28.0), 120.0)
     assert CLOCK.disagreement(claimed) is None
@@ -237,7 +237,7 @@ def test_an_error_far_beyond_an_honest_one_is_a_lower_precision() -> None:
     assert tally.verification().error_ratio == 9000.0
 
 
-def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
+def test_an_error_as_large_as_the_output_is_wrong_whatever_the_precision() -> None:
     told = too_far(comparison(error_ratio=4e6, error_share=0.87), error_factor=64)
     assert told is not None and "87 % of the output itself" in told
     halved = comparison(error_ratio=4000.0, error_share=0.1)  # E5M2 or better
@@ -248,7 +248,7 @@ def test_an_error_of_the_outputs_own_size_is_no_precision_at_all() -> None:
     assert too_far(whole_numbers, error_factor=64) is None
 
 
-def test_the_first_thing_that_a_guard_saw_is_the_refusal() -> None:
+def test_the_first_cheat_that_a_guard_saw_is_the_refusal() -> None:
     assert first_refusal([]) is None
     refusal = first_refusal([{"cheat": "input_mutation", "evidence": "input 0 changed"}])
     assert refusal is not None

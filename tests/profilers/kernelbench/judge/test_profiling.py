@@ -168,13 +168,13 @@ def test_a_library_is_not_told_how_to_write_its_kernels(make: Any) -> None:
     assert "100%" in said["library_kernels"].advice and "naive_mm" in said["library_kernels"].advice
 
 
-def test_what_fails_when_it_is_traced_is_not_run_again(make: Any) -> None:
+def test_a_candidate_that_fails_when_traced_is_not_run_again(make: Any) -> None:
     found = profile(make(RequestRefused("runtime", "RuntimeError: no\nline 3", sticky=False)))
     assert found.kernels == ()
     assert found.missing[ncu.TOOL] == "it failed when it was traced: RuntimeError: no"
 
 
-def test_what_hangs_when_it_is_traced_is_not_run_again(make: Any) -> None:
+def test_a_candidate_that_hangs_when_traced_is_not_run_again(make: Any) -> None:
     found = profile(make(ChildGone("no answer within 20 s", hung=True, output="")))
     assert found.missing[ncu.TOOL].startswith("its process was lost when it was traced: no answer")
 

@@ -87,6 +87,6 @@ def told(*events: Any, names: Any = ("k",), left_out: Any = 0) -> dict[str, Any]
         told(left_out=True),
     ],
 )
-def test_an_answer_of_another_form_is_none(damage: dict[str, Any]) -> None:
+def test_a_trace_of_another_form_is_unfaithful(damage: dict[str, Any]) -> None:
     with pytest.raises(Unfaithful):
         read_trace(damage, calls=2)

@@ -78,7 +78,7 @@ def test_float32_in_any_order_is_precise_enough(terms: int) -> None:
 
 @pytest.mark.parametrize("terms", [64, 1024, 4096])
 @pytest.mark.parametrize(("bits", "least"), [(10, 150), (7, 1200)])
-def test_a_lower_precision_inside_is_not(terms: int, bits: int, least: float) -> None:
+def test_a_lower_precision_inside_is_seen(terms: int, bits: int, least: float) -> None:
     a, b, expected = matrices(terms)
     found = compare(rounded(a, bits) @ rounded(b, bits), expected, tolerance=0.05)
     assert found["error_ratio"] > least
@@ -130,7 +130,7 @@ def test_wrong_elements_are_counted_and_placed() -> None:
     assert found["worst_ratio"] > 1
 
 
-def test_nan_fails_where_none_is_expected_and_passes_where_one_is() -> None:
+def test_nan_passes_only_where_it_is_expected() -> None:
     values = torch.tensor([1.0, float("nan"), float("inf"), -2.0], dtype=torch.float64)
     expected = leaf(values, values.float())
     assert compare(values.float(), expected)["mismatches"] == 0
@@ -198,7 +198,7 @@ def test_half_an_ulp_follows_the_scale() -> None:
         ([1] + [0] * 62 + [1], "in 2 of 64 regions"),
     ],
 )
-def test_where_it_is_wrong(counts: list[int], text: str | None) -> None:
+def test_the_wrong_region_is_named(counts: list[int], text: str | None) -> None:
     assert where_wrong(counts, 64 * 1000) == text
 
 

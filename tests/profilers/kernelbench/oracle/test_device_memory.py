@@ -25,13 +25,13 @@ def given_back(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.mark.usefixtures("given_back")
-def test_what_is_free_and_what_is_idle_may_be_taken_but_for_a_reserve() -> None:
+def test_free_and_idle_memory_may_be_taken_but_for_a_reserve() -> None:
     room = DeviceMemory(0).room()
     assert room is not None and 11 * GIB < room < 13.5 * GIB
     assert DeviceMemory(0).reserved() == 4 * GIB
 
 
-def test_much_that_is_idle_is_given_back(
+def test_much_idle_memory_is_given_back(
     given_back: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     DeviceMemory(0).trim()
@@ -41,7 +41,7 @@ def test_much_that_is_idle_is_given_back(
     assert given_back == [True]
 
 
-def test_of_the_hosts_memory_nobody_can_tell(given_back: list[bool]) -> None:
+def test_the_hosts_memory_is_unknown(given_back: list[bool]) -> None:
     memory = DeviceMemory("cpu")
     memory.trim()
     assert (memory.room(), memory.reserved(), given_back) == (None, None, [])

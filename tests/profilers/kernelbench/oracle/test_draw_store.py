@@ -49,11 +49,11 @@ def draws() -> DrawStore:
     return draws
 
 
-def test_bytes_are_those_of_inputs_and_of_what_is_expected(draws: DrawStore) -> None:
+def test_bytes_count_inputs_and_expected_outputs(draws: DrawStore) -> None:
     assert draws.bytes == 8 + 8 + 100
 
 
-def test_what_was_expected_under_other_weights_is_stale(draws: DrawStore) -> None:
+def test_expectations_under_other_weights_are_stale(draws: DrawStore) -> None:
     before = draws["a"].expectation
     draws.outdate()
     assert (draws["a"].expectation, draws["a"].stale) == (None, before)
@@ -73,7 +73,7 @@ def test_the_last_forgotten_draw_is_still_among_the_others(draws: DrawStore) -> 
     assert first.expectation is None and first.stale is not None
 
 
-def test_what_is_large_is_not_remembered(draws: DrawStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_draws_are_not_remembered(draws: DrawStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SMALL", 7)
     draws.outdate()
     assert draws["a"].stale is None

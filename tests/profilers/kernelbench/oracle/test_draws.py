@@ -66,7 +66,7 @@ def test_uniform_inputs_become_normal_and_others_stay(tmp_path: Path) -> None:
         ("torch.rand(8)", False),
     ],
 )
-def test_what_is_uniform_is_told_from_its_values(made: str, expected: bool) -> None:
+def test_uniform_inputs_are_recognized_by_their_values(made: str, expected: bool) -> None:
     torch.manual_seed(1)
     assert is_uniform(eval(made)) is expected
 

@@ -122,7 +122,7 @@ def forward(self, x):
     assert "norm.running_mean, norm.running_var" in mark and "no effect" in mark
 
 
-def test_an_input_that_does_not_matter_is_told(tmp_path: Path) -> None:
+def test_an_input_without_effect_is_marked(tmp_path: Path) -> None:
     path = function(
         tmp_path, "x + 0 * y", arguments="x, y", inputs="[torch.rand(64), torch.rand(64)]"
     )

@@ -78,7 +78,7 @@ def test_a_skipped_bias_is_wrong(judge: Judge) -> None:
     assert found["first"] is not None
 
 
-def test_what_is_drawn_and_expected_follows_the_seeds(linear: Path) -> None:
+def test_draws_and_weights_follow_the_seeds(linear: Path) -> None:
     one, two = Judge(linear, seed=3), Judge(linear, seed=3)
     assert torch.equal(one.draw(seed=9)[0], two.draw(seed=9)[0])
     for name, tensor in one.weights(5).items():
@@ -163,7 +163,7 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
     assert few["calls"][0]["structure"] == "outputs of 0 calls for 3 that were asked for"
 
 
-def test_what_is_forgotten_is_gone(judge: Judge) -> None:
+def test_a_forgotten_draw_is_gone(judge: Judge) -> None:
     judge.draw()
     before = judge.ask("expect", id="a")["held_bytes"]
     assert judge.ask("forget", ids=["a", "never drawn"])["held_bytes"] < before
@@ -250,7 +250,7 @@ def forward(self, x):
     assert torch.equal(table, judge.weights()["table"])
 
 
-def test_it_is_a_process_that_answers(linear: Path, tmp_path: Path) -> None:
+def test_the_oracle_answers_as_a_process(linear: Path, tmp_path: Path) -> None:
     child = Child.module("profilers.kernelbench.oracle.process", cwd=tmp_path, descriptors=True)
 
     def ask(op: str, **fields: Any) -> dict[str, Any]:

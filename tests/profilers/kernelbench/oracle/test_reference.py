@@ -83,7 +83,7 @@ def test_only_independent_rows_are_computed_by_parts(
         assert found.sliced >= sliced or found.sliced == {"[0]"}
 
 
-def test_parts_become_smaller_where_memory_runs_out(
+def test_parts_become_smaller_when_memory_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, inputs = reference(linear_problem(tmp_path))
@@ -103,7 +103,7 @@ def test_parts_become_smaller_where_memory_runs_out(
     assert sum(rows) == 24 + 8, "all rows, and what was tried beforehand"
 
 
-def test_where_double_never_fits_the_oracle_is_float32(
+def test_the_oracle_is_float32_if_double_never_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, inputs = reference(linear_problem(tmp_path))
@@ -117,7 +117,7 @@ def test_where_double_never_fits_the_oracle_is_float32(
     assert found.leaves[0].honest.rms > 0
 
 
-def test_what_cannot_be_computed_in_parts_still_has_an_oracle(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_computed_in_parts_has_an_oracle(tmp_path: Path) -> None:
     path = function(tmp_path, "x / x.norm()", inputs="[torch.rand(12, 12)]")
     made, inputs = reference(path, room=10)
     assert made.expect(inputs).oracle == "float64"

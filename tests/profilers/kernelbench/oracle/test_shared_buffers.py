@@ -14,7 +14,7 @@ from profilers.kernelbench.shared.shared_memory import BufferWriter  # noqa: E40
 
 
 @pytest.mark.parametrize("name", ["inputs", "outputs"])
-def test_before_they_are_made_there_are_none(name: str) -> None:
+def test_buffers_that_were_not_made_are_refused(name: str) -> None:
     buffers = SharedBuffers("cpu", settle=lambda: None)
     assert buffers.bytes == 0
     with pytest.raises(RequestRefused, match="no shared memory was made") as refused:

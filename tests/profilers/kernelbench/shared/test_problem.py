@@ -43,7 +43,7 @@ def test_a_file_that_cannot_be_used_is_a_fault(tmp_path: Path, source: str, said
         ("[torch.rand(-1)]", "get_inputs.. fails: RuntimeError.*line"),
     ],
 )
-def test_inputs_that_are_none_are_a_fault(tmp_path: Path, inputs: str, said: str) -> None:
+def test_inputs_without_a_tensor_are_a_fault(tmp_path: Path, inputs: str, said: str) -> None:
     path = write(tmp_path, LINEAR, inputs=inputs, init="[4]")
     with pytest.raises(ProblemFault, match=said):
         ProblemFile(path, CPU).inputs(1)

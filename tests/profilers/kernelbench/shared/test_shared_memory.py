@@ -31,7 +31,7 @@ def buffers() -> Any:
     ours.close()
 
 
-def test_what_one_side_writes_the_other_reads(buffers: tuple[SharedBuffer, SharedBuffer]) -> None:
+def test_one_side_reads_what_the_other_writes(buffers: tuple[SharedBuffer, SharedBuffer]) -> None:
     ours, theirs = buffers
     value = [torch.randn(5, 7), {"mask": torch.rand(9) > 0.5, "n": torch.tensor(3)}]
     again = decode(encode(value, BufferWriter(ours)), theirs.fresh)
@@ -104,7 +104,7 @@ def test_closing_twice_is_closing_once() -> None:
     buffer.close()
 
 
-def test_a_buffer_cannot_be_cut_short_by_who_holds_it(
+def test_no_holder_of_a_buffer_can_cut_it_short(
     buffers: tuple[SharedBuffer, SharedBuffer],
 ) -> None:
     for size in (1, 2 * SIZE):

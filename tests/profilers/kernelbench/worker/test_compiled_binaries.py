@@ -62,7 +62,7 @@ def test_what_compile_cuda_keeps_can_be_read(
     assert {name.rpartition(" ")[2].partition("<")[0] for name in told["sass"]} == {"fill", "twice"}
 
 
-def test_what_cannot_be_read_is_a_reason(tmp_path: Path) -> None:
+def test_unreadable_machine_code_is_a_reason(tmp_path: Path) -> None:
     empty = disassemble({"folder": str(tmp_path), "arch": "sm_90a"})
     assert empty == {
         "sass": {},

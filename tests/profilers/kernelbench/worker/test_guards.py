@@ -53,7 +53,7 @@ class Lazy(torch.Tensor):
         ),
     ],
 )
-def test_an_output_that_is_no_plain_tensor_with_memory(judge: Judge, body: str, extra: str) -> None:
+def test_an_output_without_memory_of_its_own_is_lazy(judge: Judge, body: str, extra: str) -> None:
     judge.load(forward(body, extra), **PLAIN)
     _, reply = judge.call()
     assert cheats(reply) == {"lazy_output"}
@@ -68,7 +68,7 @@ def test_a_parameter_is_a_plain_tensor(judge: Judge) -> None:
     assert torch.equal(judge.read(reply["outputs"]), x * 2)
 
 
-def test_a_thread_that_fills_the_output_after_it_was_returned(judge: Judge) -> None:
+def test_a_thread_that_fills_a_returned_output_is_seen(judge: Judge) -> None:
     source = forward(
         """
         y = torch.zeros_like(x)
@@ -87,7 +87,7 @@ def test_a_thread_that_fills_the_output_after_it_was_returned(judge: Judge) -> N
     assert torch.equal(judge.read(reply["late"]), x * 2)
 
 
-def test_a_thread_that_was_there_all_along_is_seen_too(judge: Judge) -> None:
+def test_a_thread_that_was_started_at_import_is_seen_too(judge: Judge) -> None:
     extra = """
         import queue, threading, time
         jobs = queue.Queue()
@@ -114,7 +114,7 @@ def test_a_thread_that_only_waits_is_honest(judge: Judge) -> None:
     assert judge.timed(3)[2]["problems"] == []
 
 
-def test_one_call_that_does_the_work_of_those_before(judge: Judge) -> None:
+def test_a_call_that_does_the_work_of_earlier_ones_is_seen(judge: Judge) -> None:
     source = forward(
         """
         y = torch.zeros_like(x)
@@ -157,7 +157,7 @@ def test_an_output_that_is_an_input_or_part_of_a_workspace_is_honest(judge: Judg
 
 
 @pytest.mark.parametrize("body", ["return x.mul_(2)", "y = x * 2; x.zero_(); return y"])
-def test_an_input_that_is_changed(judge: Judge, body: str) -> None:
+def test_a_changed_input_is_seen(judge: Judge, body: str) -> None:
     judge.load(forward(body), **PLAIN)
     _, reply = judge.call()
     assert cheats(reply) == {"input_mutation"}
@@ -189,7 +189,7 @@ def resolved(path: str) -> Any:
 
 @pytest.mark.parametrize(("owner", "name", "cheat"), PATCHES)
 @pytest.mark.parametrize("when", ["imported", "called"])
-def test_what_timing_or_comparing_rests_on_was_replaced(
+def test_replaced_functions_of_timing_or_comparing_are_seen(
     judge: Judge, monkeypatch: pytest.MonkeyPatch, owner: str, name: str, cheat: str, when: str
 ) -> None:
     place = resolved(owner)
@@ -211,7 +211,7 @@ def test_what_timing_or_comparing_rests_on_was_replaced(
     assert f"{owner}.{name}" in reply["problems"][0]["evidence"]
 
 
-def test_a_module_of_the_harness_that_was_swapped(
+def test_a_swapped_module_of_the_harness_is_seen(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = timed_runs.__name__
@@ -220,7 +220,7 @@ def test_a_module_of_the_harness_that_was_swapped(
     assert cheats(judge.load(forward("return x", extra), **PLAIN)) == {"patched_harness"}
 
 
-def test_a_mode_that_is_left_active(judge: Judge) -> None:
+def test_a_mode_that_is_left_active_is_seen(judge: Judge) -> None:
     extra = """
         from torch.utils._python_dispatch import TorchDispatchMode
         class Mode(TorchDispatchMode):
@@ -245,7 +245,7 @@ def test_a_default_device_is_no_mode_of_that_kind(judge: Judge) -> None:
         torch.set_default_device(None)
 
 
-def test_a_model_built_on_the_reference_of_another_module(judge: Judge) -> None:
+def test_a_model_that_inherits_from_another_modules_reference_is_refused(judge: Judge) -> None:
     source = """
         import sys, types, torch
         reference = types.ModuleType("reference")
@@ -258,7 +258,7 @@ def test_a_model_built_on_the_reference_of_another_module(judge: Judge) -> None:
     assert caught.value.kind == "cheat:wraps_reference"
 
 
-def test_a_model_of_the_file_s_own_may_be_called_so(judge: Judge) -> None:
+def test_a_model_may_inherit_from_the_files_own_model(judge: Judge) -> None:
     source = """
         import torch
         class Model(torch.nn.Module):
@@ -271,7 +271,7 @@ def test_a_model_of_the_file_s_own_may_be_called_so(judge: Judge) -> None:
     assert judge.call()[1]["problems"] == []
 
 
-def test_threads_that_stay_are_usual_after_a_moment() -> None:
+def test_threads_that_stay_count_as_usual_after_a_moment() -> None:
     import threading
 
     threads = guards.Threads()

@@ -128,7 +128,7 @@ def test_inputs_are_new_for_every_call_and_keep_their_strides(judge: Judge) -> N
         (HONEST.replace("self.scale = scale", "raise MemoryError"), "memory", "MemoryError"),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_and_blamed(
+def test_a_source_that_cannot_be_loaded_is_refused_with_its_kind(
     judge: Judge, source: str, kind: str, said: str
 ) -> None:
     with pytest.raises(RequestRefused) as caught:
@@ -139,7 +139,7 @@ def test_what_cannot_be_loaded_is_refused_and_blamed(
     assert str(judge.folder) not in str(caught.value)
 
 
-def test_a_weight_of_the_candidate_s_own_is_only_told(judge: Judge) -> None:
+def test_a_weight_of_the_candidates_own_is_only_reported(judge: Judge) -> None:
     extra = HONEST.replace("self.scale = scale", "self.scale = scale; self.more = self.linear.bias")
     assert judge.load(extra)["extra"] == ["more"]
 
@@ -220,7 +220,7 @@ def test_building_imports_the_file_and_keeps_the_log(
         ("raise RuntimeError('error: expected a semicolon')", False),
     ],
 )
-def test_a_build_is_no_failure_where_only_the_gpu_is_missing(
+def test_a_build_that_only_lacks_a_gpu_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, skipped: bool
 ) -> None:
     path = tmp_path / "candidate.py"
@@ -237,6 +237,6 @@ def test_a_build_is_no_failure_where_only_the_gpu_is_missing(
     assert "log line" in str(caught.value)
 
 
-def test_an_unknown_variable_is_no_part_of_a_candidate_s_environment(tmp_path: Path) -> None:
+def test_an_unknown_environment_variable_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestRefused, match="LD_PRELOAD"):
         build({"path": str(tmp_path / "x.py"), "environment": {"LD_PRELOAD": "x.so"}})
