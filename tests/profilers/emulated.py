@@ -58,7 +58,7 @@ PROGRAMS: dict[bytes, Callable[[], dict[str, Kernel]]] = {}
 
 
 def compile_support(folder: Path) -> ctypes.CDLL | None:
-    """The judge's kernels as a library of the host; None where there is no compiler for it."""
+    """The judge's kernels as a library of the host; None without a compiler for it."""
     compiler = shutil.which("g++")
     if compiler is None:
         return None

@@ -1,4 +1,4 @@
-"""A plan becomes numbers; what no device could launch is refused in words."""
+"""A plan becomes numbers; a call that no device could launch is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge with its worker, for whichever task a test module gives."""
+"""The emulated judge with its worker, for the task that a test module gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs are fresh, rounded before the reference sees them, and faulty references are named."""
+"""Inputs are new, and rounded before the reference sees them; faulty references are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole evaluator with everything around it stood in for: what is opened, used and given back.
+"""The whole evaluator among stand-ins: what it opens, uses and gives back.
 
 The compiler returns names, the worker is in this process, the driver is emulated; the cases, the
 gate, the launch plans and the judge are the real ones.

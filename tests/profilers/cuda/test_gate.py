@@ -1,4 +1,4 @@
-"""A task in which a constant would pass for the result cannot be judged."""
+"""A task is refused if a constant would pass for its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deadlines of the GPU phase cover the work they are for, and blame goes where it belongs."""
+"""Deadlines of the GPU phase cover the work they are for; failures are blamed on their cause."""
 
 from __future__ import annotations
 

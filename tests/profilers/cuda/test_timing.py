@@ -1,4 +1,4 @@
-"""Several weighted workloads: timed in turns, judged alike, told one by one."""
+"""Several weighted workloads are timed in turns, judged alike and reported one by one."""
 
 from __future__ import annotations
 

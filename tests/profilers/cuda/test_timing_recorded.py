@@ -1,4 +1,4 @@
-"""Several shapes in a recording: stored each, replayed each, and old recordings as they were."""
+"""Several shapes are stored and replayed one by one; old recordings still open."""
 
 from __future__ import annotations
 

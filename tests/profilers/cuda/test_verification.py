@@ -1,4 +1,4 @@
-"""From a worker's numbers to words and nouns."""
+"""Verdicts and timings from a worker's numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def output(**found: Any) -> dict[str, Any]:
 
 
 def clocks(event: float = 30.0, host: float = 30.0, outside: float = 30.0) -> Clocks:
-    """Batches in which a call takes so many microseconds by each clock, over some overhead."""
+    """Batches with an overhead, in which a call takes these microseconds by each clock."""
     sizes = (50, 100, 150)
     return Clocks([Batch(n, n * event, n * host + 12, n * outside + 250) for n in sizes])
 
@@ -152,7 +152,7 @@ def test_tensor_work_has_a_floor_where_its_rate_is_sure(scale_task: KernelTask) 
 def error_of(
     error: float, wanted: float, honest: float, *, elements: int = 6400, dtype: str = "float32"
 ) -> list[tuple[str, Excess]]:
-    """A run whose every element errs so much against so much, and by so much where honest."""
+    """A run in which each element of size `wanted` errs by `error`; an honest one by `honest`."""
 
     def sums(error: float) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Host candidates before the judge of PyTorch candidates, on the CPU: real compiler, real jail."""
+"""Host candidates under the judge of PyTorch candidates, on the CPU: real compiler, real jail."""
 
 from __future__ import annotations
 

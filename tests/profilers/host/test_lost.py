@@ -1,4 +1,4 @@
-"""What a compile worker that lies, dies or is interrupted does to the judge: little."""
+"""A compile worker that lies, dies or is interrupted does little to the judge."""
 
 from __future__ import annotations
 

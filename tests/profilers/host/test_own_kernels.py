@@ -1,4 +1,4 @@
-"""Where libraries are forbidden, what a host candidate instantiates of CUTLASS is its own work."""
+"""What a host candidate compiles of CUTLASS is its own, even if libraries are forbidden."""
 
 from __future__ import annotations
 

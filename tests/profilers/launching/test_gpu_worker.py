@@ -1,4 +1,4 @@
-"""A worker is held in a jail; none that has seen a candidate is ever started without."""
+"""A worker runs in a jail, and never without one after it has seen a candidate."""
 
 from __future__ import annotations
 

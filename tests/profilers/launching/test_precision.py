@@ -84,7 +84,7 @@ def test_integers_have_no_precision() -> None:
 
 
 def timed(error: float, rounds: int) -> list[dict[str, Any]]:
-    """A timed output, its sums over so many rounds."""
+    """A timed output, its sums over `rounds`."""
     (output,) = run(error, 1.0, 0.0)["outputs"]
     sums = {name: [rounds * value for value in output[name]] for name in ("square_error",)}
     wanted = [rounds * value for value in output["square_expected"]]

@@ -1,4 +1,4 @@
-"""Slopes forget what every batch costs besides, and three clocks must tell the same."""
+"""Slopes leave out what every batch costs besides, and three clocks must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of counters: nothing collected in vain, nothing read that is not collected."""
+"""The table of counters: everything collected is read, and everything read is collected."""
 
 from __future__ import annotations
 

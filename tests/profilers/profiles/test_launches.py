@@ -1,4 +1,4 @@
-"""Launches of a call that nobody has planned: which are profiled, and what comes of them."""
+"""Launches of a call without a plan: which are profiled, and what comes of them."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_l2_is_held_against_what_a_probe_reads_from_it() -> None:
 
 
 def _moved(read: float, written: float) -> dict[str, float]:
-    """Counters of a kernel that moves so many GB/s for 0.1 ms."""
+    """Counters of a kernel that reads and writes these GB/s for 0.1 ms."""
     return {**QUIET, m.DRAM_READ_BYTES: read * 1e5, m.DRAM_WRITE_BYTES: written * 1e5}
 
 

@@ -1,4 +1,4 @@
-"""The filter, run by an interpreter of its own: also for the machine that we are not on."""
+"""The filter, run by an interpreter of its own: also for a machine other than this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RepeatedCalls calls find their windows in a recording, and every variant an answer."""
+"""Repeated calls find their windows in a recording, and every variant gets an answer."""
 
 from __future__ import annotations
 

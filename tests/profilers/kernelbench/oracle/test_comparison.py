@@ -1,4 +1,4 @@
-"""What is wrong is found, named and placed; what is only inexact is told from what is imprecise."""
+"""Wrong elements are found and placed; inexact results differ from imprecise ones."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from profilers.kernelbench.oracle.reference import Expectation
 
 
 class Tensor:
-    """What is counted of a tensor: so many bytes."""
+    """A tensor of `size` bytes."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""A problem file may be wrong in many ways: whoever wrote it reads which, and where."""
+"""A problem file may be wrong in many ways: the error says in which, and where."""
 
 from __future__ import annotations
 
