@@ -220,6 +220,7 @@ def test_a_narrow_decision_is_a_doubtful_one(dram: float, confidence: float) -> 
 def test_missing_counters_leave_what_is_busy() -> None:
     assert _place(None, {m.DRAM: 85.0}).bound == "memory"
     assert _place(None, {m.SM: 85.0}).bound == "compute"
+    assert _place(None, {m.SM: 85.0, m.FMA_PIPE: 10.0}).bound == "compute"
     for levels in ({}, {m.DRAM: 65.0}):
         place = _place(None, {m.MEMORY: 85.0, m.SM: 20.0, **levels})
         assert (place.bound, place.level) == ("memory", None)

@@ -77,6 +77,16 @@ def test_large_inputs_are_not_copied(
     ]
 
 
+def test_each_call_is_compared_with_the_baselines_own(bench: DoublingBaseline) -> None:
+    bench.run()
+    first, second = (draw.inputs[0] * 2 for draw in bench.draws)
+    second[3, 3] += 1
+    calls = bench.compare([first, second], bench.draws)
+    assert [call["outputs"][0]["mismatches"] for call in calls] == [0, 1]
+    swapped = bench.compare([second, first], bench.draws)
+    assert all(call["outputs"][0]["mismatches"] > 100 for call in swapped)
+
+
 def test_a_run_of_other_calls_is_no_measure(bench: DoublingBaseline) -> None:
     bench.run()
     with pytest.raises(RequestRefused, match="ran 2 of these 1 calls"):
