@@ -1,7 +1,7 @@
-"""The evaluator, asked once: measurements, confirmations and profiles by journal.
+"""The evaluator behind the journal: each measurement, confirmation and profile is made once.
 
-Each answer is looked for in the journal first; where it is not there, the intent is written
-before the question and the answer, with the seconds it took, after it.
+What the journal holds is taken from there. Otherwise the intent is written before the evaluator is
+asked, and its answer, with the seconds it took, afterwards.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mcts.ports import Evaluator
 class Bench:
     """Measures candidates for the run. Thread-safe.
 
-    Energy is measured right behind the time, where `ranking` asks for it.
+    Energy is measured right after the time if `ranking` asks for it.
     """
 
     def __init__(self, evaluator: Evaluator, *, log: RunLog, ranking: Ranking) -> None:
         self.evaluator, self.ranking = evaluator, ranking
         self._log = log
         self._lock = threading.Lock()
-        self._judged: dict[str, Future[Evaluation]] = {}
+        self._evaluations: dict[str, Future[Evaluation]] = {}
         self._stopwatch = SharedStopwatch(evaluator.devices)
         self._stages = StageBook(log)
         evaluator.tell_stages(self._stages.enter)
@@ -36,25 +36,25 @@ class Bench:
     def evaluate(
         self, trial: int | None, candidate: Candidate, best_speedup: float = 0.0
     ) -> Evaluation:
-        """Judge a candidate once, however many trials propose it, now or before a crash.
+        """Evaluate a candidate once, however many trials propose it, before or after a crash.
 
-        `trial` is who asks, None for an attribution. `best_speedup` is the greatest known when the
-        trial was asked for, not now: whether energy is measured must not depend on how long other
-        trials took. Raises WorldError and NotRecorded, as evaluators do.
+        `trial` is the trial that asks, None for an attribution. `best_speedup` is the greatest
+        speedup known when the trial was asked for, not now: whether energy is measured must not
+        depend on how long other trials took. Raises WorldError and NotRecorded, as evaluators do.
         """
         with self._lock:
-            mine = candidate.id not in self._judged
-            judged = self._judged.setdefault(candidate.id, Future())
-        if not mine:
-            return judged.result()
+            is_first = candidate.id not in self._evaluations
+            pending = self._evaluations.setdefault(candidate.id, Future())
+        if not is_first:
+            return pending.result()
         try:
             evaluation = self._measure(trial, candidate, best_speedup)
         except BaseException as error:
             with self._lock:
-                del self._judged[candidate.id]
-            judged.set_exception(error)
+                del self._evaluations[candidate.id]
+            pending.set_exception(error)
             raise
-        judged.set_result(evaluation)
+        pending.set_result(evaluation)
         return evaluation
 
     def _measure(self, trial: int | None, candidate: Candidate, best_speedup: float) -> Evaluation:
@@ -88,12 +88,12 @@ class Bench:
         return self.evaluator.measure_energy(candidate, evaluation)
 
     def confirmation(self, candidate_id: str) -> Evaluation | None:
-        """What the candidate came to when it was measured again, if it ever was."""
+        """The candidate's second measurement; None if it was not measured again."""
         found = self._log.find("confirmed", candidate_id)
         return Evaluation.model_validate(found["evaluation"]) if found else None
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
-        """Measure a finalist again, once, also over a crash."""
+        """Measure a finalist again, once in a run, even if a crash came between."""
         if (known := self.confirmation(candidate.id)) is not None:
             return known
         place = {"candidate_id": candidate.id}
@@ -113,7 +113,7 @@ class Bench:
         return confirmed
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
-        """What the hardware did for a measured candidate; a broken world is named in `missing`."""
+        """The profile of a measured candidate; if the world fails, its `missing` says why."""
         if found := self._log.find("profiled", candidate.id):
             return Profile.model_validate(found["profile"])
         place = {"candidate_id": candidate.id}

@@ -1,8 +1,8 @@
-"""Branch and select: of one proposal's branches the best becomes the node, the rest are kept.
+"""Branch and select: the best of a proposal's branches becomes the node, the others are kept.
 
-After the branch-and-select exploration of cuda-optimized-skill V2: the same idea with several
-values of its tunables is verified and timed, without profiling, so that an idea is not judged by
-one unlucky choice of numbers.
+After the branch-and-select exploration of cuda-optimized-skill V2: one idea is verified and timed
+with several values of its tunables, without profiling, so that one unlucky choice of values does
+not decide about the idea.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mcts.ports import Proposal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A variant that was measured but did not become the node of its trial, a child of `parent`."""
+    """A measured variant of a trial below `parent` that did not become the trial's node."""
 
     parent: int
     candidate: Candidate
@@ -26,17 +26,17 @@ class Branch:
 
 
 def candidates_of(proposal: Proposal) -> dict[str, Candidate]:
-    """By id, the proposal's own candidate first, then its branches, each once."""
+    """The proposal's own candidate and then its branches, by id, each once."""
     return {candidate.id: candidate for candidate in (proposal.candidate, *proposal.branches)}
 
 
 def select(evaluations: Mapping[int, Evaluation], ranking: Ranking) -> int | None:
-    """The number of the branch that becomes the node; 0 is the proposal's own candidate.
+    """Returns the number of the branch that becomes the node; 0 is the proposal's own candidate.
 
-    The best that was measured, but the proposal's own where none is better beyond the noise. None
-    where nothing was measured.
+    That is the best one measured, but the proposal's own unless another is better beyond the noise.
+    Returns None if nothing was measured.
     """
-    measured = {at: found for at, found in evaluations.items() if ranking.gain(found) is not None}
+    measured = {at: each for at, each in evaluations.items() if ranking.gain(each) is not None}
     best = ranking.best(measured)
     if best is None or 0 not in measured or _beats(measured[best], measured[0], ranking):
         return best
@@ -54,9 +54,8 @@ def _beats(challenger: Evaluation, holder: Evaluation, ranking: Ranking) -> bool
 class Frontier:
     """Branches to restart from, by the node that they lost to.
 
-    A branch is kept where it is no worse than the node whose child it would be. It is taken when
-    the node it lost to leads no further: a sibling of that node which costs neither a reply nor a
-    measurement.
+    A branch is kept if it is no worse than its parent. It is taken when the node it lost to leads
+    no further: it becomes a sibling of that node at no cost, since it is measured already.
     """
 
     def __init__(self) -> None:
@@ -67,19 +66,19 @@ class Frontier:
         winner: int,
         branches: Iterable[Branch],
         *,
-        worth: Evaluation | None,
+        parent: Evaluation | None,
         reward: Callable[[Evaluation], float],
     ) -> None:
-        """Keep those that are no worse than their parent's own `worth`."""
-        floor = reward(worth) if worth is not None else 0.0
+        """Keep the branches whose reward is no less than that of `parent`, their parent's."""
+        floor = reward(parent) if parent is not None else 0.0
         kept = [branch for branch in branches if reward(branch.evaluation) >= floor]
         if kept:
             self._kept.setdefault(winner, []).extend(kept)
 
     def take(self, winner: int, ranking: Ranking, *, known: Container[str]) -> Branch | None:
-        """The best branch that lost to `winner`, kept no longer; None where none is left.
+        """Remove and return the best branch that lost to `winner`; None if none is left.
 
-        `known` are the candidates that stand in the tree by now.
+        `known` has the ids of the candidates that are nodes by now: they are not returned.
         """
         kept = [b for b in self._kept.pop(winner, []) if b.candidate.id not in known]
         best = ranking.best({at: branch.evaluation for at, branch in enumerate(kept)})
@@ -89,7 +88,7 @@ class Frontier:
         self._kept[winner] = kept
         return taken
 
-    def pass_on(self, winner: int, heir: int) -> None:
-        """What is left goes to the branch that was taken: it is the next to lead further or not."""
+    def pass_on(self, winner: int, successor: int) -> None:
+        """Keep the branches left at `winner` for `successor`, the node made from the one taken."""
         if kept := self._kept.pop(winner, None):
-            self._kept.setdefault(heir, []).extend(kept)
+            self._kept.setdefault(successor, []).extend(kept)

@@ -1,4 +1,4 @@
-"""What a proposer is told for a trial: advice, lessons, what came of others."""
+"""What a proposer is told for a trial: guidance, lessons, and the outcomes of other trials."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcts.search.seeding import seed_from
 from mcts.search.trial import Trial
 
 Signature = Callable[[Profile], bool | None]
-"""Whether a profile's machine code shows a method; None where it cannot say."""
+"""Returns whether a profile's machine code shows a method; None if that cannot be told."""
 Signatures = Mapping[str, Signature]
 
 
 class Briefing:
-    """Writes requests from what the run knows, and learns from what comes of them.
+    """Writes requests from what the run knows, and learns from their outcomes.
 
-    `signatures` say by method whether machine code shows it: lessons about a node that was
-    profiled then say whether its methods were ever realised. `knowledge` is what other runs
-    learned; it stays as it is, so that a trial's request depends on this run alone.
+    `signatures` tells by method whether machine code shows it, so that lessons about a profiled
+    node say whether its methods were realised. `knowledge` is what other runs learned; it does not
+    change, so that a trial's request depends on this run alone.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Briefing:
         self._signatures, self._knowledge = signatures, knowledge
 
     def request(self, trial: Trial) -> ProposalRequest:
-        """What the proposer may look at for this trial."""
+        """All that the proposer may look at for this trial."""
         ledger, parent = self._ledger, self._ledger.candidates[trial.parent]
         guidance = self.guidance(trial.parent)
         state = self.state(trial.parent)
@@ -65,14 +65,16 @@ class Briefing:
         )
 
     def guidance(self, node: int) -> Guidance:
-        """Guidance for a node, made when it is first needed: profiling takes seconds, and only
-        variants that are built upon are worth them."""
+        """Guidance for a node, made when it is first needed.
+
+        Profiling takes seconds, which only variants that are built upon are worth.
+        """
         if node not in self._ledger.guidance:
             self.advise(node, self._ledger.candidates[node], self.evaluation(node))
         return self._ledger.guidance[node]
 
     def advise(self, node: int, candidate: Candidate, evaluation: Evaluation) -> Guidance:
-        """Profile a node where there is something to profile, and have the advisor look at it."""
+        """Profile a node if it was measured, ask the advisor, and keep the guidance."""
         if evaluation.measured:
             profile = self._world.bench.profile(candidate, evaluation)
             evaluation = evaluation.model_copy(update={"profile": profile})
@@ -92,11 +94,11 @@ class Briefing:
         return evaluation
 
     def learn(self, parent_id: int, answer: Answer) -> None:
-        """One lesson per method of a candidate that is new to the run."""
+        """Record a lesson for each method of the answer's candidate, if it is new to the run."""
         parent = self._ledger.evaluations[parent_id]
         if answer.proposal is None or answer.evaluation is None or parent is None:
             return
-        if self._ledger.twin_of(answer) is None:
+        if self._ledger.duplicated_by(answer) is None:
             self._memory.record(
                 state=self.state(parent_id),
                 parent=parent,
@@ -108,6 +110,6 @@ class Briefing:
 
 
 def realised(signatures: Signatures, profile: Profile) -> dict[str, bool]:
-    """By method what the machine code says of it, where it says anything."""
-    said = {method: seen(profile) for method, seen in signatures.items()}
-    return {method: found for method, found in said.items() if found is not None}
+    """Whether the machine code shows a method, for each method of which that can be told."""
+    shown = {method: signature(profile) for method, signature in signatures.items()}
+    return {method: seen for method, seen in shown.items() if seen is not None}

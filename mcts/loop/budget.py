@@ -1,4 +1,4 @@
-"""How far a run may go, and the guard that holds it to that."""
+"""The budget of a run, and the guard that adds up what is spent of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcts.ports import Proposer
 
 
 class Budget(Limits):
-    """The limits of a run, held against what it has spent."""
+    """The limits of a run, compared with what it has spent."""
 
     @classmethod
     def of(cls, limits: Limits) -> Budget:
@@ -24,7 +24,7 @@ class Budget(Limits):
         return cls(**limits.model_dump())
 
     def exhausted(self, spending: Spending) -> str | None:
-        """Which cap the spending has reached, in words; None while there is something left."""
+        """Returns the cap that the spending has reached, in words; None if it has reached none."""
         if self.cost_usd is not None and spending.cost >= (money(self.cost_usd) or 0):
             return "money spent"
         if self.tokens is not None and spending.tokens >= self.tokens:
@@ -34,7 +34,7 @@ class Budget(Limits):
         return None
 
     def check_kept(self, spending: Spending, model: str) -> None:
-        """Raise InputError where a cap cannot be kept, because a reply did not say its cost."""
+        """Raise InputError if a cap cannot be kept because a reply's cost is not known."""
         if self.cost_usd is not None and spending.unpriced:
             raise InputError(
                 f"the cap of {self.cost_usd:g} USD cannot be kept: the cost of a reply of {model} "
@@ -51,11 +51,11 @@ Judging = Literal["measured", "profiled"]
 
 
 class BudgetGuard:
-    """Sums what the trials cost, in the order they are told, and says when it is enough.
+    """Adds up what the trials cost, in the order they are told, and says when a cap is reached.
 
-    All comes from the journal, so that a resumed run goes on with the sums that it had and takes
-    every decision again as before. What was spent outside of trials (finalists, attribution) by
-    earlier sessions counts for what is asked anew, once the guard is `open`.
+    All amounts come from the journal, so that a resumed run goes on with the sums that it had and
+    repeats every decision. What earlier sessions spent outside of trials (finalists, attribution)
+    counts against new trials, once `open` was called.
     """
 
     def __init__(self, budget: Budget, *, proposer: Proposer, log: RunLog) -> None:
@@ -63,22 +63,22 @@ class BudgetGuard:
         self.total = NOTHING
         self._log, self._pricing = log, Pricing(log, proposer.price)
         self._counted: set[tuple[Judging, str]] = set()
-        self._besides = NOTHING
+        self._outside_trials = NOTHING
 
     def open(self) -> None:
         """Price what earlier sessions could not, and count what they spent outside of trials.
 
-        Raises InputError where a cap cannot be kept for that.
+        Raises InputError if a cap cannot be kept because of that.
         """
         self._pricing.settle()
-        self._besides = _judged_besides(self._log)
+        self._outside_trials = _measured_outside_trials(self._log)
         for usage in self._pricing.usages(["removed"]):
-            self._besides += self._checked(usage)
+            self._outside_trials += self._checked(usage)
 
     def pay(self, trial: int, answer: Answer) -> None:
-        """Count what a trial has cost, also where it came to nothing.
+        """Count what a trial has cost, even if it failed.
 
-        Raises InputError where a cap can no longer be kept.
+        Raises InputError if a cap can no longer be kept.
         """
         if answer.proposal is not None:
             self._pay_reply(trial, answer.proposal.usage)
@@ -93,7 +93,7 @@ class BudgetGuard:
         self._checked(usage)
 
     def _checked(self, usage: Mapping[str, Any]) -> Spending:
-        """What replies cost, where every cap can be kept with that. InputError where not."""
+        """What a reply cost. InputError if a cap cannot be kept because that is not known."""
         spent = spent_on_reply(usage)
         self.budget.check_kept(spent, self._pricing.model_of(usage))
         return spent
@@ -105,30 +105,31 @@ class BudgetGuard:
             if found is None or (kind, id) in self._counted:
                 continue
             self._counted.add((kind, id))
-            if not _is_besides(kind, found):
+            if not _is_outside_trials(kind, found):
                 self._pay_seconds(seconds_of(found))
 
     def _pay_seconds(self, seconds: float) -> None:
         self.total += Spending(gpu_s=seconds)
 
     def exhausted(self, *, repeating: bool) -> str | None:
-        """Which cap is reached, in words, or None.
+        """Returns the cap that is reached, in words; None if none is.
 
-        `repeating` says that the next trial is one that the journal holds already.
+        `repeating`: the next trial is in the journal already.
         """
-        spent = self.total if repeating else self.total + self._besides
+        spent = self.total if repeating else self.total + self._outside_trials
         return self.budget.exhausted(spent)
 
 
-def _is_besides(kind: str, payload: Mapping[str, Any]) -> bool:
-    """Whether a measurement belongs to no trial: an attribution asked for it."""
+def _is_outside_trials(kind: str, payload: Mapping[str, Any]) -> bool:
+    """Whether an attribution, not a trial, asked for a measurement."""
     return kind == "measured" and payload.get("trial") is None
 
 
-def _judged_besides(log: RunLog) -> Spending:
+def _measured_outside_trials(log: RunLog) -> Spending:
+    """What attributions and confirmations took."""
     total = NOTHING
     for payload in log.payloads("measured"):
-        if _is_besides("measured", payload):
+        if _is_outside_trials("measured", payload):
             total += Spending(gpu_s=seconds_of(payload))
     for payload in log.payloads("confirmed"):
         total += Spending(gpu_s=seconds_of(payload))

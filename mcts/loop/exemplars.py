@@ -35,8 +35,9 @@ class _Bucket:
 
 
 class Exemplars:
-    """Measured variants by bucket, kept up to date as they come in; a draw looks at the buckets,
-    not at the variants, so that it stays cheap in a large tree.
+    """Measured variants by bucket, sorted in as they arrive.
+
+    A draw looks at the buckets, not at the variants, so that it stays cheap in a large tree.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class Exemplars:
         return len(self._place)
 
     def add(self, attempt: Attempt) -> None:
-        """Keep a measured variant; one that failed or is kept already is left out."""
+        """Keep an attempt, unless it failed or its candidate is kept already."""
         candidate, evaluation = attempt.candidate, attempt.evaluation
         if candidate is None or evaluation is None or evaluation.speedup is None:
             return
@@ -63,18 +64,18 @@ class Exemplars:
     def draw(
         self, *, seed: int, besides: Collection[str] = (), count: int = COUNT
     ) -> tuple[Attempt, ...]:
-        """Up to `count` variants from distinct buckets, the fastest first; none of `besides`.
+        """Draw up to `count` variants from distinct buckets; returns them, the fastest first.
 
         P(bucket) is proportional to exp((mean - global mean) / temperature), eq. 1 of the paper,
-        without replacement. The greatest mean is taken off in place of the global one: the
-        probabilities are the same and nothing overflows.
+        without replacement. The greatest mean is subtracted in place of the global one: the
+        probabilities are the same and nothing overflows. Candidates in `besides` are not drawn.
         """
         rng = random.Random(seed)
-        barred = self._barred(besides)
+        excluded = self._positions(besides)
         open_keys = [
             key
             for key, bucket in sorted(self._buckets.items())
-            if len(bucket.attempts) > len(barred.get(key, ()))
+            if len(bucket.attempts) > len(excluded.get(key, ()))
         ]
         drawn: list[int] = []
         while open_keys and len(drawn) < count:
@@ -83,22 +84,22 @@ class Exemplars:
             key = rng.choices(open_keys, weights)[0]
             open_keys.remove(key)
             drawn.append(key)
-        chosen = {key: self._one_of(key, barred.get(key, []), rng) for key in drawn}
+        chosen = {key: self._draw_from(key, excluded.get(key, []), rng) for key in drawn}
         return tuple(chosen[key] for key in sorted(drawn, reverse=True))
 
-    def _barred(self, besides: Collection[str]) -> dict[int, list[int]]:
-        """Positions by bucket, rising, of the variants that must not be drawn."""
-        barred: dict[int, list[int]] = {}
-        for id in set(besides):
+    def _positions(self, ids: Collection[str]) -> dict[int, list[int]]:
+        """The positions of these candidates in their buckets, ascending, by bucket."""
+        positions: dict[int, list[int]] = {}
+        for id in set(ids):
             if id in self._place:
                 key, at = self._place[id]
-                barred.setdefault(key, []).append(at)
-        return {key: sorted(places) for key, places in barred.items()}
+                positions.setdefault(key, []).append(at)
+        return {key: sorted(places) for key, places in positions.items()}
 
-    def _one_of(self, key: int, barred: list[int], rng: random.Random) -> Attempt:
-        """A uniform draw among the positions of a bucket that are not barred."""
+    def _draw_from(self, key: int, excluded: list[int], rng: random.Random) -> Attempt:
+        """A uniform draw from a bucket, without the `excluded` positions (ascending)."""
         attempts = self._buckets[key].attempts
-        at = rng.randrange(len(attempts) - len(barred))
-        for place in barred:
+        at = rng.randrange(len(attempts) - len(excluded))
+        for place in excluded:
             at += place <= at
         return attempts[at]

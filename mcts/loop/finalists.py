@@ -1,8 +1,8 @@
 """The finalists: the best of a search are measured again before one of them is reported.
 
-The greatest of many noisy figures is greater than what it measures (the winner's curse), and a
-candidate may have got through a check by chance. Neither survives a fresh measurement that the
-search had no part in.
+The greatest of many noisy figures overstates what it measures (the winner's curse), and a candidate
+may have passed a check by chance. A fresh measurement, on which the search did not select, corrects
+both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcts.loop.ledger import Ledger
 from mcts.loop.progress import status_words
 
 TRIES = 3
-"""Times the number of finalists that may be measured before the baseline is handed back."""
+"""At most so many times the number of finalists are measured; then the baseline is handed back."""
 
 Report = Callable[[str], None]
 
@@ -24,10 +24,10 @@ Report = Callable[[str], None]
 def confirm_finalists(ledger: Ledger, bench: Bench, *, count: int, report: Report) -> None:
     """Measure up to `count` of the best again, and enter them in the ledger.
 
-    The best first, then those that may be better than what is confirmed by then: whose interval
-    reaches into that of the best confirmation. Where one fails, the next takes its place, through
-    at most `TRIES * count` in order. Raises WorldError where the world fails; what was confirmed
-    until then is in the journal.
+    The best comes first, then those that may be better than what is confirmed by then: their
+    interval overlaps that of the best confirmation. If one fails, the next takes its place; at most
+    `TRIES * count` are tried. Raises WorldError if the world fails; what was confirmed until then
+    is in the journal.
     """
     for evaluation in list(ledger.measured.values()):
         if (known := bench.confirmation(evaluation.candidate_id)) is not None:
@@ -39,7 +39,7 @@ def confirm_finalists(ledger: Ledger, bench: Bench, *, count: int, report: Repor
         before = ledger.measured[node]
         if len(passed) == count:
             return
-        if passed and ledger.ranking.interval(before)[1] < _reach(ledger, passed):
+        if passed and ledger.ranking.interval(before)[1] < _best_low_end(ledger, passed):
             continue
         if before.candidate_id not in ledger.confirmed:
             report(f"node {node}: {before.speedup:.2f}x while searching, being measured again")
@@ -56,21 +56,21 @@ def contenders(ledger: Ledger) -> Iterator[int]:
     distinct: dict[str, int] = {}
     for node, evaluation in sorted(ledger.measured.items()):
         distinct.setdefault(evaluation.candidate_id, node)
-    found = {node: ledger.measured[node] for node in distinct.values()}
-    for node in ledger.ranking.order(found):
-        if found[node].candidate_id == baseline:
+    measured = {node: ledger.measured[node] for node in distinct.values()}
+    for node in ledger.ranking.order(measured):
+        if measured[node].candidate_id == baseline:
             return
         yield node
 
 
-def _reach(ledger: Ledger, passed: list[Evaluation]) -> float:
-    """The low end of the best confirmation's gain."""
+def _best_low_end(ledger: Ledger, passed: list[Evaluation]) -> float:
+    """The low end of the interval of the best confirmation's gain."""
     best = max(passed, key=lambda evaluation: ledger.ranking.gain(evaluation) or 0.0)
     return ledger.ranking.interval(best)[0]
 
 
 def confirmation_words(before: Evaluation, again: Evaluation) -> str:
-    """``13.88x while searching, 13.71x (13.60 to 13.80) confirmed``, or why it was not."""
+    """``13.88x while searching, 13.71x (13.60 to 13.80) confirmed``, or why it is not confirmed."""
     searched = f"{before.speedup:.2f}x while searching"
     timing = again.timing
     if not again.measured or timing is None:

@@ -1,6 +1,6 @@
-"""Trials in flight: answered in threads, awaited in the order they were asked.
+"""Trials in flight: answered in threads, awaited in the order in which they were asked.
 
-The order keeps the tree from depending on how long each took.
+Thanks to that order the tree does not depend on how long each trial took.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class Flights:
         self._out: deque[tuple[Trial, Future[Answer]]] = deque()
 
     def __len__(self) -> int:
-        """How many trials are out."""
+        """How many trials are in flight."""
         return len(self._out)
 
     def launch(self, trial: Trial, request: ProposalRequest) -> None:
-        """Send a trial out. An inline proposal is made here, in the order of asking."""
+        """Start a trial. An inline proposer is asked here, so in the order of the trials."""
         self._out.append((trial, self._send(trial, request)))
 
     def wait(self) -> tuple[Trial, Answer]:
-        """Wait for the trial that is out the longest. Raises what its thread raised."""
+        """Wait for the oldest trial in flight; returns its answer, or raises what it raised."""
         trial, flight = self._out.popleft()
         return trial, flight.result()
 
     def close(self) -> None:
-        """Start nothing more; threads of its own end with what they are at."""
+        """Start nothing more; its own threads end after the trial they are running."""
         if self._is_own:
             self._executor.shutdown(wait=False, cancel_futures=True)
 

@@ -17,10 +17,11 @@ from mcts.search.trial import Outcome
 class Ledger:
     """Candidates, evaluations and guidance by node id; node 0 is the baseline.
 
-    `measured` holds the evaluations that are results, `best_speedup` is the greatest of theirs.
-    `confirmed` is what finalists came to when they were measured again, by candidate. `nodes` says
-    which node first held a candidate, `children` what was tried below a node, oldest first,
-    `history` what came of each candidate, in the order they were judged.
+    `measured` holds the evaluations that are results, `best_speedup` the greatest speedup among
+    those that may be handed back. `confirmed` holds the second measurements of finalists, by
+    candidate. `nodes` has the first node of each candidate, `children` the attempts below a node,
+    oldest first, and `history` the first attempt of each candidate, in the order of evaluation.
+    `tried` holds the ids of all proposed candidates, except those of abandoned trials.
     """
 
     def __init__(self, ranking: Ranking) -> None:
@@ -39,20 +40,20 @@ class Ledger:
         self.tried: set[str] = set()
         self.failed = 0
         self.restarts = 0
-        self._judged: set[str] = set()
+        self._evaluated: set[str] = set()
 
     @property
     def told(self) -> int:
-        """Trials told so far; neither the baseline nor a restart is one."""
+        """How many trials were told so far; the baseline and restarts are not trials."""
         return max(0, len(self.evaluations) - 1 - self.restarts)
 
     @property
     def unique(self) -> int:
-        """Distinct candidates evaluated, branches and failures included, the baseline not."""
-        return max(0, len(self._judged) - 1)
+        """How many distinct candidates were evaluated: branches and failures, not the baseline."""
+        return max(0, len(self._evaluated) - 1)
 
-    def twin_of(self, answer: Answer) -> int | None:
-        """The earlier node that holds the same candidate, if there is one."""
+    def duplicated_by(self, answer: Answer) -> int | None:
+        """The earlier node of the same candidate; None if the candidate is new."""
         if answer.proposal is None or answer.evaluation is None:
             return None
         return self.nodes.get(answer.proposal.candidate.id)
@@ -61,7 +62,7 @@ class Ledger:
         self, node: int, parent: int | None, answer: Answer, outcome: Outcome
     ) -> Mapping[str, Any]:
         """Keep a settled node; returns its line for the journal."""
-        twin = self.twin_of(answer)
+        earlier = self.duplicated_by(answer)
         candidate = answer.proposal.candidate if answer.proposal else None
         evaluation = answer.evaluation
         self.evaluations[node] = evaluation
@@ -75,8 +76,8 @@ class Ledger:
             self.tried.update({candidate.id, *answer.judged})
             if evaluation is not None:
                 self.nodes.setdefault(candidate.id, node)
-                self._judged.add(candidate.id)
-        self._judged.update(answer.judged)
+                self._evaluated.add(candidate.id)
+        self._evaluated.update(answer.judged)
         reason = str(answer.error or (evaluation.message if evaluation else ""))
         attempt = Attempt(candidate=candidate, evaluation=evaluation, reason=reason)
         self.exemplars.add(attempt)
@@ -87,30 +88,32 @@ class Ledger:
         return {
             "trial": node,
             "parent": parent,
-            "kind": kind_of(evaluation, duplicate=twin is not None),
+            "kind": kind_of(evaluation, duplicate=earlier is not None),
             "candidate_id": candidate.id if candidate else None,
             "outcome": outcome.kind,
             "reward": outcome.reward,
             "prior": outcome.prior,
             "expandable": outcome.expandable,
-            "duplicate_of": twin,
+            "duplicate_of": earlier,
             "reason": reason,
         }
 
     def verdict(self, node: int) -> Evaluation | None:
-        """The evaluation that counts: the confirmation where there is one."""
+        """The evaluation that counts: the confirmation if there is one; None if nothing was
+        evaluated.
+        """
         evaluation = self.evaluations[node]
         if evaluation is None:
             return None
         return self.confirmed.get(evaluation.candidate_id, evaluation)
 
     def best(self) -> int:
-        """The node to hand back, by the objective; the baseline where nothing else stands."""
+        """The node to hand back, by the objective; the baseline if nothing better may be."""
         return self.ranking.best(standing(self.measured, self.confirmed)) or 0
 
 
 def kind_of(evaluation: Evaluation | None, *, duplicate: bool) -> NodeKind:
-    """How a settled trial is shown."""
+    """The kind of node that a settled trial becomes."""
     if evaluation is None:
         return "rejected"
     if duplicate:

@@ -15,14 +15,13 @@ from mcts.journal.record import Result, read_result
 from mcts.journal.runlog import RunLog
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.run_memory import RunMemory
-from mcts.loop.baseline import measure_baseline, reward_scale
+from mcts.loop.beginning import check_options, measure_baseline, reward_scale
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Briefing, Signatures
 from mcts.loop.budget import Budget, BudgetGuard
 from mcts.loop.finalists import confirm_finalists
 from mcts.loop.flights import Flights
 from mcts.loop.ledger import Ledger
-from mcts.loop.options import check_options
 from mcts.loop.progress import Progress, Reporter
 from mcts.loop.reward import RewardSettings
 from mcts.loop.settling import Settler, outcome_of
@@ -36,22 +35,24 @@ from mcts.search.trial import Trial
 __all__ = ["Budget", "Optimizer", "Progress", "Result", "read_result"]
 
 MAX_WORLD_ERRORS = 3
-"""Trials in a row that the world may fail before the run stops; it can be resumed."""
+"""After so many failures of the world in a row the run stops; it can be resumed."""
 
 
 class Optimizer:
-    """Runs one search. The same call starts a run and resumes it: what the journal holds is
-    taken from there.
+    """Runs one search.
 
-    Trials run in the threads of `executor`, `parallel` at a time, and are told in the order they
-    were asked, so that the tree does not depend on how long each took.
+    The same call starts a run and resumes it: what the journal holds is not asked again. Trials run
+    in the threads of `executor`, `parallel` at a time, and are told in the order they were asked,
+    so that the tree does not depend on how long each took.
 
-    `search_settings` are those of any search, and thereby say which; `reward_settings` say what is
-    done to a gain before it sees it. `objective` says what counts as better. The `finalists` best
-    are measured again at the end, if the evaluator can; 0 reports what the search saw. They are no
-    part of the tree, so that a resumed run may have another number of them. `signatures` say by
-    method whether machine code shows it. `knowledge` is what other runs learned; a resumed run must
-    be given the same again.
+    search_settings: also decide which search runs.
+    reward_settings: how a gain becomes a reward.
+    objective: what counts as better.
+    finalists: how many of the best are measured again at the end, if the evaluator can; 0 reports
+        what the search measured. They are no part of the tree: a resumed run may have another
+        number.
+    signatures: tell by method whether machine code shows it.
+    knowledge: what other runs learned; a resumed run must be given the same.
     """
 
     def __init__(
@@ -105,8 +106,8 @@ class Optimizer:
         """Search until the budget is spent, nothing is left to try, or `stop` is called; then
         measure the finalists again.
 
-        Raises InputError when the baseline itself fails, WorldError when the world keeps failing.
-        Whatever ends the run, the journal holds all that was learned.
+        Raises InputError if the baseline fails, WorldError if the world keeps failing. However the
+        run ends, the journal holds all that was learned.
         """
         self.log.begin(self._identity())
         try:
@@ -129,13 +130,13 @@ class Optimizer:
         return read_result(self._journal.events())
 
     def stop(self) -> None:
-        """Ask nothing new; `run` returns once the trials in flight are told. Thread-safe."""
+        """Start no further trial; `run` returns once those in flight are told. Thread-safe."""
         self._stopping.set()
 
     # The steps of the search, in the order they happen.
 
     def _start(self) -> None:
-        """Measure the baseline: it is the root, and the yardstick of every reward."""
+        """Measure the baseline, which becomes the root, and begin the search."""
         self.reporter.say("measuring the baseline")
         proposal = Proposal(candidate=self.task.baseline, prior=1.0)
         evaluation = measure_baseline(proposal, world=self.world, objective=self.objective)
@@ -167,7 +168,7 @@ class Optimizer:
         self.settler.enter(0, None, answer, outcome)
 
     def _grow(self) -> str:
-        """Keep `parallel` trials in flight until there is a reason to stop; returns it."""
+        """Keep `parallel` trials in flight until there is a reason to stop; returns the reason."""
         while True:
             reason = self._reason_to_stop()
             while reason is None and self._may_launch():
@@ -181,7 +182,7 @@ class Optimizer:
             self._settle(*self.flights.wait())
 
     def _launch(self, trial: Trial) -> None:
-        """Journal a trial and send it out, with all that its proposer may look at."""
+        """Journal a trial and start it, with all that its proposer may look at."""
         payload = {"trial": trial.id, "parent": trial.parent, "seed": trial.seed}
         self.log.confirm("asked", {**payload, **asdict(trial.move)})
         if trial.move.kind == "diversify":
@@ -191,7 +192,7 @@ class Optimizer:
         self.flights.launch(trial, request)
 
     def _settle(self, trial: Trial, answer: Answer) -> None:
-        """Pay for a trial and settle it. Raises WorldError when the world keeps failing."""
+        """Pay for a trial and settle it. Raises WorldError if the world keeps failing."""
         self.guard.pay(trial.id, answer)
         if not isinstance(answer.error, WorldError):
             self._world_errors = 0
@@ -214,8 +215,8 @@ class Optimizer:
     # What the steps need.
 
     def _may_launch(self) -> bool:
-        out = len(self.flights)
-        return out < self.parallel and self.ledger.told + out < self.budget.evaluations
+        in_flight = len(self.flights)
+        return in_flight < self.parallel and self.ledger.told + in_flight < self.budget.evaluations
 
     def _reason_to_stop(self) -> str | None:
         if self._stopping.is_set():

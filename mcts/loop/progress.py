@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""The progress of a run, for a display."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Phase = Literal["searching", "confirming"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a run stands, for a display. Times in microseconds; `last` is one line.
+    """Where a run stands. `last` is one line about the latest step; `replaying`: it was in the
+    journal already.
 
-    `spending` is what the trials told so far have cost; `caps` are the budget's.
+    `spending` is what the trials told so far have cost, `caps` the limits of the budget.
     """
 
     evaluations: int
@@ -41,7 +42,7 @@ class Progress:
 
 
 class Reporter:
-    """Tells a display where the run stands; before the baseline is measured, times are None."""
+    """Passes the progress to a display; times are None until the baseline is measured."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Reporter:
         self._ledger, self._guard, self._log, self._flights = ledger, guard, log, flights
 
     def say(self, last: str, *, replaying: bool = False, phase: Phase = "searching") -> None:
+        """Report the progress with `last` as its latest step."""
         if self.on_progress is None:
             return
         ledger, budget = self._ledger, self._guard.budget
@@ -82,7 +84,7 @@ class Reporter:
 
 
 def status_words(evaluation: Evaluation) -> str:
-    """The status, and of a refusal the class of what was seen."""
+    """The status, with the class of cheat if the candidate was refused for one."""
     if evaluation.refusal is None:
         return evaluation.status
     return f"{evaluation.status} ({evaluation.refusal.cheat})"

@@ -10,7 +10,7 @@ from mcts.domain.objective import MIN_NOISE, credited, energy_noise, time_noise
 from mcts.options.search import Objective
 
 WORKING_FLOOR = 0.1
-"""What a correct variant at baseline speed earns: working beats failing."""
+"""Reward of a correct variant at baseline speed: working beats failing."""
 NEAR_PEAK_FACTOR = 1.05
 _TIE_BREAK = 0.5
 """Share of one step of speed that energy may add under the objective `energy`."""
@@ -18,7 +18,7 @@ _TIE_BREAK = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardSettings:
-    """What is done to a gain before a search sees it; both are switched off in studies.
+    """How a gain becomes a reward; studies switch each off to see what it brings.
 
     calibrated_reward: whether a reward is the log of a speedup in units of what the speed of light
         allows, if that is known; otherwise the share of the baseline's time that was saved.
@@ -33,19 +33,19 @@ class RewardSettings:
 class RewardScale:
     """Calibrates the log of a gain over the baseline to [0, 1].
 
-    With the speed-of-light time known, the reward is log(speedup) / log(speed-of-light speedup),
-    clipped, so that outliers cannot dominate and 1 means nothing is left. Where it is unknown,
-    1 - 1/speedup: the share of the baseline's time that was saved, which is bounded and, unlike
-    a running best, does not depend on the order in which results come in.
+    If the speed-of-light time is known, the reward is log(speedup) / log(speed-of-light speedup),
+    clipped, so that outliers cannot dominate and 1 means nothing is left. Otherwise it is
+    1 - 1/speedup, the share of the baseline's time that was saved: that is bounded and, unlike a
+    running best, does not depend on the order of the results.
 
     noise: relative width of a step; log gains are rounded to whole steps, so that differences
     inside the measurement's noise mostly earn nothing. energy_noise: the same for energy.
 
-    objective: under `energy`, what energy was saved adds less than one step of speed; under `edp`
-    the gain is that of energy times time, which no roofline bounds.
+    objective: under `energy` the energy saved adds less than one step of speed; under `edp` the
+    gain is that of energy times time, which no roofline bounds.
 
-    calibrated, stepped: as in `RewardSettings`. Not calibrated, the reward is 1 - 1/speedup even if
-    the speed of light is known; not stepped, the smallest gain earns something.
+    calibrated, stepped: as in `RewardSettings`. If not calibrated, the reward is 1 - 1/speedup even
+    if the speed of light is known; if not stepped, the smallest gain counts.
     """
 
     speed_of_light_speedup: float | None = None
@@ -64,14 +64,14 @@ class RewardScale:
         objective: Objective = "time",
         settings: RewardSettings = RewardSettings(),
     ) -> RewardScale:
-        """Scale for a run: noise from the baseline's own intervals, ceiling from the roofline.
+        """The scale of a run: noise from the baseline's own intervals, ceiling from the roofline.
 
-        Raises ValueError when the baseline was not measured.
+        Raises ValueError if the baseline was not measured.
         """
         timing = baseline.timing
         if not baseline.measured or timing is None:
             raise ValueError("the baseline was not measured")
-        # A roofline is of one shape.
+        # A roofline describes one shape.
         known = speed_of_light_us is not None and not timing.shapes
         ceiling = timing.median_us / speed_of_light_us if known and speed_of_light_us else None
         return cls(
@@ -84,7 +84,7 @@ class RewardScale:
         )
 
     def reward(self, evaluation: Evaluation) -> float:
-        """Reward of an evaluation; 0 for anything but a measured one. Monotone in the time."""
+        """Reward of an evaluation, in [0, 1]; 0 unless it was measured. Monotone in the time."""
         speedup, saved = credited(evaluation)
         if speedup is None:
             return 0.0
@@ -99,9 +99,9 @@ class RewardScale:
         return self._of_steps(self._steps(speedup, self.noise))
 
     def of_speedup_then_energy(self, speedup: float, saved: float | None) -> float:
-        """Reward of a speedup, ties broken by `saved`, the baseline's energy over the candidate's.
+        """Reward of a speedup, with ties broken by energy.
 
-        Unknown energy earns nothing on top.
+        `saved` is the baseline's energy over the candidate's; None, if unknown, adds nothing.
         """
         steps = self._steps(speedup, self.noise)
         here = self._of_steps(steps)
@@ -114,7 +114,7 @@ class RewardScale:
     def of_product(self, speedup: float, saved: float | None) -> float:
         """Reward of a gain in energy times time.
 
-        Without energy the gain is not known, and speed alone is not believed to be one.
+        If the energy is unknown so is the gain: a speedup then counts for no more than 1.
         """
         gain = min(speedup, 1.0) if saved is None else speedup * saved
         noise = self.noise + self.energy_noise
@@ -125,7 +125,7 @@ class RewardScale:
         return _working(steps * math.log1p(self.noise), ceiling=ceiling)
 
     def _steps(self, gain: float, noise: float) -> float:
-        """The log of a gain in steps of the noise: whole ones, where rewards are `stepped`."""
+        """The log of a gain in steps of the noise; a whole number if rewards are `stepped`."""
         steps = math.log(gain) / math.log1p(noise)
         return round(steps) if self.stepped else steps
 
@@ -138,7 +138,7 @@ class RewardScale:
 
 
 def _working(log_gain: float, *, ceiling: float | None) -> float:
-    """Reward of what works: the floor at the baseline's level, 1 at the ceiling."""
+    """Reward of a correct candidate: the floor at the baseline's level, 1 at the ceiling."""
     if log_gain < 0:
         return WORKING_FLOOR * math.exp(log_gain)
     share = -math.expm1(-log_gain) if ceiling is None else min(1.0, log_gain / math.log(ceiling))

@@ -1,7 +1,7 @@
-"""What follows from an answer: an outcome for the search, a lesson, a node, branches to go back to.
+"""Settling a trial: its outcome for the search, its lessons, its node, and the branches it leaves.
 
-A trial that was answered becomes a node; so does a branch that was measured beside an earlier one,
-where the node it lost to leads no further.
+Each answered trial becomes a node. So does a branch of an earlier trial, if the node that it lost
+to leads no further.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcts.search.trial import Outcome, Trial
 
 
 class Settler:
-    """Settles nodes, in the tree, the ledger and the journal alike. Not thread-safe."""
+    """Settles trials in the tree, the ledger and the journal. Not thread-safe."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Settler:
         self._frontier = Frontier()
 
     def settle(self, trial: Trial, answer: Answer) -> None:
-        """Tell the search what came of a trial, and learn from it."""
+        """Tell the search the outcome of a trial, and learn from it."""
         if isinstance(answer.error, NoMoves):
             self._search.exhaust(trial.id)
             self.restart_beside(trial.parent)
@@ -51,9 +51,9 @@ class Settler:
         self.enter(trial.id, trial.parent, answer, outcome)
 
     def abandon(self, trial: Trial, answer: Answer, error: WorldError) -> bool:
-        """The world failed: forget the trial, so that its candidate may be proposed again.
+        """Forget a trial that the world failed, so that its candidate may be proposed again.
 
-        Returns whether the journal knew.
+        Returns whether the journal held that already.
         """
         if answer.proposal is not None:
             self._ledger.tried.difference_update(candidates_of(answer.proposal))
@@ -67,7 +67,10 @@ class Settler:
         return known
 
     def restart_beside(self, node: int) -> None:
-        """`node` leads no further: the best branch that lost to it becomes its sibling, free."""
+        """Make the best branch that lost to `node`, which leads no further, a sibling of it.
+
+        Does nothing if no branch is left. The branch is measured already, so this costs nothing.
+        """
         branch = self._frontier.take(node, self._ledger.ranking, known=self._ledger.nodes)
         if branch is None:
             return
@@ -87,18 +90,22 @@ class Settler:
         self._reporter.say(describe(line, answer), replaying=known)
 
     def _keep_losers(self, trial: Trial, answer: Answer) -> None:
-        """Branches that lost are kept to restart from, beside the node that they lost to."""
-        twin, worth = self._ledger.twin_of(answer), self._ledger.evaluations[trial.parent]
-        winner = trial.id if twin is None else twin
-        self._frontier.keep(winner, answer.losers, worth=worth, reward=self._scale.reward)
+        """Keep the branches that lost, to restart from, under the node that they lost to."""
+        earlier = self._ledger.duplicated_by(answer)
+        self._frontier.keep(
+            trial.id if earlier is None else earlier,
+            answer.losers,
+            parent=self._ledger.evaluations[trial.parent],
+            reward=self._scale.reward,
+        )
 
 
 def outcome_of(answer: Answer, *, ledger: Ledger, scale: RewardScale) -> Outcome:
-    """What the search is told of an answer; only the first node of a candidate can be expanded."""
+    """The outcome that the search is told; only the first node of a candidate can be expanded."""
     evaluation, prior = answer.evaluation, answer.proposal.prior if answer.proposal else 0.5
-    fresh = evaluation is not None and ledger.twin_of(answer) is None
+    is_new = evaluation is not None and ledger.duplicated_by(answer) is None
     if evaluation is None or not evaluation.measured:
-        return Outcome("failed", prior=prior, expandable=fresh)
+        return Outcome("failed", prior=prior, expandable=is_new)
     reward = scale.reward(evaluation)
     peak = scale.near_peak(evaluation)
-    return Outcome("measured", reward=reward, prior=prior, expandable=fresh, near_peak=peak)
+    return Outcome("measured", reward=reward, prior=prior, expandable=is_new, near_peak=peak)

@@ -1,4 +1,4 @@
-"""Seconds of measuring, shared among the measurements in progress."""
+"""A stopwatch for measurements that share devices."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 
 class SharedStopwatch:
-    """Charges every moment once per device, however many threads wait for their turn on it.
+    """Charges each second of a device once, however many threads wait for their turn on it.
 
     With n measurements in progress on d devices each is charged min(1, d / n) of the wall clock,
-    so that the sum is at most what the devices can have worked. Thread-safe.
+    so that the sum is at most the time for which the devices can have worked. Thread-safe.
     """
 
     def __init__(self, devices: int = 1, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,7 +23,7 @@ class SharedStopwatch:
 
     @contextmanager
     def running(self) -> Iterator[Callable[[], float]]:
-        """Measure what happens inside; the value says the seconds charged so far."""
+        """Time the block; it gets a function that returns the seconds charged so far."""
         token = object()
         with self._lock:
             self._advance()

@@ -1,7 +1,7 @@
-"""Everything outside the search, asked once: proposals, their branches and advice, by journal.
+"""What lies outside the search, behind the journal: proposals, their evaluation and guidance.
 
-Each answer is looked for in the journal first; where it is not there, the intent is written
-before the question and the answer after it.
+What the journal holds is taken from there. Otherwise the intent is written before the question, and
+the answer after it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from mcts.search.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a trial: a proposal with its evaluation, or the error that ended it.
+    """The answer to a trial: a proposal with its evaluation, or the error that ended it.
 
     Of several branches the proposal's `candidate` is the one that became the node; `losers` are
-    the others that were measured, `judged` the ids of all that were evaluated. `seconds` is what
-    asking for a proposal took that the world failed just now.
+    the others that were measured, `judged` the ids of all that were evaluated. `seconds` is how
+    long the proposer took if the world failed it just now, otherwise 0.
     """
 
     proposal: Proposal | None = None
@@ -45,8 +45,9 @@ class Answer:
 
 
 class World:
-    """Proposer, evaluator (as `bench`) and advisor behind the journal. Thread-safe but for
-    `advise`.
+    """Proposer, evaluator (as `bench`) and advisor behind the journal.
+
+    Thread-safe, except for `advise`.
     """
 
     def __init__(
@@ -56,54 +57,54 @@ class World:
         self._log = log
 
     def propose(self, trial: int, request: ProposalRequest) -> Answer:
-        """A proposal, or why there is none.
+        """Ask for a proposal; the answer holds it, or the error that says why there is none.
 
-        Raises InputError where the user must mend something first. Where it came after replies that
-        were paid for, the trial is abandoned with their cost: resumed, the run asks another one.
+        Raises InputError if the user must mend something first. If replies were paid for by then,
+        the trial is abandoned with their cost: a resumed run asks for another trial.
         """
-        if (told_before := self._proposal_in_journal(trial)) is not None:
-            return told_before
+        if (known := self._proposal_in_journal(trial)) is not None:
+            return known
         if not self.proposer.inline:
             self._log.write("proposing", {"trial": trial})
         begin = time.monotonic()
         try:
             proposal = self.proposer.propose(request)
         except NoMoves as error:
-            said = {"trial": trial, "usage": dict(error.usage)}
-            self._log.write("no_moves", self._timed(said, begin))
+            payload = {"trial": trial, "usage": dict(error.usage)}
+            self._log.write("no_moves", self._timed(payload, begin))
             return Answer(error=error)
         except ProposalRejected as error:
-            said = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
-            self._log.write("rejected", self._timed(said, begin))
+            payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
+            self._log.write("rejected", self._timed(payload, begin))
             return Answer(error=error)
         except JournalError:
-            raise  # nothing can be kept any more, so the run must stop here
+            raise  # nothing can be written any more, so the run must stop
         except WorldError as error:
             return Answer(error=error, seconds=round(time.monotonic() - begin, 3))
         except InputError as error:
             if error.usage:
-                said = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
-                self._log.write("abandoned", self._timed(said, begin))
+                payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
+                self._log.write("abandoned", self._timed(payload, begin))
             raise
-        self._log.write("proposed", self._timed(_told(trial, proposal), begin))
+        self._log.write("proposed", self._timed(_payload_of(trial, proposal), begin))
         return Answer(proposal=proposal)
 
     def _timed(self, payload: Mapping[str, Any], begin: float) -> dict[str, Any]:
-        """With the seconds that asking took, but of a proposer that answers at once."""
+        """The payload with the seconds that the proposer took, unless it is inline."""
         if self.proposer.inline:
             return dict(payload)
         return {**payload, "seconds": round(time.monotonic() - begin, 3)}
 
     def adopt(self, trial: int, proposal: Proposal) -> None:
         """Journal a proposal as the content of a trial."""
-        self._log.write("proposed", _told(trial, proposal))
+        self._log.write("proposed", _payload_of(trial, proposal))
 
     def _proposal_in_journal(self, trial: int) -> Answer | None:
         proposal = None
         if found := self._log.find("proposed", trial):
             proposal = proposal_of(found)
-        if gone := self._log.find("abandoned", trial):
-            error = WorldError(gone["reason"], usage=gone.get("usage"))
+        if abandoned := self._log.find("abandoned", trial):
+            error = WorldError(abandoned["reason"], usage=abandoned.get("usage"))
             return Answer(proposal=proposal, error=error)
         if proposal is not None:
             return Answer(proposal=proposal)
@@ -114,24 +115,24 @@ class World:
         return None
 
     def judge(self, trial: Trial, proposal: Proposal, best_speedup: float) -> Answer:
-        """The proposal's evaluation, or why there is none; of its branches the best one's.
+        """Evaluate a proposal and its branches; the answer holds the best of them.
 
-        Where the proposal's own candidate fails, a branch that works stands in for it. The world
-        breaking for any of them breaks it for all.
+        If the proposal's own candidate fails, a branch that works stands in for it. If the world
+        fails any of them, the trial has failed.
         """
         candidates = list(candidates_of(proposal).values())
-        found: dict[int, Evaluation] = {}
-        refused: NotRecorded | None = None
+        evaluations: dict[int, Evaluation] = {}
+        not_recorded: NotRecorded | None = None
         for at, candidate in enumerate(candidates):
             try:
-                found[at] = self.bench.evaluate(trial.id, candidate, best_speedup)
+                evaluations[at] = self.bench.evaluate(trial.id, candidate, best_speedup)
             except JournalError:
                 raise
             except NotRecorded as error:
-                refused = refused or error
+                not_recorded = not_recorded or error
             except WorldError as error:
                 return Answer(proposal=proposal, error=error)
-        at = select(found, self.bench.ranking) or 0
+        at = select(evaluations, self.bench.ranking) or 0
         losers = tuple(
             Branch(
                 parent=trial.parent,
@@ -139,48 +140,49 @@ class World:
                 evaluation=evaluation,
                 prior=proposal.prior,
             )
-            for n, evaluation in found.items()
+            for n, evaluation in evaluations.items()
             if n != at and evaluation.measured
         )
         if len(candidates) > 1:
-            evaluated = {candidates[n].id: evaluation for n, evaluation in found.items()}
-            self._note_branches(trial.id, candidates[at].id, evaluated)
+            by_id = {candidates[n].id: evaluation for n, evaluation in evaluations.items()}
+            self._note_branches(trial.id, candidates[at].id, by_id)
         return Answer(
             proposal=replace(proposal, candidate=candidates[at], branches=()),
-            evaluation=found.get(at),
-            error=refused if at not in found else None,
+            evaluation=evaluations.get(at),
+            error=not_recorded if at not in evaluations else None,
             losers=losers,
-            judged=tuple(candidates[n].id for n in found),
+            judged=tuple(candidates[n].id for n in evaluations),
         )
 
     def _note_branches(self, trial: int, winner: str, evaluated: Mapping[str, Evaluation]) -> None:
-        """Journal which branch became the node, which were measured too, and which failed."""
-        others = {id: found for id, found in evaluated.items() if id != winner}
+        """Journal which branch became the node, which others were measured, and which failed."""
+        others = {id: evaluation for id, evaluation in evaluated.items() if id != winner}
         payload = {
             "trial": trial,
             "winner": winner,
-            "losers": [id for id, found in others.items() if found.measured],
-            "failed": [id for id, found in others.items() if not found.measured],
+            "losers": [id for id, evaluation in others.items() if evaluation.measured],
+            "failed": [id for id, evaluation in others.items() if not evaluation.measured],
         }
         self._log.confirm("branched", payload)
 
     def propose_and_judge(
         self, trial: Trial, request: ProposalRequest, best_speedup: float
     ) -> Answer:
+        """Ask for a proposal and evaluate it."""
         answer = self.propose(trial.id, request)
         if answer.proposal is None or answer.error is not None:
             return answer
         return self.judge(trial, answer.proposal, best_speedup)
 
     def advise(self, node: int, evaluation: Evaluation) -> Guidance:
-        """Guidance for a node, whose evaluation holds its profile where there is one."""
+        """Guidance for a node; `evaluation` holds its profile if there is one."""
         guidance = self.advisor.advise(self.task, evaluation)
         self._log.write("advised", {"node": node, "guidance": guidance.model_dump(mode="json")})
         return guidance
 
 
-def _told(trial: int, proposal: Proposal) -> dict[str, Any]:
-    """What the journal says of a proposal; `proposal_of` reads it."""
+def _payload_of(trial: int, proposal: Proposal) -> dict[str, Any]:
+    """The payload of a `proposed` event; `proposal_of` reads it."""
     payload: dict[str, Any] = {
         "trial": trial,
         "candidate": proposal.candidate.model_dump(mode="json"),

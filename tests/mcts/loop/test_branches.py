@@ -145,13 +145,13 @@ def test_a_frontier_gives_its_best_first_and_each_once() -> None:
         Branch(parent=0, candidate=candidate, evaluation=timed(candidate), prior=0.5)
         for candidate in (variant(BLOCK=2), BEST, GOOD, variant(UNROLL=32))
     ]
-    frontier.keep(3, branches, worth=timed(variant()), reward=speed)
+    frontier.keep(3, branches, parent=timed(variant()), reward=speed)
     taken = []
     while branch := frontier.take(3, RANKING, known={variant(BLOCK=2).id: 9}):
         taken.append(branch.candidate)
     assert taken == [BEST, GOOD], "the slower than the parent and the known are left out"
     assert frontier.take(4, RANKING, known={}) is None
-    frontier.keep(3, branches, worth=None, reward=speed)
+    frontier.keep(3, branches, parent=None, reward=speed)
     assert frontier.take(3, RANKING, known={}) == branches[1]
     frontier.pass_on(3, 7)
     assert frontier.take(3, RANKING, known={}) is None

@@ -86,7 +86,7 @@ def test_nothing_is_confirmed_where_nothing_is_faster_or_nobody_asks() -> None:
     off = ConfirmingToy()
     assert run(off, finalists=0).confirmed == {} and off.confirmed == []
     assert run(ToyEvaluator()).confirmed == {}
-    with pytest.raises(InputError, match="not negative"):
+    with pytest.raises(InputError, match="finalists must be at least 0"):
         run(finalists=-1)
 
 
