@@ -22,6 +22,7 @@ class Candidate(Noun):
 
     @cached_property
     def id(self) -> str:
+        """Hash of the source, without trailing space, and of the tunables' values."""
         lines = self.source.replace("\r\n", "\n").split("\n")
         text = "\n".join([line.rstrip(" \t") for line in lines]).strip()
         return tagged_hash("candidate", {"source": text, "tunables": self.tunables})

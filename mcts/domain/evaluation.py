@@ -139,10 +139,10 @@ class ShapeTiming(Latency):
 class Timing(Latency):
     """A candidate's times; `baseline` says what the speedup is over.
 
-    Where several workloads were timed `shapes` has each of them, the heaviest first. Times are then
-    the weighted latency, the sum of weight times time, `rounds` those of all together, the speedup
-    is the ratio of baseline's to candidate's, and single calls stand with the shapes alone.
-    `regressions_allowed` is what the task says of candidates that make a shape slower.
+    If several workloads were timed, `shapes` has each of them, the heaviest first. The times are
+    then weighted latencies (the sum of weight times time), the speedup is the ratio of the
+    baseline's to the candidate's, `rounds` is the total over the shapes, and only the shapes hold
+    samples. `regressions_allowed`: the task allows candidates that make a shape slower.
     """
 
     baseline: str = "baseline"
@@ -196,11 +196,11 @@ class Evaluation(Noun):
     runtime_error, timed_out: may have been built; no timing, no profile.
     suspect: has a timing that cannot be believed, with the reason in `message`, and perhaps the
     class of cheat that explains it; never a result.
-    refused: there is evidence that it does not do the task's work; its claims are no result.
+    refused: there is evidence that it does not do the task's work; its figures are no result.
     measured: built (unless replayed from a recording without build facts), passed, timed.
 
-    `isolation` is what held the candidate while it ran; `notes` say what a reader of the numbers
-    should know besides.
+    `isolation` describes the sandbox that the candidate ran in; `notes` are remarks that a reader
+    of the numbers should know.
     """
 
     candidate_id: str
@@ -258,6 +258,6 @@ class Evaluation(Noun):
 
     @property
     def held_back(self) -> tuple[str, ...]:
-        """Workloads for whose regression it may not be handed back; empty if all is well."""
+        """Workloads whose regression forbids handing the candidate back; empty if none does."""
         timing = self.timing
         return () if timing is None or timing.regressions_allowed else timing.regressions

@@ -50,7 +50,7 @@ class HostInput(_Named):
     """An argument of `forward`, in its order: a tensor with `dtype` and `shape`, or, without a
     shape, a plain number, which expressions may then name.
 
-    In `shape` a new name stands for whatever the extent is; all else must come out as the extent.
+    In `shape` a new name takes the extent's value; any other expression must evaluate to it.
     """
 
     shape: tuple[Expression, ...] | None = Field(default=None, max_length=8)
@@ -92,10 +92,10 @@ class HostWorkspace(_Named):
 class HostPlan(Noun):
     """The launcher, its arguments in order, and what they name.
 
-    failure: a function ``const char* f()`` that tells why the last call returned what is not 0.
-    init: names for the numbers of ``get_init_inputs()``, in order. returns: how outputs come back;
-    as a tuple, a single one comes alone. where: over tunables and `init`, holds for every allowed
-    combination.
+    failure: a function ``const char* f()`` that says why the last call did not return 0.
+    init: names for the numbers of ``get_init_inputs()``, in order.
+    returns: how outputs are returned; with `tuple` a single output is returned by itself.
+    where: expressions over tunables and `init` that hold for every allowed combination.
     """
 
     launcher: str = Field(default="launch", pattern=_IDENTIFIER)
@@ -189,8 +189,11 @@ class HostPlan(Noun):
         return (*inputs, *((item.name, item.shape) for item in self.weight))
 
     def values(self, tunables: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """`tunables` over the defaults. InputError for one that is unknown or out of range, and
-        for a combination that a `where` over tunables alone excludes."""
+        """The defaults, replaced by `tunables` where those are given.
+
+        InputError if one is unknown or out of range, or if a `where` over tunables alone excludes
+        the combination.
+        """
         values = {**self.space.default(), **tunables}
         self.space.check(values)
         for condition in self.where:

@@ -1,4 +1,4 @@
-"""What memory keeps: in this state, this method brought that."""
+"""A lesson: what a method brought in a performance state."""
 
 from __future__ import annotations
 

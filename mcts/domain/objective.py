@@ -18,8 +18,8 @@ from mcts.options.search import Objective
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 MIN_NOISE = 0.005
 WORTH_MEASURING = 1.10
-"""How much faster the best may be before a candidate's energy cannot matter to `energy` any more:
-well beyond the noise, so that what is measured does not hang on it."""
+"""If the best is faster than a candidate by more than this factor, the candidate's energy cannot
+matter to `energy`. Well beyond the noise, so that noise does not decide what is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +74,20 @@ class Ranking:
         the least energy among those that are as fast as the fastest left; unknown energy loses to
         any that is known.
         """
-        sound, held = self._parted(evaluations)
+        sound, held = self._split(evaluations)
         yield from self._order(sound)
         yield from self._order(held)
 
     def best(self, evaluations: Mapping[int, Evaluation]) -> int | None:
         """The first in order; None if nothing has a gain."""
-        sound, held = self._parted(evaluations)
+        sound, held = self._split(evaluations)
         first = self._best(sound)
         return self._best(held) if first is None else first
 
-    def _parted(
+    def _split(
         self, evaluations: Mapping[int, Evaluation]
     ) -> tuple[dict[int, Evaluation], dict[int, Evaluation]]:
-        """Those that may be handed back, and those that may not."""
+        """Evaluations that may be handed back, and those that may not."""
         sound: dict[int, Evaluation] = {}
         held: dict[int, Evaluation] = {}
         for node, found in evaluations.items():

@@ -127,7 +127,7 @@ class SassFacts(Noun):
 
     @property
     def hot_mix(self) -> dict[InstructionKind, int]:
-        """Instructions by kind in the hot loops; of all code without loops."""
+        """Instructions by kind in the hot loops; in all code if there are no loops."""
         total: dict[InstructionKind, int] = {}
         for loop in self.hot_loops:
             for kind, count in loop.mix.items():
@@ -139,7 +139,7 @@ class KernelProfile(Noun):
     """One kernel of the plan: counters by Nsight metric name, and SASS facts if read.
 
     `launches` is how often it runs per call with this grid and block; the counters are of one.
-    `library`: it is cuBLAS's, PyTorch's or another's, so that nobody can edit it.
+    `library`: the kernel belongs to a library such as cuBLAS or PyTorch and cannot be edited.
     """
 
     name: str
@@ -245,8 +245,8 @@ class Profile(Noun):
     """The kernels of one candidate, in launch order; `missing` says what is not known, and why.
 
     A quantity that was not measured is absent here and named in `missing`: never zero.
-    `hardware` is what measured it, with its ceilings. `work` is the least work of a call where the
-    task declares none, and who ran it found out.
+    `hardware` is the device it was measured on, with its ceilings. `work` is the least work of a
+    call if the task declares none and the profiler could tell.
     """
 
     kernels: tuple[KernelProfile, ...] = ()

@@ -1,4 +1,4 @@
-"""Python's parser for many threads.
+"""Python's parser, made safe for threads.
 
 Before 3.11.5 the interpreter counts the depth of all threads' trees together, and parsing in two
 threads at once can end in a SystemError (python/cpython#106905).

@@ -35,7 +35,7 @@ class Buffer(Noun):
     fill: Literal["normal", "uniform"] = "normal"
 
     def extents(self, shape: Mapping[str, int]) -> tuple[int, ...]:
-        """The array's extents on one workload; InputError when one is not positive."""
+        """The array's extents on one workload. InputError if one is not positive."""
         extents = tuple(evaluate_int(extent, shape) for extent in self.shape)
         if any(extent <= 0 for extent in extents):
             raise InputError(f"buffer {self.name!r} has the empty shape {extents}")
@@ -51,7 +51,7 @@ class Buffer(Noun):
 class Workload(Noun):
     """One set of shape values. A weight of zero means: verified, never timed.
 
-    The weights of several that are timed say how much each counts: calls in a day, for one.
+    If several are timed, the weight says how much each counts, such as its calls in a day.
     """
 
     name: str
@@ -79,11 +79,10 @@ class KernelTask(Noun):
 
     `reference` is Python source: for `cuda` it defines ``reference(**inputs)`` over float64 numpy
     arrays, for `kernelbench` and `host` it is the problem file itself, whose ``Model`` and
-    ``get_inputs`` say all there is to know of buffers. A `space` task has neither source nor
-    reference.
+    ``get_inputs`` define the buffers. A `space` task has neither source nor reference.
 
-    regressions: whether a candidate may be handed back that makes one of several timed workloads
-    slower than the baseline; `refused` ones may still be built upon.
+    regressions: whether a candidate that makes one of several timed workloads slower than the
+    baseline may be handed back; if `refused`, it may still be built upon.
     """
 
     name: str
@@ -157,8 +156,8 @@ class KernelTask(Noun):
     def id(self) -> str:
         """Hash of what defines the measurement; the summary may change freely.
 
-        Defaults are left out, so that a field added later does not orphan recordings made before.
-        Of a task with source, so is which combinations a recording holds.
+        Defaults are left out, so that recordings stay valid when a field is added. For a task with
+        source, the combinations that a recording holds are left out as well.
         """
         content = self.model_dump(mode="json", exclude={"summary"}, exclude_defaults=True)
         if self.dialect.has_source and self.space.rows:
@@ -166,7 +165,7 @@ class KernelTask(Noun):
         return tagged_hash("task", content)
 
     def dialect_of(self, source: str) -> Dialect:
-        """The dialect that a source is written in, of those in which this task may be answered."""
+        """The dialect of a source, among those that this task takes."""
         return form_of(self.dialect, source)
 
     def allows(self, space: TunableSpace, configuration: Mapping[str, object]) -> bool:

@@ -30,9 +30,9 @@ def check_identifiers(tunables: Mapping[str, object]) -> None:
 
 
 class Tunable(Noun):
-    """One choice: its values in their natural order, the naive default, what moving it exercises.
+    """One choice: its values in their natural order, and the naive default.
 
-    `methods` names playbook methods; `help` is for people and prompts.
+    `methods` are the playbook methods that changing it applies; `help` is for people and prompts.
     """
 
     values: tuple[Scalar, ...] = Field(min_length=1)
@@ -65,8 +65,8 @@ class Tunable(Noun):
 class TunableSpace(Noun):
     """The product of all tunables, less what the `where` expressions exclude.
 
-    Where `rows` is not empty, only those combinations exist (values in the order of `tunables`):
-    a recording holds what was measured and nothing else.
+    If `rows` is not empty, only those combinations exist (values in the order of `tunables`): a
+    recording holds what was measured and nothing else.
     """
 
     tunables: dict[str, Tunable] = {}
@@ -105,7 +105,7 @@ class TunableSpace(Noun):
 
     @cached_property
     def row_set(self) -> frozenset[tuple[Scalar, ...]]:
-        """`rows` for looking up, and as a quick key of caches."""
+        """`rows` as a set, for look-ups and as a key of caches."""
         return frozenset(self.rows)
 
     @cached_property

@@ -1,7 +1,7 @@
 """The dialects: what a candidate is, each a module and an entry in `DIALECTS`.
 
-A new one has, besides, its modules of the same name in `codegen.dialects` and
-`profilers.dialects`; nothing else asks which dialect a task is of.
+A new dialect also needs modules of its name in `codegen.dialects` and `profilers.dialects`; nothing
+else asks which dialect a task has.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def dialect_named(name: object) -> Dialect:
 
 
 def form_of(dialect: Dialect, source: str) -> Dialect:
-    """The dialect that a source is written in, of those in which `dialect` may be answered."""
+    """The dialect of a source, among those that a task of `dialect` takes."""
     forms = [DIALECTS[name] for name in dialect.forms] or [dialect]
     return next(form for form in forms if form.recognises(source))
 

@@ -1,4 +1,4 @@
-"""The dialect `cuda`: device code with a launch plan, which no host code of a candidate carries."""
+"""The dialect `cuda`: device code with a launch plan; a candidate has no host code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcts.domain.tunables import TunableSpace
 
 
 class Cuda(Dialect):
-    """Kernels that are launched as their plan says."""
+    """Kernels that are launched according to their plan."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a dialect is to the nouns: its name, and the facts that the other rooms ask for."""
+"""What a dialect is: its name, and the facts about it that other packages ask for."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from mcts.domain.tunables import TunableSpace
 class Dialect(str):
     """What candidates are written in.
 
-    A dialect is the string of its name, as an `http.HTTPStatus` is a number, so that it is written
-    down, compared and hashed as that. Here is what it means to a task; how it is written and how it
-    is judged is found under the same name in `codegen.dialects` and `profilers.dialects`.
+    A dialect is a string, its name, as an `http.HTTPStatus` is a number: it is serialised, compared
+    and hashed as that. This class says what it means for a task; the modules of the same name in
+    `codegen.dialects` and `profilers.dialects` say how candidates are written and judged.
     """
 
     __slots__ = ()
 
     forms: tuple[str, ...] = ()
-    """The dialects in which a task of this one may be answered, in the order in which they are
-    asked whether a source is theirs; the last takes every source. Empty: this one alone."""
+    """The dialects that candidates of such a task may have, in the order in which they are asked
+    whether they recognise a source; the last recognises every source. Empty: this one alone."""
     has_source: bool = True
-    """Whether a candidate has source; otherwise the values of its tunables are all of it."""
+    """Whether a candidate has source; otherwise it is nothing but the values of its tunables."""
     in_pytorch: bool = False
     """Whether the task is a KernelBench problem, and PyTorch calls the candidate."""
     baseline_is_reference: bool = False
-    """Whether a baseline in this dialect is the problem's own model: nothing is written yet."""
+    """Whether a baseline in this dialect is the problem's own model: no kernel is written yet."""
     has_plan: bool = False
     """Whether a source begins with a plan whose defaults are the values of its tunables."""
     declares_launches: bool = False
     """Whether that plan says how each kernel is launched: no host code of a candidate runs."""
     compiles_libraries: bool = False
-    """Whether a candidate compiles what it takes of CUTLASS and CUB: those kernels are its own."""
+    """Whether a candidate compiles what it uses of CUTLASS and CUB: those kernels are its own."""
     condenses_logs: bool = False
-    """Whether its compiler's log comes condensed, along the instantiations of templates."""
+    """Whether compiler logs are condensed, since template instantiations make them long."""
     language: str = "cuda"
-    """What a fenced block of it is marked with."""
+    """The language tag of a fenced code block."""
     suffix: str = ".cu"
     comment: str = "//"
 
     def recognises(self, source: str) -> bool:
-        """Whether a source can be of this dialect, where others come into question."""
+        """Whether a source can be of this dialect; asked if the task takes several."""
         return True
 
     def space_of(self, source: str) -> TunableSpace | None:

@@ -27,9 +27,7 @@ class Host(Dialect):
     condenses_logs = True
 
     def recognises(self, source: str) -> bool:
-        """Whether nothing but comments and white space stands before a plan, which no Python file
-        can begin with.
-        """
+        """Whether a source begins with a plan, after comments and white space; no Python does."""
         found = PLAN_COMMENT.search(source)
         if found is None:
             return False

@@ -6,7 +6,7 @@ from mcts.domain.dialects.dialect import Dialect
 
 
 class KernelBench(Dialect):
-    """PyTorch modules. Their tunables are constants in the file, so that no plan declares any."""
+    """PyTorch modules. Their tunables are constants in the file: no plan declares them."""
 
     __slots__ = ()
 
