@@ -1,1 +1,1 @@
-"""Runs beside each other: what each found, after how many evaluations, for how much."""
+"""Comparing runs: what each found, after how many evaluations and at what cost."""

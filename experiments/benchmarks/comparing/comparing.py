@@ -1,4 +1,4 @@
-"""Ways of searching against each other, by the runs there are: standings, wins and losses."""
+"""Ways of searching compared by their runs: standings, wins and losses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from mcts.search.seeding import seed_from
 
 
 def compare_runs(runs: Sequence[ComparedRun], *, reference: str | None) -> RunComparison:
-    """Put runs that search alike into an arm, those of one task beside each other.
+    """Compare runs, with those that search alike as one arm, on each of their tasks.
 
-    The reference is the first run's arm unless it is named. InputError for an unknown one.
+    The reference is the first run's arm, unless `reference` names another. InputError if no arm has
+    that name.
     """
     arms, tasks = arms_of(runs), _tasks_of(runs)
     entries = tuple(
@@ -29,7 +30,7 @@ def compare_runs(runs: Sequence[ComparedRun], *, reference: str | None) -> RunCo
     chosen = reference or names[0]
     if chosen not in names:
         raise InputError(f"no arm is called {chosen!r}; there are: {', '.join(names)}")
-    found = RunComparison(
+    comparison = RunComparison(
         reference=chosen,
         arms=names,
         tasks=tuple(dict.fromkeys(tasks)),
@@ -38,21 +39,22 @@ def compare_runs(runs: Sequence[ComparedRun], *, reference: str | None) -> RunCo
         duels=(),
         warnings=(),
     )
-    duels = [duel for arm in names if arm != chosen and (duel := _duel(found, arm)) is not None]
-    return found.model_copy(
+    rivals = [arm for arm in names if arm != chosen]
+    duels = [duel for arm in rivals if (duel := _duel(comparison, arm)) is not None]
+    return comparison.model_copy(
         update={
-            "standings": tuple(_standings(found)),
+            "standings": tuple(_standings(comparison)),
             "duels": tuple(duels),
-            "warnings": tuple(_warnings(found, duels)),
+            "warnings": tuple(_warnings(comparison, duels)),
         }
     )
 
 
 def arms_of(runs: Sequence[ComparedRun]) -> list[str]:
-    """What each run's way of searching is called: its label, else the traits that differ."""
+    """The name of each run's arm: its label, or else those of its traits in which runs differ."""
     traits = [run.traits for run in runs if not run.label]
     differing = [
-        name for name in (traits[0] if traits else ()) if len({one[name] for one in traits}) > 1
+        name for name in (traits[0] if traits else ()) if len({each[name] for each in traits}) > 1
     ]
     chosen = differing or ["search", "proposer"]
     return [run.label or _called(run.traits, chosen) for run in runs]
@@ -63,7 +65,7 @@ def _called(traits: Mapping[str, str], chosen: Sequence[str]) -> str:
 
 
 def _tasks_of(runs: Sequence[ComparedRun]) -> list[str]:
-    """A name per run that is the same where task, hardware and baseline agree, and only there."""
+    """A task name for each run; two runs share it exactly if task, hardware and baseline agree."""
     arenas: dict[str, list[tuple[str, str, str]]] = {}
     for run in runs:
         known = arenas.setdefault(run.task, [])
@@ -73,6 +75,7 @@ def _tasks_of(runs: Sequence[ComparedRun]) -> list[str]:
 
 
 def _task_name(run: ComparedRun, arenas: list[tuple[str, str, str]]) -> str:
+    """The task with what tells the run's arena from the others of that name."""
     if len(arenas) == 1:
         return run.task
     parts = [run.task]
@@ -86,21 +89,21 @@ def _task_name(run: ComparedRun, arenas: list[tuple[str, str, str]]) -> str:
     return " ".join(parts)
 
 
-def _standings(found: RunComparison) -> Iterator[Standing]:
-    for task in found.tasks:
-        for arm in found.arms:
-            runs = found.of(arm, task)
+def _standings(comparison: RunComparison) -> Iterator[Standing]:
+    for task in comparison.tasks:
+        for arm in comparison.arms:
+            runs = comparison.of(arm, task)
             if not runs:
                 continue
-            alone = runs[0] if len(runs) == 1 else None
+            single = runs[0] if len(runs) == 1 else None
             speedups = [run.speedup for run in runs]
             yield Standing(
                 task=task,
                 arm=arm,
                 runs=len(runs),
                 speedup=math.exp(float(np.mean(np.log(speedups)))),
-                low=alone.speedup_low if alone else min(speedups),
-                high=alone.speedup_high if alone else max(speedups),
+                low=single.speedup_low if single else min(speedups),
+                high=single.speedup_high if single else max(speedups),
                 evaluations=float(np.mean([run.unique for run in runs])),
                 failed=float(np.mean([run.failed for run in runs])),
                 seconds=sum(run.seconds for run in runs),
@@ -110,21 +113,22 @@ def _standings(found: RunComparison) -> Iterator[Standing]:
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
+    """The sum; None if an amount is not known."""
     known = [amount for amount in amounts if amount is not None]
     return math.fsum(known) if len(known) == len(amounts) else None
 
 
-def _duel(found: RunComparison, arm: str) -> Duel | None:
-    """None if the two have no task in common."""
-    common = [
-        task for task in found.tasks if found.of(found.reference, task) and found.of(arm, task)
-    ]
+def _duel(comparison: RunComparison, arm: str) -> Duel | None:
+    """The reference against `arm`; None if they have no task in common."""
+    ours = {task: comparison.of(comparison.reference, task) for task in comparison.tasks}
+    theirs = {task: comparison.of(arm, task) for task in comparison.tasks}
+    common = [task for task in comparison.tasks if ours[task] and theirs[task]]
     if not common:
         return None
-    paired = {task: _pairs(found.of(found.reference, task), found.of(arm, task)) for task in common}
+    paired = {task: _pairs(ours[task], theirs[task]) for task in common}
     outcomes = Counter(_outcome(*pair) for pairs, _ in paired.values() for pair in pairs)
     logs = [
-        np.array([math.log(ours.speedup / theirs.speedup) for ours, theirs in pairs])
+        np.array([math.log(one.speedup / other.speedup) for one, other in pairs])
         for pairs, _ in paired.values()
     ]
     by_seed = all(same for _, same in paired.values())
@@ -146,7 +150,7 @@ _Pair = tuple[ComparedRun, ComparedRun]
 
 
 def _pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> tuple[list[_Pair], bool]:
-    """Runs with the same seed, and True; every run with every other where no seed is shared."""
+    """Pairs of runs with the same seed, and True; if no seed is shared, all pairs, and False."""
     by_seed = {run.seed: run for run in theirs}
     same = [(run, by_seed[run.seed]) for run in ours if run.seed in by_seed]
     if same:
@@ -163,6 +167,7 @@ def _outcome(ours: ComparedRun, theirs: ComparedRun) -> str:
 def _interval(
     pairs: Sequence[_Pair], logs: Sequence[np.ndarray], by_seed: bool
 ) -> tuple[float | None, float | None]:
+    """The 95 % interval of the ratio; None for both ends if it cannot be told."""
     if len(pairs) == 1:
         ours, theirs = pairs[0]
         return ours.speedup_low / theirs.speedup_high, ours.speedup_high / theirs.speedup_low
@@ -172,9 +177,10 @@ def _interval(
     return math.exp(spread.low), math.exp(spread.high)
 
 
-def _warnings(found: RunComparison, duels: Sequence[Duel]) -> Iterator[str]:
+def _warnings(comparison: RunComparison, duels: Sequence[Duel]) -> Iterator[str]:
+    """What limits the comparison, a sentence each."""
     names: dict[str, set[str]] = {}
-    for entry in found.entries:
+    for entry in comparison.entries:
         names.setdefault(entry.run.task, set()).add(entry.task)
     for name, shown in names.items():
         if len(shown) > 1:
@@ -182,18 +188,19 @@ def _warnings(found: RunComparison, duels: Sequence[Duel]) -> Iterator[str]:
                 f"the runs of {name} differ in the task itself, the hardware or the baseline: "
                 f"shown apart as {', '.join(sorted(shown))}"
             )
-    for arm in found.arms:
-        if arm != found.reference and arm not in {duel.arm for duel in duels}:
-            yield f"{found.reference} and {arm} have no task in common: they cannot be compared"
-    going = [entry.run.path for entry in found.entries if entry.run.stopped == RUNNING]
-    if going:
-        yield f"still going, or crashed: {', '.join(going)}"
-    loose = [entry.run.path for entry in found.entries if not entry.run.confirmed]
-    if loose:
-        yield f"not confirmed by a second measurement: {', '.join(loose)}"
-    lengths = {entry.run.evaluations for entry in found.entries}
-    if len(found.arms) > 1 and len(lengths) > 1:
+    for arm in comparison.arms:
+        if arm != comparison.reference and arm not in {duel.arm for duel in duels}:
+            pair = f"{comparison.reference} and {arm}"
+            yield f"{pair} have no task in common: they cannot be compared"
+    running = [entry.run.path for entry in comparison.entries if entry.run.stopped == RUNNING]
+    if running:
+        yield f"still going, or crashed: {', '.join(running)}"
+    unconfirmed = [entry.run.path for entry in comparison.entries if not entry.run.confirmed]
+    if unconfirmed:
+        yield f"not confirmed by a second measurement: {', '.join(unconfirmed)}"
+    lengths = {entry.run.evaluations for entry in comparison.entries}
+    if len(comparison.arms) > 1 and len(lengths) > 1:
         yield (
-            f"the runs had {min(lengths)} to {max(lengths)} trials: their ends are not those of "
-            "one budget"
+            f"the runs had {min(lengths)} to {max(lengths)} trials: their results are not of one "
+            "budget"
         )

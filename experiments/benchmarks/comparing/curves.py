@@ -12,7 +12,7 @@ from experiments.benchmarks.studies.curves import Chart, Curve
 
 
 def charts(found: RunComparison) -> tuple[Chart, ...]:
-    """One per task. The optimum is the best that any of its runs saw while searching."""
+    """A chart for each task; its optimum is the best that any run of the task measured."""
     return tuple(chart for task in found.tasks if (chart := _chart(found, task)) is not None)
 
 
@@ -32,7 +32,7 @@ def _chart(found: RunComparison, task: str) -> Chart | None:
 
 
 def _curve(arm: str, runs: Sequence[ComparedRun]) -> Curve:
-    """Median and quartiles over the runs; one that ended earlier stays where it ended."""
+    """Median and quartiles over the runs; a run that ended earlier keeps its last value."""
     length = max(len(run.best_so_far) for run in runs)
     steps = np.array(
         [

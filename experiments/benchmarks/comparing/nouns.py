@@ -1,4 +1,4 @@
-"""What a comparison of runs comes to: entries, standings, duels."""
+"""The results of a comparison of runs: entries, standings, duels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from mcts.domain import Noun
 class Standing(Noun):
     """The runs of one arm on one task: geometric mean of their speedups, the least, the greatest.
 
-    Of a single run `low` and `high` are its own 95 % interval. evaluations, failed: means.
-    cost_usd, gpu_s: sums, null if one of them is not known.
+    For a single run `low` and `high` are the ends of its own 95 % interval. evaluations, failed:
+    means. cost_usd, gpu_s: sums, null if one of them is not known.
     """
 
     task: str
@@ -29,10 +29,11 @@ class Standing(Noun):
 class Duel(Noun):
     """The reference against another arm on the tasks that both ran.
 
-    ratio: geometric mean over tasks of its speedup over the arm's. low, high: 95 % interval; over
-    seeds, for these very tasks, where runs can be paired by seed, and from the two measurements
-    where there is one pair; null if neither can be. wins, ties, losses: the reference's, pair by
-    pair, where a tie is two intervals that overlap. by_seed: whether pairs share their seed.
+    ratio: geometric mean over tasks of the reference's speedup over the arm's.
+    low, high: ends of its 95 % interval. If runs are paired by seed it is over seeds, for these
+        very tasks; if there is one pair, it is from the two measurements; otherwise null.
+    wins, ties, losses: the reference's, pair by pair; a tie is two intervals that overlap.
+    by_seed: whether pairs share their seed.
     """
 
     arm: str
@@ -51,7 +52,7 @@ class Duel(Noun):
 
 
 class Entry(Noun):
-    """A run with the arm and the task that it is shown under."""
+    """A run with the arm and the task under which it is shown."""
 
     arm: str
     task: str
@@ -59,7 +60,7 @@ class Entry(Noun):
 
 
 class RunComparison(Noun):
-    """All that comparing runs finds. `warnings` say what cannot be told from them."""
+    """All results of comparing runs; `warnings` say what limits them."""
 
     reference: str
     arms: tuple[str, ...]
@@ -71,5 +72,5 @@ class RunComparison(Noun):
 
     def of(self, arm: str, task: str) -> tuple[ComparedRun, ...]:
         """The runs of one arm on one task, by seed."""
-        found = [one.run for one in self.entries if (one.arm, one.task) == (arm, task)]
-        return tuple(sorted(found, key=lambda run: run.seed))
+        runs = [each.run for each in self.entries if (each.arm, each.task) == (arm, task)]
+        return tuple(sorted(runs, key=lambda run: run.seed))

@@ -1,4 +1,4 @@
-"""A comparison of runs as one HTML page that needs nothing else: no script, no network."""
+"""A comparison of runs as one self-contained HTML page, without scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from experiments.text import pages
 
 
 def page(found: RunComparison, charts: Sequence[Chart]) -> str:
-    """Curves, standings, wins and losses, and every run."""
+    """The page's HTML: curves, standings, wins and losses, and every run."""
     palette, count = colours(found.arms), len(found.entries)
     several = any(standing.runs > 1 for standing in found.standings)
     return pages.page(

@@ -18,10 +18,10 @@ RUN_COLUMNS = (
 STANDING_COLUMNS = ("task", "arm", "runs", "speedup", "from", "to", "tried", "failed", "cost")
 DUEL_COLUMNS = ("against", "tasks", "ratio", "95 % interval", "win/tie/loss", "pairs")
 _WIDE = 120
-"""Columns of a terminal from which on every figure of a run fits beside its name."""
+"""A terminal of so many columns or more has room for every figure of a run."""
 _WIDE_ONLY = frozenset({"seed", "trials", "failed", "wall clock", "GPU"})
 WORDS = len(("task", "arm"))
-"""So many columns from the left hold words; the others are figures."""
+"""How many columns from the left hold words; the others hold figures."""
 
 
 def run_row(entry: Entry) -> tuple[str, ...]:
@@ -75,6 +75,7 @@ def duel_row(duel: Duel) -> tuple[str, ...]:
 
 
 def _money(amount: float | None, *, replies: int) -> str:
+    """The cost; empty if no reply was paid for."""
     if replies == 0:
         return ""
     return UNKNOWN if amount is None else money_text(Decimal(str(amount)))
@@ -83,17 +84,17 @@ def _money(amount: float | None, *, replies: int) -> str:
 def explanation(found: RunComparison) -> str:
     """How to read the tables."""
     return (
-        "Speedups are those of each run's best kernel, confirmed where nothing else is said (a "
-        "question mark: measured once). Ratio: geometric mean over the common tasks, above 1 where "
-        f"{found.reference} is better. A win is an interval wholly above the other's; where the "
-        "two overlap it is a tie. To tell ways of searching apart with a test, run a study."
+        "Speedups are those of each run's best kernel, confirmed unless a question mark says that "
+        "it was measured once. Ratio: geometric mean over the common tasks, above 1 if "
+        f"{found.reference} is better. A win is an interval wholly above the other's; if the two "
+        "overlap it is a tie. To tell ways of searching apart with a test, run a study."
     )
 
 
 def run_tables(found: RunComparison, *, width: int) -> list[Table]:
-    """Runs, then arms where an arm has several runs, then the duels.
+    """The tables of runs, of arms (if an arm has several runs) and of duels.
 
-    On a terminal of few columns the runs' table keeps to what they came to and cost.
+    On a narrow terminal the table of runs shows only their results and costs.
     """
     rows = [run_row(entry) for entry in by_task(found)]
     hidden = _WIDE_ONLY if width < _WIDE else frozenset()
@@ -124,7 +125,7 @@ def _table(
     words: int,
     hidden: frozenset[str] = frozenset(),
 ) -> Table:
-    """Without the columns that no row has anything for."""
+    """A table without empty and `hidden` columns; the first `words` columns are text."""
     from rich.table import Table
     from rich.text import Text
 

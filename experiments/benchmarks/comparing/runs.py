@@ -1,4 +1,4 @@
-"""A run as a comparison sees it: its end, and its best so far after each evaluation."""
+"""A run as a comparison sees it: its result, and its best so far after each evaluation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ from mcts.ports import Event
 
 
 class ComparedRun(Noun):
-    """One run: fields of RunSummary by their names, and some of its own. Speedups are those of its
-    best, confirmed where it was, `best_so_far` the search's.
+    """One run: fields of RunSummary under their names, and some of its own.
 
-    label: what the user calls it, empty if nothing was given. traits: who searched, and how.
-    task_id and hardware must agree, and `over` what the speedup is over, for two runs to be
-    compared. best_so_far: after 1, 2, 3 ... unique evaluations. Of costs null is not known.
+    Speedups are those of the best kernel, from its confirmation if it has one. Two runs can be
+    compared if their task_id, hardware and `over` (what the speedup is over) agree. A cost is null
+    if it is not known.
+
+    label: what the user calls the run, empty if nothing was given.
+    traits: who searched, and how.
+    best_so_far: the greatest speedup that the search measured in its first 1, 2, 3 ... unique
+        evaluations.
     """
 
     path: str
@@ -55,23 +59,23 @@ class ComparedRun(Noun):
 
     @property
     def arena(self) -> tuple[str, str, str]:
-        """What two runs must share for their speedups to mean the same."""
+        """What two runs must share for their speedups to be comparable."""
         return (self.task_id, self.hardware, self.over)
 
 
 def read_runs(given: Sequence[str]) -> tuple[ComparedRun, ...]:
     """The runs at the given places, each a folder or LABEL=FOLDER.
 
-    InputError for what is no run, for a run without a result, and for one that is given twice.
+    InputError if one is not a run, has no result, or is given twice.
     """
-    found, seen = [], set()
+    runs, seen = [], set()
     for item in given:
         label, path = _labelled(item)
         if path.resolve() in seen:
             raise InputError(f"{path} is given twice")
         seen.add(path.resolve())
-        found.append(_read(path, label))
-    return tuple(found)
+        runs.append(_read(path, label))
+    return tuple(runs)
 
 
 def is_study(path: Path) -> bool:
@@ -99,7 +103,7 @@ def _read(path: Path, label: str) -> ComparedRun:
         raise InputError(f"{path}: its baseline was not measured; there is nothing to compare")
     known = flat(RunSummary.of(facts, result))
     if known["unpriced"]:
-        known["cost_usd"] = None  # a part of it would be taken for the whole
+        known["cost_usd"] = None  # a part must not be taken for the whole
     if known["uncounted"]:
         known["tokens"] = None
     own = {
@@ -117,7 +121,7 @@ def _read(path: Path, label: str) -> ComparedRun:
 
 
 def _task_id(events: Sequence[Event], name: str) -> str:
-    """The task by its content; by its name in runs that did not keep that."""
+    """The task's id; its name in runs of versions that did not keep the id."""
     started: dict[str, Any] = next(
         (dict(event.payload) for event in events if event.kind == "started"), {}
     )
@@ -125,7 +129,7 @@ def _task_id(events: Sequence[Event], name: str) -> str:
 
 
 def _traits(facts: summary.RunFacts, config: RunConfig) -> dict[str, str]:
-    """What may tell one way of searching from another."""
+    """What may distinguish one way of searching from another, in words."""
     search, algorithm = config.search, config.search.algorithm
     settings = ", ".join(f"{name} {value:g}" for name, value in algorithm.constants.items())
     return {
@@ -139,7 +143,7 @@ def _traits(facts: summary.RunFacts, config: RunConfig) -> dict[str, str]:
 
 
 def _best_so_far(events: Sequence[Event], result: Result) -> tuple[float, ...]:
-    """The search's best after each distinct candidate that it had evaluated; 1 until one is better.
+    """The search's best speedup after each distinct candidate; 1 until one is faster.
 
     What attribution measured later is no part of the search.
     """
@@ -147,7 +151,7 @@ def _best_so_far(events: Sequence[Event], result: Result) -> tuple[float, ...]:
     searched.update(*(node.branches for node in result.nodes))
     baseline = result.baseline.evaluation
     seen = {baseline.candidate_id} if baseline else set()
-    best, found = 1.0, []
+    best, curve = 1.0, []
     for event in events:
         if event.kind != "measured":
             continue
@@ -157,5 +161,5 @@ def _best_so_far(events: Sequence[Event], result: Result) -> tuple[float, ...]:
         seen.add(evaluation.candidate_id)
         if evaluation.speedup is not None and not evaluation.held_back:
             best = max(best, evaluation.speedup)
-        found.append(best)
-    return tuple(found)
+        curve.append(best)
+    return tuple(curve)

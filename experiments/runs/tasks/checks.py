@@ -1,4 +1,4 @@
-"""What a task folder must hold before anything is run: each problem named with file and field."""
+"""Checks of a task folder before anything is run; errors name the file and the field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcts.errors import InputError
 
 @contextmanager
 def naming(place: object) -> Iterator[None]:
-    """An InputError from within says where it was."""
+    """Put `place` in front of the message of an InputError raised in the block."""
     try:
         yield
     except InputError as error:
@@ -22,7 +22,10 @@ def naming(place: object) -> Iterator[None]:
 
 
 def check_reference(text: str, path: Path) -> None:
-    """It must be Python with a `reference`. It runs in a worker; here it is only parsed."""
+    """Raise InputError unless the text is Python that defines a function `reference`.
+
+    It is only parsed here; a worker runs it.
+    """
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -34,16 +37,16 @@ def check_reference(text: str, path: Path) -> None:
 
 
 def check_sizes(task: KernelTask, path: Path) -> None:
-    """Every shape must come to a positive size, every cost to a number, on every workload.
+    """Raise InputError unless all shapes are positive and all costs are numbers, on every workload.
 
-    No two timed ones may have the same shape: what counts more has a greater weight.
+    Two timed workloads of the same shape are an error too: a weight says how much one counts.
     """
     seen: dict[tuple[tuple[str, int], ...], str] = {}
     for workload in task.timed_workloads:
         shape = tuple(sorted(workload.shape.items()))
-        if (twin := seen.setdefault(shape, workload.name)) != workload.name:
+        if (first := seen.setdefault(shape, workload.name)) != workload.name:
             raise InputError(
-                f"{path}: the timed workloads {twin} and {workload.name} have the same shape: "
+                f"{path}: the timed workloads {first} and {workload.name} have the same shape: "
                 "leave one out and give the other its weight"
             )
     for workload in task.workloads:
@@ -58,7 +61,7 @@ def check_sizes(task: KernelTask, path: Path) -> None:
 
 
 def check_baseline(task: KernelTask, path: Path) -> None:
-    """The defaults must be allowed, and every declared launch must have a grid and a block."""
+    """Raise InputError unless `where` allows the defaults and all launches have positive sizes."""
     with naming(f"{path}: where"):
         allowed = task.allows(task.space, task.space.default())
     if not allowed:

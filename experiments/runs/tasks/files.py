@@ -38,7 +38,7 @@ _TASKS = Path(__file__).parents[2] / "data" / "tasks"
 
 
 class TaskFile(Noun):
-    """`task.toml` as written: file names for the sources, single tables for buffers and loads."""
+    """`task.toml` as written: sources by file name, a table for each buffer and workload."""
 
     name: str = Field(pattern=_PLAIN_NAME)
     dialect: DialectField = CUDA
@@ -61,10 +61,11 @@ class TaskFile(Noun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSource:
-    """A task and where it came from: `folder` for source, `recordings` to replay, newest name last.
+    """A task and the files it came from; `given` is how the user named it.
 
-    A task that is nothing but a T4 file has no folder; a KernelBench problem is a single file, or
-    two with the `kernel` to begin with.
+    `folder` is a task folder, None for other tasks. `problem` is a KernelBench problem file and
+    `kernel` the host candidate to begin with, if one was given. `recordings` can be replayed; the
+    newest, by name, is the last.
     """
 
     task: KernelTask
@@ -76,7 +77,7 @@ class TaskSource:
 
 
 def load_task(folder: Path) -> KernelTask:
-    """Read a task folder. InputError names the file and the field that is wrong."""
+    """Read a task folder. InputError names the file and the field that are wrong."""
     file = read_task_file(folder)
     source = read_text(folder / file.kernel)
     reference = read_text(folder / file.reference)
@@ -104,7 +105,7 @@ def load_task(folder: Path) -> KernelTask:
 
 
 def read_task_file(folder: Path) -> TaskFile:
-    """Read and check `task.toml` alone."""
+    """Read and check `task.toml`, without the files that it names. InputError if it is wrong."""
     path = folder / TASK_FILE
     try:
         table: dict[str, Any] = tomllib.loads(read_text(path))
@@ -123,7 +124,7 @@ def bundled() -> dict[str, Path]:
 
 
 def bundled_recordings(name: str) -> list[Path]:
-    """The recordings of this file name that come with Rooftree."""
+    """The recordings with this file name that come with Rooftree."""
     paths = [folder / "recordings" / name for folder in bundled().values()]
     return [path for path in paths if path.is_file()]
 
@@ -136,15 +137,15 @@ def find_task(
 ) -> TaskSource:
     """Resolve a bundled task's name, a task folder, a KernelBench problem file or a T4 file.
 
-    `policy`, `dialect` and `kernel` are for problem files only. Raises InputError, with the closest
-    known names, when it is none of them.
+    `policy`, `dialect` and `kernel` are for problem files only. Raises InputError if one is given
+    for another task, or, with the closest known names, if there is no such task.
     """
-    if policy is not None and policy != Policy() and not is_problem(Path(given)):
-        raise InputError("--policy is for KernelBench problem files (.py)")
-    if dialect is not None and not is_problem(Path(given)):
-        raise InputError("--dialect is for KernelBench problem files (.py)")
-    if kernel is not None and not is_problem(Path(given)):
-        raise InputError("--kernel is for KernelBench problem files (.py)")
+    if not is_problem(Path(given)):
+        _refuse_problem_options(
+            policy=policy not in (None, Policy()),
+            dialect=dialect is not None,
+            kernel=kernel is not None,
+        )
     if not given:
         raise InputError(_unknown(given))
     path = Path(given)
@@ -171,6 +172,13 @@ def find_task(
     raise InputError(_unknown(given))
 
 
+def _refuse_problem_options(**is_given: bool) -> None:
+    """Raise InputError for the first option that is given."""
+    for name, given in is_given.items():
+        if given:
+            raise InputError(f"--{name} is for KernelBench problem files (.py)")
+
+
 def problem_source(
     path: Path,
     given: str,
@@ -182,7 +190,8 @@ def problem_source(
 ) -> TaskSource:
     """A KernelBench problem file as a task, under another name if one is given.
 
-    `kernel` is a host candidate to begin with, in place of the problem's model.
+    `kernel` is a host candidate to begin with, in place of the problem's model. InputError if a
+    file is not what it should be.
     """
     source = None
     if kernel is not None:
@@ -196,7 +205,7 @@ def problem_source(
 
 
 def recording_source(path: Path, given: str) -> TaskSource:
-    """A T4 file as a task of its own: the recorded space is what is searched."""
+    """A T4 file as a task of its own, whose space is the recorded one."""
     from profilers.recordings.replay import task_from_recording
     from profilers.recordings.t4 import load_recording
 
@@ -214,6 +223,7 @@ def _folder_source(folder: Path, given: str) -> TaskSource:
 
 
 def _unknown(given: str) -> str:
+    """The message for a task that is not found, with names that are close to it."""
     if "/" in given or given.endswith(_SUFFIXES):
         return f"{given} does not exist"
     names = list(bundled())
@@ -225,7 +235,7 @@ def _unknown(given: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A source file's text. InputError when it cannot be read or is not UTF-8."""
+    """A source file's text. InputError if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -237,7 +247,7 @@ def read_text(path: Path) -> str:
 
 
 def _read_space(source: str, path: Path, file: TaskFile) -> TunableSpace:
-    """The tunables that the kernel declares, its names checked."""
+    """The tunables that the kernel declares. InputError if its plan uses an undeclared name."""
     buffers = frozenset(item.name for item in file.buffer)
     with naming(path):
         space = file.dialect.space_of(source) or TunableSpace()

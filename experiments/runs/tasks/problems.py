@@ -24,20 +24,21 @@ from mcts.errors import InputError
 
 PROBLEM_FILE = "problem.py"
 KERNEL_FILE = "kernel.cu"
-"""Beside the problem in a run folder: the host candidate that the run began with."""
+"""The host candidate that a run began with, beside the problem in the run folder."""
 _WANTED = ("Model", "get_inputs", "get_init_inputs")
 _TOLERANCE = 1e-4
-"""KernelBench's own for fp32; lower precisions are bounded by an honest run's error instead."""
+"""KernelBench's own, for fp32; lower precisions are held to an honest run's error instead."""
 
 
 def is_problem(path: Path) -> bool:
-    """Whether a file is taken for a problem: by its suffix alone."""
+    """Whether a file is taken for a problem; its suffix alone decides."""
     return path.suffix == ".py"
 
 
 def problem_dialect(name: str | None) -> Dialect:
-    """The dialect in which a problem is answered: PyTorch if none is named. InputError if problems
-    are not answered in the one that is.
+    """The dialect of a problem's candidates: PyTorch if none is named.
+
+    InputError if problems have no candidates in the dialect named.
     """
     if name is None:
         return KERNELBENCH
@@ -55,10 +56,10 @@ def problem_task(
     *,
     kernel: str | None = None,
 ) -> KernelTask:
-    """The task of a problem file. InputError if it is not one; nothing of it is executed.
+    """The task of a problem file, which is parsed, not run. InputError if it is no problem file.
 
-    `dialect` says what proposers write for it: PyTorch files, or `.cu` files with a launcher.
-    With `kernel`, such a file's text, that is what is improved upon, in place of the model.
+    `dialect` is what proposers write for it: PyTorch files, or `.cu` files with a launcher. With
+    `kernel`, the text of such a `.cu` file, that is the baseline, in place of the model.
     """
     try:
         tree = ast.parse(text)
@@ -90,7 +91,10 @@ def problem_task(
 
 
 def kernel_space(kernel: str) -> TunableSpace:
-    """The tunables of a host candidate, with what its plan says of them alone."""
+    """The tunables of a host candidate, and the plan's `where` expressions over them alone.
+
+    InputError if the text has no host plan.
+    """
     if not HOST.recognises(kernel):
         raise InputError(
             "--kernel takes a .cu that begins with a host plan, a /* rooftree ... */ comment with "
@@ -102,12 +106,13 @@ def kernel_space(kernel: str) -> TunableSpace:
 
 
 def _name(path: Path) -> str:
+    """The file's name as a task's name: characters that a task's name cannot have are replaced."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem).strip("_.") or "problem"
     return stem.lstrip("-")
 
 
 def _summary(tree: ast.Module) -> str:
-    """The first line of the model's docstring."""
+    """The first line of the model's docstring; empty if it has none."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == "Model":
             text = ast.get_docstring(node) or ""

@@ -1,4 +1,4 @@
-"""`rooftree new`: a commented task folder that works at once, to be edited into one's own."""
+"""`rooftree new`: a commented task folder that works as it stands, for the user to edit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ TEMPLATE_FILES = ("task.toml", KERNEL_FILE, "reference.py")
 
 
 def new_task(folder: Path) -> list[Path]:
-    """Write the template into `folder`, which must be new or empty; returns the files."""
+    """Write the template into `folder`; returns the files.
+
+    InputError if `folder` is a file, is not empty, or has the name of a bundled task.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a new folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty: name a new folder")
     if str(folder) in bundled():
-        raise InputError(f"{folder} is the name of a bundled task: name the folder otherwise")
+        raise InputError(f"{folder} is the name of a bundled task: choose another name")
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.absolute().name).strip("_-") or "my_kernel"
     templates = files("experiments") / "data" / "templates"
     folder.mkdir(parents=True, exist_ok=True)
