@@ -1,1 +1,4 @@
-"""What the documents quote, each a command: `python -m experiments.benchmarks.evidence.NAME`."""
+"""Commands that print the figures of the documentation.
+
+Run them as `python -m experiments.benchmarks.evidence.NAME`.
+"""

@@ -1,19 +1,19 @@
-"""How good are the products on CUTLASS?
+"""How fast are our matrix products on CUTLASS?
 
     python -m experiments.benchmarks.evidence.against_cublas --cutlass PATH
 
-Compiles configurations of `cutlass_kernels/bf16_gemm.cu`, `grouped_gemm.cu` and `expert_gemm.cu`
-side by side, checks each in a process of its own, and times those that are right in turn with their
-rivals: PyTorch's matmul, which calls cuBLAS; for the grouped product cuBLAS for each expert,
-PyTorch's grouped product, and a kernel in Triton. Needs nvcc, PyTorch, a GPU of compute capability
-9.0, and about 4 GB of memory for each job. PATH is a CUTLASS tree or an unpacked wheel; without it
-the installed wheel `nvidia-cutlass` serves. `--only` does one of the two.
+Compiles configurations of `cutlass_kernels/bf16_gemm.cu`, `grouped_gemm.cu` and `expert_gemm.cu` in
+parallel, checks each in a process of its own, and times the correct ones in turn with their rivals:
+PyTorch's matmul, which calls cuBLAS; for the grouped product cuBLAS for each expert, PyTorch's
+grouped product, and a kernel in Triton. Needs nvcc, PyTorch, a GPU of compute capability 9.0, and
+about 4 GB of memory for each job. PATH is a CUTLASS tree or an unpacked wheel; the default is the
+installed wheel `nvidia-cutlass`. `--only` compares one of the two products.
 
 All configurations, in several orders of tiles, are timed in a few rounds, the best sixteen in more;
-the winner is then timed again beside its rivals, and the table holds this last measurement only.
-CUDA events, L2 flushed before each call, an order of its own in each round. Ratios are medians of
-ratios within a round, with 95 % intervals. Every result is compared with a product in fp64 at the
-size it is timed at.
+the winner is then timed again beside its rivals, and the table holds only this last measurement.
+Times are from CUDA events, with L2 flushed before each call and a new order in each round. Ratios
+are medians of ratios within a round, with 95 % intervals. Every result is compared with a product
+in fp64 of the size that is timed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from experiments.benchmarks.cutlass_kernels.contest import (
 from mcts.errors import InputError, RooftreeError
 
 _CHECKS = 4
-"""Processes that check libraries at a time: each takes a context on the GPU."""
+"""How many processes check libraries at a time: each takes a context on the GPU."""
 _BEGIN = time.perf_counter()
 
 
@@ -73,7 +73,7 @@ def say(words: str) -> None:
 def built_and_checked(
     configurations: Sequence[Configuration], *, include: Path, folder: Path, jobs: int
 ) -> list[Built]:
-    """The configurations that compile and whose results are right; says what became of each."""
+    """The configurations that compile and give right results; prints what became of each."""
     say(f"compiling {len(configurations)} configurations, {jobs} at a time")
     waiting: list[tuple[Built, Future[dict[str, Any]]]] = []
     with ThreadPoolExecutor(max_workers=_CHECKS) as checkers:
@@ -89,11 +89,11 @@ def built_and_checked(
                 waiting.append((built, check))
         usable = []
         for built, check in waiting:
-            found = check.result()
-            if found["failure"]:
-                say(f"{_full_name(built)}: left out: {found['failure']}")
+            checked = check.result()
+            if checked["failure"]:
+                say(f"{_full_name(built)}: left out: {checked['failure']}")
             else:
-                say(f"{_full_name(built)}: right at ragged sizes; {_of_block(found)}")
+                say(f"{_full_name(built)}: right at ragged sizes; {_of_block(checked)}")
                 usable.append(built)
     return usable
 
@@ -101,10 +101,10 @@ def built_and_checked(
 def _compared(
     torch: Any, usable: Sequence[Built], options: argparse.Namespace
 ) -> list[ContestResult]:
-    """All findings; prints a row of a table as it is known."""
+    """Time all that is usable against its rivals; prints each row as soon as it is known."""
     timer = Interleaved(torch, seed=contest.SEED)
     findings = []
-    if ours := [one for one in usable if _kind(one.configuration) == "product"]:
+    if ours := [built for built in usable if _kind(built.configuration) == "product"]:
         rows_of_n = options.layout == "nn"
         libraries = products.loaded(torch, ours, b_rows_of_n=rows_of_n)
         works = (
@@ -112,7 +112,7 @@ def _compared(
             for shape in options.shapes
         )
         findings += _table(timer, works, first="M x N x K", rivals=(products.RIVAL,))
-    if ours := [one for one in usable if _kind(one.configuration) == "grouped"]:
+    if ours := [built for built in usable if _kind(built.configuration) == "grouped"]:
         groups = grouped.loaded(torch, ours)
         works = (grouped.grouped_work(torch, groups, size=size, say=say) for size in grouped.SIZES)
         findings += _table(timer, works, first="grouped", rivals=grouped.RIVALS)
@@ -128,13 +128,14 @@ def _table(
     first: str,
     rivals: Sequence[str],
 ) -> list[ContestResult]:
+    """Print the table of one kind of product, whose first column is called `first`."""
     print("\n".join(contest.head(first, rivals)), flush=True)
     findings = []
     for work, ours, others in works:
-        found = contest.contest(timer, work, ours=ours, rivals=others, say=say)
-        if found is not None:
-            findings.append(found)
-            print(contest.row(found, rivals), flush=True)
+        result = contest.contest(timer, work, ours=ours, rivals=others, say=say)
+        if result is not None:
+            findings.append(result)
+            print(contest.row(result, rivals), flush=True)
     print("", *contest.screening_table(findings), "", sep="\n", flush=True)
     return findings
 
@@ -152,6 +153,7 @@ def _full_name(built: Built) -> str:
 
 
 def _of_build(built: Built) -> str:
+    """How a build went: why it failed, or its time and resources."""
     if built.library is None:
         return f"{_full_name(built)}: does not compile: {built.failure}"
     counts = ", ".join(f"{number} {opcode}" for opcode, number in built.opcodes.items())
@@ -162,20 +164,21 @@ def _of_build(built: Built) -> str:
     )
 
 
-def _of_block(found: dict[str, Any]) -> str:
+def _of_block(checked: dict[str, Any]) -> str:
+    """The resources of a thread block."""
     return (
-        f"{found['stages']} stages, {found['shared_bytes'] / 1024:.0f} KB of shared memory, "
-        f"{found['threads']} threads"
+        f"{checked['stages']} stages, {checked['shared_bytes'] / 1024:.0f} KB of shared memory, "
+        f"{checked['threads']} threads"
     )
 
 
 def _chosen(options: argparse.Namespace) -> list[Configuration]:
-    """Of each kind the first that were asked for; the slow compiles of both kinds side by side."""
+    """The configurations that the options ask for, in the order in which they are compiled."""
     chosen: list[Configuration] = []
     if options.only != "grouped":
         extra = (("B_LAYOUT", 1),) if options.layout == "nn" else ()
         own = products.CONFIGURATIONS[: options.configurations]
-        chosen += [replace(one, extra=(*one.extra, *extra)) for one in own]
+        chosen += [replace(each, extra=(*each.extra, *extra)) for each in own]
     if options.only != "product":
         chosen += grouped.CONFIGURATIONS[: options.configurations]
     return chosen

@@ -6,10 +6,10 @@ Gives the same candidates to KernelBench's own evaluator (a checkout of its repo
 ours, in one run on one GPU, and prints a Markdown table of wall-clock seconds and verdicts.
 
 KernelBench evaluates in a fresh process, as a user starts it, with the trials that its scripts
-use: once with an empty build folder, once with the filled one. Its start imports its clients of
-language models as well, so what the start takes is told apart. Ours is asked cold, start of the
-evaluator included; then for the same candidate with a comment added, which is what one step of a
-search costs; then for the first candidate again.
+use: once with an empty build folder, once with the filled one. Its start also imports its clients
+of language models, so the seconds of the start are listed separately. Ours is asked cold, with the
+start of the evaluator; then for the same candidate with a comment added, which is what one step of
+a search costs; then for the first candidate again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ CANDIDATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTime:
-    """One verdict: who gave it, in which state, after how many seconds of wall clock."""
+    """One verdict: its judge, the judge's state (cold or warm), and the wall-clock seconds.
+
+    `steps` names what the time went to, with the seconds of each.
+    """
 
     candidate: str
     judge: str
@@ -62,7 +65,7 @@ class VerdictTime:
 
 
 class Stopwatch:
-    """Seconds between the lines of progress that it is told, under the name of each line."""
+    """Measures the seconds between lines of progress, each under the text of its line."""
 
     def __init__(self) -> None:
         self._marks: list[tuple[str, float]] = []
@@ -75,7 +78,7 @@ class Stopwatch:
         self._marks.append((text, time.perf_counter()))
 
     def steps(self) -> tuple[tuple[str, float], ...]:
-        """What went on, and for how long, until now."""
+        """The texts so far, each with the seconds until the next one, or until now."""
         ends = [*(at for _, at in self._marks[1:]), time.perf_counter()]
         return tuple((text, end - at) for (text, at), end in zip(self._marks, ends, strict=True))
 
@@ -83,25 +86,25 @@ class Stopwatch:
 def by_kernelbench(
     checkout: Checkout, reference: str, source: str, *, name: str, device: int, cold: bool = False
 ) -> Iterator[VerdictTime]:
-    """KernelBench's verdicts, each from a fresh process; the second finds its build again.
+    """KernelBench's verdicts, each from a fresh process: without a build, then with the build kept.
 
     With `cold`, only the first.
     """
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
         for state in ("cold",) if cold else ("cold", "again, build kept"):
             begin = time.perf_counter()
-            found = checkout.judge(reference, source, builds=Path(builds), device=device)
+            verdict = checkout.judge(reference, source, builds=Path(builds), device=device)
             seconds = time.perf_counter() - begin
             yield VerdictTime(
                 candidate=name,
                 judge="KernelBench",
                 state=state,
                 seconds=seconds,
-                verdict=found.verdict,
-                speedup=found.speedup,
+                verdict=verdict.verdict,
+                speedup=verdict.speedup,
                 steps=(
-                    ("starting and importing", seconds - found.seconds),
-                    ("evaluating", found.seconds),
+                    ("starting and importing", seconds - verdict.seconds),
+                    ("evaluating", verdict.seconds),
                 ),
             )
 
@@ -109,7 +112,7 @@ def by_kernelbench(
 def by_us(
     problem: Path, source: str, *, name: str, device: int, unsafe: bool
 ) -> Iterator[VerdictTime]:
-    """Our verdicts: with the evaluator's start, on a fresh candidate, on one judged before."""
+    """Our verdicts: with the evaluator's start, on a new candidate, on one judged before."""
     watch = Stopwatch()
     request = EvaluatorRequest(
         task=find_task(str(problem)).task,
@@ -182,7 +185,7 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def report(rows: list[VerdictTime]) -> str:
-    """The table, and below it where the seconds of each row went."""
+    """The Markdown table, and below it how the seconds of each row were spent."""
     table = [
         "| candidate | judge | state | seconds | verdict | speedup |",
         "| --- | --- | --- | ---: | --- | ---: |",

@@ -1,13 +1,13 @@
-"""How good are the best variants?
+"""How fast are the best recorded variants?
 
     python -m experiments.benchmarks.evidence.against_torch [TASK...]
 
-Times the best recorded variant of each bundled task with our evaluator, and beside it in the same
-run PyTorch's own operator (`torch_operators.py`) and a device-to-device copy of the same bytes.
-Tasks of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
+Times the best recorded variant of each bundled task with our evaluator, and in the same run
+PyTorch's own operator (`torch_operators.py`) and a device-to-device copy of the same bytes. Tasks
+of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
 
-PyTorch runs in this process and is timed the way the evaluator times: CUDA events around one
-call, L2 flushed before each by reading a buffer several times its size, medians.
+PyTorch runs in this process and is timed as the evaluator does: CUDA events around one call, L2
+flushed before each by reading a buffer several times its size, medians.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from profilers.recordings.t4 import load_recording
 REPEATS = 30
 FLUSH_BYTES = 512 * 2**20
 MUCH_ARITHMETIC = 50
-"""Operations a byte from which a share of a copy says nothing."""
+"""From so many operations per byte on, the share of a copy's bandwidth says nothing."""
 SEED = 7
 
 
@@ -59,6 +59,7 @@ def as_tensor(torch: Any, stored: Any, dtype: str, *, device: str) -> Any:
 
 
 def _median_us(torch: Any, call: Callable[[], Any]) -> float:
+    """The median time of a call in microseconds, after three calls to warm up."""
     flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
     for _ in range(3):
@@ -73,7 +74,7 @@ def _median_us(torch: Any, call: Callable[[], Any]) -> float:
 
 
 def _best(source: TaskSource, device: int) -> Evaluation:
-    """The best recorded variant, measured live."""
+    """The best recorded variant, measured live. InputError if there is none or it fails here."""
     if not source.recordings:
         raise InputError(f"task {source.task.name!r} has no recording to take its best from")
     best = load_recording(source.recordings[-1]).summary().best
@@ -90,6 +91,7 @@ def _best(source: TaskSource, device: int) -> Evaluation:
 
 
 def _row(torch: Any, source: TaskSource, device: int) -> str:
+    """A task's row of the table. InputError if the task states no cost."""
     task = source.task
     shape = task.timed_workload.shape
     evaluation = _best(source, device)

@@ -1,10 +1,10 @@
-"""How well the search over CUTLASS finds what an author of kernels asks for.
+"""How well does the search over CUTLASS find what an author of kernels asks for?
 
     python -m experiments.benchmarks.evidence.cutlass_retrieval --root PATH [--held-back] [--misses]
 
 Prints recall at 5 and at 10, over files, of our search, of ripgrep and of plain FTS5 (one document
-per file, the default tokenizer, no symbols). Without --held-back only the questions by which the
-search was tuned are asked.
+per file, the default tokenizer, no symbols). Without --held-back only the questions that the search
+was tuned on are asked.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Ranker = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalRow:
-    """One way of searching over a set of questions; recall per depth in [0, 1].
+    """The results of one way of searching on a set of questions; recall per depth in [0, 1].
 
     cited: the share of needs whose symbol lies in the lines that the first ten hits cite; None for
-    a way that cites files alone.
+    a way that cites only files.
     """
 
     way: str
@@ -73,14 +73,14 @@ def main() -> None:
 
 
 def recall(question: Question, files: Sequence[str], depth: int) -> float:
-    """The share of the question's needs of which a place is among the first `depth` of `files`."""
+    """The share of the question's needs that have a place among the first `depth` of `files`."""
     first = set(files[:depth])
     met = [any(_path(place) in first for place in need) for need in question.needs]
     return sum(met) / len(met)
 
 
 def gives_away(question: Question) -> bool:
-    """Whether a question holds the whole name of an answer of several words, in any writing."""
+    """Whether a question contains the full name of an answer of several words, in any spelling."""
     asked = f" {_spelt(question.text)} "
     names = [
         _spelt(place.partition("#")[2]) for need in question.needs for place in need if "#" in place
@@ -89,6 +89,7 @@ def gives_away(question: Question) -> bool:
 
 
 def _spelt(text: str) -> str:
+    """The words of a text and the parts of its identifiers, in lower case."""
     words = re.findall(r"\w+", text)
     return " ".join(part.lower() for word in words for part in split_identifier(word) or (word,))
 
@@ -139,26 +140,26 @@ def _ours(index: Index, questions: Sequence[Question], *, curated: bool) -> Retr
 
 
 def _others(way: str, ask: Ranker, questions: Sequence[Question]) -> RetrievalRow:
-    times_ms, found = [], []
+    """The row of a way that ranks files; `cited` is None."""
+    times_ms, answers = [], []
     for question in questions:
         start = time.perf_counter()
-        found.append(ask(question.text))
+        answers.append((question, ask(question.text)))
         times_ms.append(1e3 * (time.perf_counter() - start))
     recalls = {
-        depth: statistics.mean(
-            recall(question, files, depth) for question, files in zip(questions, found, strict=True)
-        )
+        depth: statistics.mean(recall(question, files, depth) for question, files in answers)
         for depth in DEPTHS
     }
-    pairs = zip(questions, found, strict=True)
-    misses = tuple(one.text for one, files in pairs if recall(one, files, DEPTHS[-1]) < 1)
+    misses = tuple(
+        question.text for question, files in answers if recall(question, files, DEPTHS[-1]) < 1
+    )
     return RetrievalRow(
         way=way, recall=recalls, cited=None, median_ms=statistics.median(times_ms), misses=misses
     )
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question as they stand, without fillers: what a person would look for."""
+    """The words of a question, without fillers: what a person would search for."""
     return [term.word for term in query_terms(text) if not term.joined]
 
 
@@ -182,7 +183,7 @@ def _plain(connection: sqlite3.Connection, text: str) -> list[str]:
 
 
 def _ripgrep(tool: str, corpus: Corpus, text: str) -> list[str]:
-    """Files by how many of the words they hold, then by how many matches."""
+    """Files in order of how many of the words they hold, then of how many matches they have."""
     distinct: Counter[str] = Counter()
     matches: Counter[str] = Counter()
     known = {one.path for one in corpus.files()}
@@ -202,15 +203,17 @@ def _ripgrep(tool: str, corpus: Corpus, text: str) -> list[str]:
 
 
 def _definition_lines(index: Index) -> dict[tuple[str, str], list[int]]:
-    found: dict[tuple[str, str], list[int]] = {}
+    """The lines of definitions, by path and symbol."""
+    lines: dict[tuple[str, str], list[int]] = {}
     for path, name, line in index.connection.execute(
         "SELECT f.path, s.name, s.line FROM symbol s JOIN file f ON f.id = s.file WHERE s.body"
     ):
-        found.setdefault((path, name), []).append(line)
-    return found
+        lines.setdefault((path, name), []).append(line)
+    return lines
 
 
 def _cites(hits: Iterable[Hit], place: str, lines: dict[tuple[str, str], list[int]]) -> bool:
+    """Whether the hits cite a definition of the place's symbol, or its file if it has none."""
     path, _, symbol = place.partition("#")
     for hit in hits:
         if hit.best.path == path:
@@ -224,7 +227,7 @@ def _cites(hits: Iterable[Hit], place: str, lines: dict[tuple[str, str], list[in
 
 
 def _check(index: Index, questions: Iterable[Question]) -> None:
-    """Say which answers this version of CUTLASS does not hold."""
+    """Print the answers that this version of CUTLASS does not have."""
     lines = _definition_lines(index)
     paths = {str(path) for (path,) in index.connection.execute("SELECT path FROM file")}
     for question in questions:

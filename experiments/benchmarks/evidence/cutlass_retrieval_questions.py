@@ -1,9 +1,9 @@
 """Questions that an author of CuTe kernels has, and the places in CUTLASS that answer them.
 
-They stand in `cutlass_questions/tuned.json`, by which the search was tuned, and `held_back.json`,
-which was written apart and is asked when the search is final. Each question lists what is wanted,
-all of it; of the places in ``any_of``, any will do. A place is a path and a symbol that is defined
-there, or null where the file as a whole is the answer.
+The search was tuned on `cutlass_questions/tuned.json`; `held_back.json` was written independently
+and is asked when the search is final. Each question lists its needs, which must all be met; any of
+the places in a need's ``any_of`` meets it. A place is a path and a symbol that is defined there, or
+null if the file as a whole is the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from mcts.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`needs`: all are wanted; of the places within one, ``path#symbol`` or a path, any."""
+    """A question with its `needs`, which must all be met.
+
+    Each need is a tuple of places, ``path#symbol`` or a path, any of which meets it.
+    """
 
     text: str
     needs: tuple[tuple[str, ...], ...]
@@ -47,7 +50,7 @@ _FORM = TypeAdapter(tuple[_Asked, ...])
 
 
 def read_questions(place: Traversable) -> tuple[Question, ...]:
-    """The questions of a file; none if there is no file. InputError for another form."""
+    """The questions of a file; none if there is no such file. InputError if its form is wrong."""
     if not place.is_file():
         return ()
     try:

@@ -2,8 +2,8 @@
 
     python -m experiments.benchmarks.evidence.drift TASK...
 
-Measures an even choice of a task's recorded variants again, live, and compares each time with
-the recorded one. A replay is worth as much as this comparison says.
+Measures an even choice of a task's recorded variants again, live, and compares each time with the
+recorded one: this tells how far a replay can be trusted.
 """
 
 from __future__ import annotations

@@ -25,14 +25,16 @@ _NEEDED = {
     "openai": "openai",
     "litellm": "litellm",
 }
-"""What the package kernelbench imports when it is imported, and what pip calls it."""
+"""The modules that the package kernelbench imports, and their names for pip."""
 _DEADLINE_S = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelBenchVerdict:
-    """KernelBench's verdict in its own words, its speedup if it timed one, and the seconds that
-    the evaluation took in its process, start and imports not counted."""
+    """KernelBench's verdict in its own words, with its speedup if it timed one.
+
+    `seconds` is what the evaluation took in its process, without its start and imports.
+    """
 
     verdict: str
     speedup: float | None
@@ -46,7 +48,7 @@ class Checkout:
     root: Path
 
     def check(self) -> None:
-        """InputError if this is no checkout, or if its evaluator lacks a package."""
+        """Raise InputError if this is no checkout, or if its evaluator lacks a package."""
         if not (self.root / "src" / "kernelbench" / "eval.py").is_file():
             raise InputError(
                 f"{self.root} is no KernelBench checkout: "
@@ -57,21 +59,21 @@ class Checkout:
             raise InputError(f"KernelBench's evaluator needs: pip install {' '.join(missing)}")
 
     def problem(self, name: str) -> Path:
-        """The file of a problem such as "level1/26"; InputError if there is none."""
+        """The file of a problem such as "level1/26". InputError if there is none."""
         level, _, number = name.partition("/")
-        found = sorted((self.root / "KernelBench" / level).glob(f"{number}_*.py"))
-        if not found:
+        files = sorted((self.root / "KernelBench" / level).glob(f"{number}_*.py"))
+        if not files:
             raise InputError(
                 f"{self.root} has no problem {name}: give --root a KernelBench checkout"
             )
-        return found[0]
+        return files[0]
 
     def judge(
         self, reference: str, source: str, *, builds: Path, device: int
     ) -> KernelBenchVerdict:
-        """What its evaluator says of a `ModelNew`, asked in a fresh process.
+        """The verdict of KernelBench's evaluator on a `ModelNew`, from a fresh process.
 
-        `builds` keeps what `load_inline` builds. WorldError if it gives no verdict.
+        `builds` is the folder for what `load_inline` builds. WorldError if there is no verdict.
         """
         request = {
             "root": str(self.root),
@@ -98,8 +100,8 @@ class Checkout:
             raise WorldError(f"KernelBench did not finish within {_DEADLINE_S} s") from None
         lines = done.stdout.strip().splitlines()
         if done.returncode or not lines:
-            said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise WorldError(f"KernelBench's evaluator ended with {done.returncode}: {said}")
+            message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise WorldError(f"KernelBench's evaluator ended with {done.returncode}: {message}")
         reply = json.loads(lines[-1])
         return KernelBenchVerdict(
             verdict=reply["verdict"], speedup=reply["speedup"], seconds=reply["seconds"]

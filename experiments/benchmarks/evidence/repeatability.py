@@ -2,9 +2,9 @@
 
     python -m experiments.benchmarks.evidence.repeatability --task TASK
 
-Two questions to an evaluator. The baseline as its own candidate, judged many times: how many of
-the 95 % intervals of its speedup hold 1.0, and how wide are they? And one candidate judged in
-several evaluators one after another, each with processes of its own: how far apart are its
+Answers two questions about an evaluator. If it judges the baseline as a candidate many times, how
+many of the 95 % intervals of its speedup contain 1.0, and how wide are they? And if several
+evaluators, each with processes of its own, judge one candidate in turn, how far apart are its
 speedups?
 """
 
@@ -29,15 +29,15 @@ from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
 
 Open = Callable[[int], AbstractContextManager[Evaluator]]
-"""Makes an evaluator whose randomness, if it is seeded, differs by the given number."""
+"""Opens an evaluator; the number is added to its seed, if it has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """A against A: `share` of the intervals hold 1.0; `low` to `high` is that share's own interval.
+    """A against A: `share` of the intervals contain 1.0; `low` to `high` is the share's interval.
 
-    `median_width` is the median of high minus low, `median_speedup` that of the speedups; `failed`
-    counts evaluations that gave no timing, which are in none of the other numbers.
+    `median_width` is the median of high minus low, `median_speedup` that of the speedups. `failed`
+    counts evaluations without a timing, which no other number includes.
     """
 
     replications: int
@@ -54,7 +54,7 @@ class Coverage:
 class ProcessSpread:
     """One candidate's speedups from fresh processes; `spread` is the greatest over the least - 1.
 
-    `overlap` is whether one speedup lies in all of their intervals.
+    `overlap`: some speedup lies in all of the intervals.
     """
 
     speedups: tuple[float, ...]
@@ -67,8 +67,8 @@ class ProcessSpread:
 def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bool) -> Coverage:
     """Judge `candidate`, which should be the baseline, `replications` times.
 
-    `reopen` makes an evaluator for each, as a replay needs: it answers the same question with the
-    same numbers. InputError if not one evaluation is measured.
+    `reopen` opens an evaluator for each, which a replay needs: it answers a repeated question with
+    the same numbers. InputError if no evaluation is measured.
     """
     if reopen:
         found = _counted(lambda number: _judged_once(open_, candidate, number), replications)
@@ -93,9 +93,9 @@ def coverage(open_: Open, candidate: Candidate, *, replications: int, reopen: bo
 def spread(
     open_: Open, candidate: Candidate, *, processes: int, confirm: bool = False
 ) -> ProcessSpread:
-    """Judge `candidate` in `processes` evaluators in turn, or by so many calls of `confirm`.
+    """Judge `candidate` in `processes` evaluators in turn; with `confirm`, confirm it so often.
 
-    InputError if not one evaluation is measured, or the evaluator cannot confirm.
+    InputError if no evaluation is measured, or if the evaluator cannot confirm.
     """
     if confirm:
         with open_(0) as evaluator:
@@ -123,7 +123,7 @@ def wilson_interval(held: int, count: int) -> tuple[float, float]:
 
 
 def _counted(ask: Callable[[int], Timing | str], count: int) -> list[Timing | str]:
-    """So many answers, told now and then on standard error; those so far if interrupted."""
+    """The answers of `count` calls, with progress on standard error; fewer if interrupted."""
     found: list[Timing | str] = []
     try:
         for number in range(count):
@@ -175,7 +175,7 @@ def _width(timing: Timing) -> float:
 
 
 def report(task: str, evaluator: str, found: dict[str, Coverage | ProcessSpread]) -> str:
-    """Both answers as a short Markdown table."""
+    """The answers as a Markdown table."""
     lines = [f"task {task}, evaluator {evaluator}", "", "| question | answer |", "| --- | --- |"]
     for name, item in found.items():
         lines += _coverage_rows(item) if isinstance(item, Coverage) else _spread_rows(name, item)

@@ -1,14 +1,15 @@
-"""Does KernelBench accept what suites exported?
+"""Does KernelBench accept the kernels that suites exported?
 
     python -m experiments.benchmarks.evidence.suite_by_kernelbench --root CHECKOUT SUITE...
 
 Gives every kernel of the suites' folders to KernelBench's own evaluator, each in a fresh process,
 and prints a Markdown table of our figures beside its own. Its answers are kept in
-``kernelbench.json`` of each folder; a second call asks only for those that are missing or of other
-kernels. Exit code 1 if one is not accepted.
+``kernelbench.json`` of each folder; a second call asks only about kernels that are new or changed.
+The exit code is 1 if a kernel is not accepted.
 
-Several at a time (``--parallel``) disturb one another's times, and KernelBench's speedups with
-them; its inputs are drawn on the CPU, which is what takes long.
+Kernels evaluated at the same time (``--parallel``) disturb one another's times, and thereby
+KernelBench's speedups. Most of the time goes to drawing the inputs, which KernelBench does on the
+CPU.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ANSWERS = "kernelbench.json"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An exported kernel; `outcome` is None if the suite was stopped before it concluded."""
+    """An exported kernel; `outcome` is None if the suite stopped before the problem had one."""
 
     suite: SuiteFolder
     chosen: Chosen
@@ -59,36 +60,37 @@ def exports(suite: SuiteFolder) -> Iterator[Export]:
 
 
 class Answers:
-    """What KernelBench said of a suite's kernels, kept in its folder from one call to the next."""
+    """KernelBench's verdicts on a suite's kernels, kept in the suite's folder."""
 
     def __init__(self, suite: SuiteFolder) -> None:
         self._path = suite.path / ANSWERS
-        self._said: dict[str, dict[str, Any]] = {}
+        self._verdicts: dict[str, dict[str, Any]] = {}
         if self._path.is_file():
             try:
-                self._said = dict(json.loads(self._path.read_text(encoding="utf-8")))
+                self._verdicts = dict(json.loads(self._path.read_text(encoding="utf-8")))
             except (ValueError, TypeError) as error:
                 raise InputError(
                     f"{self._path} cannot be read ({error}): delete it to ask again"
                 ) from None
 
     def of(self, export: Export) -> KernelBenchVerdict | None:
-        """The answer for this very kernel, if there is one."""
-        found = self._said.get(export.chosen.key, {})
-        if found.get("kernel_sha256") != export.digest:
+        """The verdict on exactly this kernel; None if there is none yet."""
+        known = self._verdicts.get(export.chosen.key, {})
+        if known.get("kernel_sha256") != export.digest:
             return None
         return KernelBenchVerdict(
-            verdict=found["verdict"], speedup=found["speedup"], seconds=found["seconds"]
+            verdict=known["verdict"], speedup=known["speedup"], seconds=known["seconds"]
         )
 
-    def keep(self, export: Export, said: KernelBenchVerdict) -> None:
-        self._said[export.chosen.key] = {"kernel_sha256": export.digest, **asdict(said)}
-        text = json.dumps(self._said, indent=2, sort_keys=True) + "\n"
+    def keep(self, export: Export, verdict: KernelBenchVerdict) -> None:
+        """Keep the verdict on a kernel, and write the file."""
+        self._verdicts[export.chosen.key] = {"kernel_sha256": export.digest, **asdict(verdict)}
+        text = json.dumps(self._verdicts, indent=2, sort_keys=True) + "\n"
         self._path.write_text(text, encoding="utf-8")
 
 
 def ask(checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdict:
-    """One kernel; if the evaluator itself fails, that is its verdict, with the reason."""
+    """KernelBench's verdict on a kernel; if its evaluator fails, the verdict says so and why."""
     problem = checkout.problem(f"level{export.chosen.level}/{export.chosen.number}")
     with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
         try:
@@ -100,22 +102,22 @@ def ask(checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdic
 
 
 def table(rows: list[tuple[Export, KernelBenchVerdict]]) -> str:
-    """Markdown: our speedups with their 95 % intervals, and KernelBench's words."""
+    """A Markdown table of our speedups with 95 % intervals, and of KernelBench's verdicts."""
     lines = [
         "| problem | eager, us | ours, us | over eager | over torch.compile | KernelBench says |",
         "| --- | ---: | ---: | ---: | ---: | --- |",
     ]
-    for export, said in rows:
+    for export, verdict in rows:
         outcome = export.outcome
         eager = outcome.eager if outcome else None
         compiled = outcome.compiled if outcome else None
         times = (f"{eager.baseline_us:.4g}", f"{eager.time_us:.4g}") if eager else ("", "")
-        verdict = " ".join(said.verdict.replace("|", "/").split())[:120]
-        theirs = verdict + (f", {said.speedup:.2f}x" if said.speedup is not None else "")
+        theirs = " ".join(verdict.verdict.replace("|", "/").split())[:120]
+        theirs += f", {verdict.speedup:.2f}x" if verdict.speedup is not None else ""
         cells = (export.chosen.name, *times, _words(eager), _words(compiled), theirs)
         lines.append(f"| {' | '.join(cells)} |")
-    accepted = sum(said.verdict.startswith("correct") for _, said in rows)
-    lines += ["", f"KernelBenchVerdict: {accepted} of {len(rows)}."]
+    accepted = sum(verdict.verdict.startswith("correct") for _, verdict in rows)
+    lines += ["", f"KernelBench accepts {accepted} of {len(rows)}."]
     return "\n".join(lines)
 
 
@@ -124,26 +126,27 @@ def _words(gain: Gain | None) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Ask for the missing verdicts and print the table; returns the exit code."""
     checkout = Checkout(options.root.resolve())
     suites = [SuiteFolder(path) for path in options.suite]
-    found = [export for suite in suites for export in exports(suite)]
-    if not found:
+    kernels = [export for suite in suites for export in exports(suite)]
+    if not kernels:
         raise InputError("these suites have exported no kernels")
     answers = {suite.path: Answers(suite) for suite in suites}
-    missing = [one for one in found if answers[one.suite.path].of(one) is None]
+    missing = [kernel for kernel in kernels if answers[kernel.suite.path].of(kernel) is None]
     if missing:
         checkout.check()
         if problem := gpu_problem(options.device, torch=True):
             raise InputError(f"KernelBench's evaluator needs a GPU: {problem}")
     with ThreadPoolExecutor(options.parallel) as pool:
-        asked = pool.map(lambda one: ask(checkout, one, device=options.device), missing)
-        for export, said in zip(missing, asked, strict=True):
-            answers[export.suite.path].keep(export, said)
-            print(f"{export.chosen.name}: {said.verdict}", file=sys.stderr, flush=True)
-    heard = [(one, answers[one.suite.path].of(one)) for one in found]
-    rows = [(one, said) for one, said in heard if said is not None]
+        asked = pool.map(lambda kernel: ask(checkout, kernel, device=options.device), missing)
+        for kernel, verdict in zip(missing, asked, strict=True):
+            answers[kernel.suite.path].keep(kernel, verdict)
+            print(f"{kernel.chosen.name}: {verdict.verdict}", file=sys.stderr, flush=True)
+    known = [(kernel, answers[kernel.suite.path].of(kernel)) for kernel in kernels]
+    rows = [(kernel, verdict) for kernel, verdict in known if verdict is not None]
     print(table(rows))
-    return 0 if all(said.verdict.startswith("correct") for _, said in rows) else 1
+    return 0 if all(verdict.verdict.startswith("correct") for _, verdict in rows) else 1
 
 
 def main() -> int:

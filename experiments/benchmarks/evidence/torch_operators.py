@@ -1,7 +1,8 @@
-"""PyTorch's own way to do each bundled task, as a rival and as a check.
+"""PyTorch's own operators for the bundled tasks, as rivals and as a check.
 
-Each takes the task's inputs in order, as tensors of the task's types, and gives what is timed: a
-call without arguments. What a user would prepare once (a sparse matrix in its format) is prepared.
+Each takes the task's inputs in order, as tensors of the task's types, and returns the call to time,
+which takes no arguments. What a user would prepare once, such as a matrix in a sparse format, is
+prepared before.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Any
 Tensors = Sequence[Any]
 Call = Callable[[], Any]
 EPSILON = 1e-5
-"""Of `rms_norm`."""
+"""The epsilon of `rms_norm`."""
 _BINS, _BAND = 256, 4096
 _RADIUS = 4
 _WEIGHTS = (-205 / 24, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
 
 
 def operators(torch: Any) -> dict[str, Callable[[Tensors], Call]]:
-    """By bundled task. `stencil3d` has no operator: there it is a sum of 25 shifted views."""
+    """The operators by bundled task. `stencil3d` has none: there 25 shifted views are added."""
     functional = torch.nn.functional
 
     def plain(function: Callable[..., Any]) -> Callable[[Tensors], Call]:

@@ -4,10 +4,10 @@
 
 A *trap* is a recorded variant that no change of a single tunable makes faster, though the best
 variant is more than 5 % faster: a search that takes the best single step as long as one helps ends
-there. Prints a Markdown table of the bundled tasks' recordings, or of the tasks and T4 files named:
-how many traps, from which share of all variants single best steps lead into one, and whether they
-do from the baseline. Median times as recorded; failed variants are no neighbours. Of a recording
-that is a choice from a larger space, a way out may be among what was not recorded.
+there. Prints a Markdown table of the bundled tasks' recordings, or of the named tasks and T4 files:
+how many traps there are, from which share of all variants the best single steps lead into one, and
+whether they do so from the baseline. Times are medians as recorded; failed variants are not
+neighbours. If a recording holds only a part of the space, the way out of a trap may be missing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Landscape:
 
     @classmethod
     def of(cls, recording: Recording) -> Landscape:
-        """InputError if nothing, or not the baseline, was measured."""
+        """The landscape of a recording. InputError if its baseline was not measured."""
         measured = recording.measured
         places = {
             name: {value: at for at, value in enumerate(values)}
@@ -66,7 +66,7 @@ class Landscape:
 
     @cached_property
     def descents(self) -> NDArray[np.int64]:
-        """Of each variant, where the best single steps from it end."""
+        """For each variant the row number at which the best single steps from it end."""
         steps = np.arange(len(self.rows))
         for at, row in enumerate(self.rows):
             near = np.flatnonzero((self.rows != row).sum(axis=1) == 1)
@@ -79,7 +79,7 @@ class Landscape:
 
     @cached_property
     def traps(self) -> NDArray[np.int64]:
-        """The ends that are far from the best."""
+        """The row numbers of the ends that are far from the best."""
         ends = np.unique(self.descents)
         far: NDArray[np.int64] = ends[self.times_us[ends] > FAR_FROM_BEST * self.times_us.min()]
         return far
@@ -91,7 +91,7 @@ class Landscape:
 
 
 def row(name: str, land: Landscape) -> str:
-    """A row of the table."""
+    """A row of the Markdown table."""
     times, best = land.times_us, land.times_us.min()
     worst = f"{times[land.traps].max() / best:.2f}x the best's time" if len(land.traps) else ""
     end = land.descents[land.baseline]

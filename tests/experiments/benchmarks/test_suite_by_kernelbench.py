@@ -65,7 +65,7 @@ def test_the_table_has_both_verdicts_and_an_unaccepted_kernel_is_exit_code_1(
     printed = capsys.readouterr().out
     assert "| 1/26_GELU_ | 100 | 50 | 2.00x (1.90 to 2.10) |  | correct, 1.97x |" in printed
     assert "| 1/40_LayerNorm |  |  |  |  | incorrect |" in printed
-    assert "KernelBenchVerdict: 1 of 2." in printed
+    assert "KernelBench accepts 1 of 2." in printed
 
 
 def test_only_what_is_missing_or_another_kernel_is_asked_again(
