@@ -1,1 +1,1 @@
-"""What the program does with a run: begin it, go on with it, conclude it, attribute it."""
+"""What the program does with a run: start, resume, conclude and attribute it; and the doctor."""

@@ -1,4 +1,4 @@
-"""Attribution of a run: which nodes are looked at, and what came of it, with what it took."""
+"""Attribution of a run: the nodes to attribute, and the outcome with its cost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mcts.ports import Evaluator, Event, Journal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """What is known of the methods of the nodes that were asked about, by node.
+    """What is known of the methods of the chosen nodes: pairs of node and attribution in `found`.
 
-    `result` is the run as it stands now. `missing` counts methods that were not come to because a
-    cap was reached, which `stopped` names. `spent` is what this session took; `priced` is what the
-    prices of replies made before it added to the run, whose `unpriced` sank by so many.
+    `result` is the run as it stands now. `missing` counts methods that were not reached because of
+    the cap that `stopped` names. `spent` is what this session took. `priced` is the cost of earlier
+    replies whose price became known now; its `unpriced` is minus their number.
     """
 
     found: tuple[tuple[int, Attribution], ...]
@@ -36,9 +36,9 @@ class Weighed:
 
 
 def choose(result: Result, ids: Sequence[int]) -> tuple[NodeRecord, ...]:
-    """The nodes with these ids, or without any those on the path to the best.
+    """The nodes with these ids; those on the path to the best if no id is given.
 
-    InputError for a node that is not there, or of whose methods nothing can be said.
+    InputError if there is no such node, or if it is the baseline or was not measured.
     """
     if not ids:
         return result.path_to(result.best)
@@ -65,11 +65,11 @@ def weigh_methods(
     tunables_only: bool = False,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Weighed:
-    """Take the methods of nodes out one by one, as far as the caps of the run allow.
+    """Remove the methods of nodes one by one and measure, as far as the caps of the run allow.
 
-    What a run knows already is not measured again. With `tunables_only` nobody is asked to rewrite
-    code. Raises InputError where the hardware is not the run's or a model cannot be asked,
-    WorldError where the world fails: what was found by then is kept.
+    What the run knows already is not measured again. With `tunables_only` no proposer is asked to
+    rewrite code. Raises InputError if the hardware is not the run's or a model cannot be asked, and
+    WorldError if the world fails; attributions made by then are in the journal.
     """
     events = tuple(journal.events())
     before = read_result(events)
@@ -81,20 +81,16 @@ def weigh_methods(
         proposer = composing.build_proposer(
             source, config, hardware=evaluator.hardware, run_dir=run_dir
         )
+    reporting = ReportingJournal(journal, say)
     with composing.released(proposer):
         attributor = composing.build_attributor(
-            source,
-            config,
-            evaluator=evaluator,
-            journal=Telling(journal, say),
-            proposer=proposer,
+            source, config, evaluator=evaluator, journal=reporting, proposer=proposer
         )
-        weighed = attributor.nodes(before, nodes)
+        missing = claimed - len(attributor.nodes(before, nodes))
     after = read_result(journal.events())
-    wanted = {node.id for node in nodes}
-    missing = claimed - len(weighed)
+    chosen = {node.id for node in nodes}
     return Weighed(
-        found=tuple(worth_text.attributed(node for node in after.nodes if node.id in wanted)),
+        found=tuple(worth_text.attributed(node for node in after.nodes if node.id in chosen)),
         result=after,
         missing=missing,
         stopped=composing.budget_of(config).exhausted(after.spending) if missing else None,
@@ -104,30 +100,31 @@ def weigh_methods(
 
 
 def _claims(node: NodeRecord) -> int:
+    """How many methods a node claims; 0 for the baseline and what was not measured."""
     measured = node.candidate is not None and node.parent is not None and node.speedup is not None
     return len(node.candidate.methods) if measured and node.candidate else 0
 
 
 def _check_hardware(events: Sequence[Event], evaluator: Evaluator) -> None:
-    """Times of two devices say nothing of each other."""
+    """Raise InputError if the run was measured on other hardware: times would not be comparable."""
     started: Mapping[str, Any] = next((e.payload for e in events if e.kind == "started"), {})
     before, now = started.get("hardware"), str(evaluator.hardware)
     if before is not None and before != now:
-        raise InputError(f"the run was measured on {before}, not on {now}: go on with it there")
+        raise InputError(f"the run was measured on {before}, not on {now}: attribute it there")
 
 
-class Telling(Journal):
-    """A journal that says each attribution as it is written."""
+class ReportingJournal(Journal):
+    """A journal that reports each attribution as it is written."""
 
     def __init__(self, journal: Journal, say: Callable[[str], None]) -> None:
         self._journal, self._say = journal, say
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
-        """Write the event, then tell."""
+        """Write the event, then report it."""
         event = self._journal.append(kind, payload)
         if kind == "attributed":
-            found = Attribution.model_validate(payload["attribution"])
-            self._say(worth_text.one_line(payload["node"], found))
+            attribution = Attribution.model_validate(payload["attribution"])
+            self._say(worth_text.one_line(payload["node"], attribution))
         return event
 
     def events(self) -> Iterator[Event]:

@@ -1,11 +1,11 @@
-"""What is done once a run has stopped: its memory is taught, its results are written."""
+"""What follows when a run has stopped: the memory learns from it, its results are written."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from experiments.app.interrupting import command_line
+from experiments.app.messages import say
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
 from experiments.runs.options.config import RunConfig
@@ -18,7 +18,7 @@ from mcts.journal.record import Result
 def conclude(
     folder: RunFolder, config: RunConfig, result: Result, journal: SqliteJournal, *, gpu: str
 ) -> tuple[summary.RunFacts, summary.Outputs]:
-    """Teach the memory and write the results. InputError where they cannot be written."""
+    """Add the run to the memory and write its results. InputError if they cannot be written."""
     facts = summary.facts_of(journal.events())
     _learn(folder, config, result, journal, gpu=gpu)
     return facts, _write_outputs(folder.path, facts, result)
@@ -27,7 +27,7 @@ def conclude(
 def _learn(
     folder: RunFolder, config: RunConfig, result: Result, journal: SqliteJournal, *, gpu: str
 ) -> None:
-    """A memory that cannot be written must not cost the run its result."""
+    """Add the run to the memory. If that fails, say so: the run keeps its result."""
     try:
         task = folder.task(config).task
         composing.learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
@@ -43,8 +43,3 @@ def _write_outputs(run_dir: Path, facts: summary.RunFacts, result: Result) -> su
             f"the run is whole, but {error.filename or run_dir} cannot be written: "
             f"{error.strerror}; mend that, then: {command_line('report', run_dir)}"
         ) from error
-
-
-def say(text: str) -> None:
-    """A line for people, on standard error."""
-    print(text, file=sys.stderr, flush=True)

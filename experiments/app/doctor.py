@@ -1,6 +1,6 @@
-"""What this machine has for Rooftree, probe by probe: nothing is changed, nothing is sent.
+"""What this machine has for Rooftree, probe by probe. The probes change nothing and send nothing.
 
-The ceilings of its GPUs, which take measuring, are in `experiments.runs.machines.ceilings`.
+The ceilings of its GPUs, which must be measured, are in `experiments.runs.machines.ceilings`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Run every probe."""
+    """Run every probe; returns the checks in the order of the probes."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
         _python, _gpu, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
         _shadows,
@@ -92,7 +92,7 @@ def _nvrtc() -> Iterator[Check]:
 
 
 def _torch() -> Iterator[Check]:
-    """PyTorch, which is not imported for this, and what its `load_inline` builds with."""
+    """PyTorch, without importing it, and the compilers that its `load_inline` calls."""
     found = _version("torch")
     if found is None and not has_module("torch"):
         hint = "PyTorch candidates need it: pip install 'rooftree[torch]'"
@@ -105,7 +105,7 @@ def _torch() -> Iterator[Check]:
 
 
 def _torch_cuda() -> str | None:
-    """The CUDA version PyTorch was built for, as its `version.py` says; None where it has none."""
+    """The CUDA version that PyTorch's `version.py` names; None if it names none."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return None
@@ -138,7 +138,7 @@ def _tools() -> Iterator[Check]:
 
 
 def _readers() -> Iterator[Check]:
-    """What only some reports, or some machines, need."""
+    """Readers that only some reports, or some machines, need."""
     reader, importer, cupti = _report_reader(), _importer(), _version("cupti-python")
     yield Check(
         "ncu_report",
@@ -158,7 +158,7 @@ def _readers() -> Iterator[Check]:
 
 
 def _report_reader() -> str | None:
-    """Where Nsight Compute's Python module is."""
+    """Where Nsight Compute's Python module is; None if it is not found."""
     from profilers.ncu.report_files import module_folders
 
     if has_module("ncu_report"):
@@ -168,7 +168,7 @@ def _report_reader() -> str | None:
 
 
 def _importer() -> Path | None:
-    """The importer beside the nsys that is found, or on PATH."""
+    """The importer beside nsys, or else on PATH; None if there is none."""
     from profilers.compiling.toolchain import find_tool
 
     nsys = find_tool("nsys")
@@ -192,7 +192,7 @@ def _tool_version(path: Path) -> str:
 
 
 def _counters() -> Iterator[Check]:
-    """The driver says whether performance counters are for administrators only."""
+    """Whether the driver reserves performance counters for administrators."""
     try:
         text = _PARANOID.read_text(encoding="utf-8")
     except OSError:
@@ -237,11 +237,11 @@ def _llm() -> Iterator[Check]:
     else:
         yield Check("litellm", "ok" if found else "note", found or "not installed: no LLM proposer")
     present = [name for name in KEYS if os.environ.get(name)]
-    yield Check("API keys", "ok" if present else "note", ", ".join(present) or "none in sight")
+    yield Check("API keys", "ok" if present else "note", ", ".join(present) or "none are set")
 
 
 def _shadows() -> Iterator[Check]:
-    """Our top-level packages have plain names: another distribution may own one of them."""
+    """Whether another distribution installs a package of one of our plain top-level names."""
     owners = packages_distributions()
     home = Path(__file__).resolve().parents[2]
     clean = True

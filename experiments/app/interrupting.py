@@ -1,4 +1,4 @@
-"""A command on a run that may be stopped at any moment: nothing is lost, it says how to go on."""
+"""Commands that may be stopped at any moment: nothing is lost, and they say how to go on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible(command: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM alike end in `Interrupted`; `command` is how to go on."""
+def sigterm_interrupts() -> Iterator[None]:
+    """Within the block SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -27,10 +27,18 @@ def interruptible(command: str) -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
-    except KeyboardInterrupt:
-        raise Interrupted(command) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def interruptible(command: str) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM within the block into `Interrupted`; `command` is how to go on."""
+    with sigterm_interrupts():
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Interrupted(command) from None
 
 
 def command_line(name: str, run_dir: Path) -> str:

@@ -1,4 +1,4 @@
-"""`optimize` and `resume`: one search, from its start or from where it stopped."""
+"""`optimize` and `resume`: start one search, or continue it where it stopped."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 from experiments.app import attributing
-from experiments.app.concluding import conclude, say
+from experiments.app.concluding import conclude
 from experiments.app.interrupting import command_line, interruptible
+from experiments.app.messages import say
 from experiments.app.refusals import check_models, remedy
 from experiments.live import Display, progress_display
 from experiments.runs.folders import folder as rundir
@@ -30,14 +31,15 @@ from mcts.ports import Evaluator
 
 
 class HopelessRun(InputError):
-    """The run came to nothing before its baseline was taken: there is nothing to go on from."""
+    """The run failed before its baseline was measured: there is nothing to resume."""
 
 
 def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
-    """Start a run. The evaluator is built first, so that nothing is left behind if it cannot be.
+    """Start a run, and write and print its results.
 
-    Nor is a run folder left of a run that could not take its first step. With `attribute` the
-    methods on the path to the best are weighed at the end.
+    The run folder is created after the evaluator, and removed if the baseline cannot be measured:
+    a run that never began leaves nothing behind. With `attribute` the methods on the path to the
+    best are attributed at the end.
     """
     source = find_task(
         request.task,
@@ -76,10 +78,9 @@ def resume(
     as_json: bool,
     display: Display = "auto",
 ) -> None:
-    """Go on with a run; what is given of `limits`, and prices of models, stand in place of those it
-    began with.
+    """Continue a run. The given `limits` and model prices replace those it began with.
 
-    InputError for a run that has results and no journal: begun anew, it would overwrite them.
+    InputError if the run has results but no journal: a new start would overwrite them.
     """
     folder = RunFolder(run_dir)
     config = folder.config
@@ -95,7 +96,7 @@ def resume(
 
 
 def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
-    """InputError for fewer evaluations than the run has had."""
+    """Raise InputError for fewer evaluations than the run has had."""
     if evaluations is None:
         return
     try:
@@ -119,6 +120,7 @@ def _run(
     as_json: bool,
     display: Display,
 ) -> None:
+    """Search, attribute if asked, then write and print the results."""
     title = f"{source.task.name} on {evaluator.hardware}"
     with interruptible(command_line("resume", folder.path)):
         if display != "quiet":
@@ -156,6 +158,7 @@ def _search(
     journal: SqliteJournal,
     show: Callable[[Progress], None],
 ) -> Result:
+    """Run the search. Its errors say how to go on; HopelessRun if it has no baseline yet."""
     again = command_line("resume", folder.path)
     try:
         optimizer = composing.build_optimizer(
@@ -185,7 +188,7 @@ def _attribute(
     evaluator: Evaluator,
     journal: SqliteJournal,
 ) -> Result:
-    """The run with its methods weighed; what goes wrong there must not cost it its result."""
+    """Attribute the methods of the run. If that fails, say so: the run keeps its result."""
     try:
         return attributing.weigh_methods(
             source, config, evaluator=evaluator, journal=journal, run_dir=folder.path, say=say

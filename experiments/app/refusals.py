@@ -1,4 +1,4 @@
-"""What to do when a run's language model is not to be had: mend and go on, or begin anew."""
+"""What to do when a run's language model cannot be used: mend and resume, or start a new run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from experiments.runs.options.config import RunConfig
 from mcts.errors import InputError, WorldError
 from mcts.options import ModelOptions
 
-_MENDED_OUTSIDE = ("refused the credentials", "wants to be paid first")
-_MENDED_BY_NOTHING = ("does not know this model", "refused the request")
-"""What `codegen.chat.litellm_errors` says of a service's refusals."""
+_MENDABLE = ("refused the credentials", "wants to be paid first")
+_FINAL = ("does not know this model", "refused the request")
+"""Words of `codegen.chat.litellm_errors` for a service's refusals."""
 
 
 def check_models(model: ModelOptions) -> None:
-    """InputError for a model that no request could be sent for, where one is to be asked.
+    """Raise InputError if litellm does not know the model or a fallback.
 
-    It takes litellm's import, seconds that the first question would take else.
+    Imports litellm, which takes seconds that the first request would take otherwise.
     """
     if model.name is None or model.replay is not None:
         return
@@ -31,24 +31,24 @@ def check_models(model: ModelOptions) -> None:
 
 
 def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> str:
-    """How to get on from an error of a run that has begun; `again` is the command that resumes it.
+    """What to do after an error of a run that has begun; `again` is the command that resumes it.
 
-    A run keeps its model and its server: what refuses them is not mended by going on.
+    A run keeps its model and its server: if those are refused for good, it takes a new run.
     """
     text = str(error)
     if isinstance(error, WorldError):
         if _is_silent(text, config.model.api_base):
             return f"resume with: {again} (another --api-base needs a new run)"
         return f"resume with: {again}"
-    final = any(sign in text for sign in _MENDED_BY_NOTHING)
-    if config.model.name is None or not final or any(sign in text for sign in _MENDED_OUTSIDE):
+    final = any(words in text for words in _FINAL)
+    if config.model.name is None or not final or any(words in text for words in _MENDABLE):
         return f"mend that, then resume with: {again}"
     other = "another --model or --api-base" if config.model.api_base else "another --model"
     return f"start a new run with {other}: this one keeps what it began with"
 
 
 def _is_silent(text: str, api_base: str | None) -> bool:
-    """Whether an error is of a server of one's own that gave no answer."""
+    """Whether an error says that the server at `api_base` gave no answer."""
     if api_base is None:
         return False
     from codegen.chat.scrubbing import address

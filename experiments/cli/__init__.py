@@ -1,6 +1,6 @@
-"""The command line: options and their words. What a command does is in `experiments.cli.commands`.
+"""The command line: commands and their options. `experiments.cli.commands` has what they do.
 
-Only typer is imported here; everything else waits until a command needs it.
+Only typer is imported here; everything else is imported when a command needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from experiments.cli import (
     show,
     skill,
     study,
-    watch,
 )
 from experiments.cli.errors import INTERRUPTED, OneLine
 
@@ -56,7 +55,7 @@ def rooftree(
     """Finds faster CUDA kernels by Monte Carlo tree search."""
 
 
-for commands in (search, watch, study, attribute, measure, show, deliver):
+for commands in (search, study, attribute, measure, show, deliver):
     commands.register(app)
 for group in (memory, kernelbench, skill, cutlass):
     app.add_typer(group.app)
@@ -66,8 +65,8 @@ def main() -> None:
     """The entry point of the command `rooftree`.
 
     After an interrupt the process ends at once: a thread that waits for a model's answer would
-    otherwise hold it up for minutes, and the journal is already whole. A terminal that knows no
-    arrows and no µ gets question marks, not an error.
+    otherwise delay it for minutes, and the journal is already whole. A terminal whose encoding
+    lacks arrows and µ gets question marks, not an error.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -78,8 +77,8 @@ def main() -> None:
         os._exit(INTERRUPTED)
     except SystemExit as done:
         if done.code == INTERRUPTED:
-            # What interrupted a study holds its pool, and that semaphores that Python would miss
-            # aloud; a second pass frees what the first one ends.
+            # The traceback of a study holds its process pool, whose semaphores Python would report
+            # as leaked. Freeing them takes two passes.
             done.__context__ = None
             gc.collect()
             gc.collect()

@@ -36,9 +36,9 @@ def attribute(
     json: Json = False,
 ) -> None:
     """Say what each method of the best kernel is worth: take it out, measure, read machine code."""
-    from experiments.cli.commands.attribute import attribute as weigh
+    from experiments.cli.commands.attribute import attribute as do_attribute
 
-    weigh(
+    do_attribute(
         run,
         ids=node or (),
         judging=judging,

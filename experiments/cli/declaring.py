@@ -1,12 +1,12 @@
-"""Commands whose options come from models: a parameter that is one stands for all of its options.
+"""Commands whose options come from models: a parameter with a model's type becomes its options.
 
 ``limits: Limits`` in a command's signature becomes ``--evaluations``, ``--minutes`` and so on, and
-the command is called with the model. What a command does otherwise is said at the parameter::
+the command is called with the model. `Taken` at the parameter changes that for one command::
 
     limits: Annotated[Limits, Taken("evaluations", evaluations={"name": "--budget", "default": 20})]
 
-A command is built when it is called or its own help is shown: the models need pydantic, and
-`rooftree --help` should not wait for it.
+A command is built when it is called or its own help is shown: the models need pydantic, whose
+import would delay `rooftree --help`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _WORDS = frozenset({"name", "help", "metavar", "hidden"})
 
 
 class Taken:
-    """Which options of a model a command takes, all unless some are named, and what is other.
+    """Which options of a model a command takes, and what it changes of them.
 
-    `changed` has a table for a field: "default", and what an `Option` says of it.
+    It takes those named in `only`, or all if none is named, except those in `without`. `changed`
+    maps a field to a table of its "default" and of fields of its `Option`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Taken:
         self._only, self._without, self._changed = only, without, changed
 
     def takes(self, field: str) -> bool:
+        """Whether the command has an option for this field."""
         return field not in self._without and (not self._only or field in self._only)
 
     def option(self, field: str, option: Option) -> Option:
@@ -51,6 +53,7 @@ class Taken:
         return replace(option, **{name: changed[name] for name in _WORDS & set(changed)})
 
     def default(self, field: str, default: Any) -> Any:
+        """The field's default in this command; `default` if it does not change that."""
         return self._changed.get(field, {}).get("default", default)
 
 
@@ -65,16 +68,16 @@ class _Given:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name that help shows, and those that it does not."""
+        """The name that the help shows, then its hidden aliases."""
         return (self.option.name, *self.option.aliases)
 
     def parameters(self, group: str) -> Iterator[inspect.Parameter]:
-        """As parameters of the function that typer reads, one for each name."""
+        """Parameters of the function that typer reads, one for each name."""
         for name in self.names:
             yield _parameter(self, f"{group}{name.replace('-', '_')}", name)
 
     def is_given(self, value: Any) -> bool:
-        """Whether a value says more than that the option was left out."""
+        """Whether the user gave the option, or its default here differs from the model's."""
         return value is not None and value != [] and not value == self.default == self.info.default
 
 
@@ -91,7 +94,10 @@ class _Group:
             yield from option.parameters(self.name)
 
     def read(self, values: dict[str, Any]) -> Options:
-        """The model of what was given, which is taken out of `values`. InputError for a bad one."""
+        """Remove the group's options from `values` and return their model.
+
+        InputError if a value is not allowed.
+        """
         from pydantic import ValidationError
 
         from experiments.text.wrong_values import what_is_wanted
@@ -120,14 +126,14 @@ def declare(app: typer.Typer, *functions: Callable[..., None]) -> None:
 
 
 class Declared(TyperCommand):
-    """A command of which no more is known at first than its name and what it is for."""
+    """A command that is built from its function when its parameters are first asked for."""
 
     function: ClassVar[Callable[..., None]]
     _built: Any = None
 
     @property
     def params(self) -> Any:
-        """Its options and arguments."""
+        """The command's options and arguments."""
         if self._built is None:
             app = typer.Typer(add_completion=False)
             app.command()(expanded(self.function))
@@ -137,13 +143,13 @@ class Declared(TyperCommand):
 
     @params.setter
     def params(self, params: Any) -> None:
-        """Those of the function that stood in for it, which has none."""
+        """Ignore the parameters of the placeholder, which has none."""
 
 
 def expanded(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with an option for each one of the models in its signature, as typer wants it.
+    """The function as typer reads it: with options in place of each model in its signature.
 
-    Models are named as `mcts.options` has them.
+    Annotations name the models as `mcts.options` does.
     """
     from mcts import options
 
@@ -171,26 +177,26 @@ def expanded(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _named_as(
-    function: Callable[..., None], does: Callable[..., None] | None = None
+    function: Callable[..., None], command: Callable[..., None] | None = None
 ) -> Callable[..., None]:
-    """`does`, or else what does nothing, under the name and with the words of `function`."""
+    """`command`, or a placeholder that does nothing, with the name and docstring of `function`."""
 
-    def nothing() -> None:
-        """Stands in for a command until it is called."""
+    def placeholder() -> None:
+        """Stands in for a command until it is built."""
 
-    named = does or nothing
+    named = command or placeholder
     named.__name__, named.__doc__ = function.__name__, function.__doc__
     return named
 
 
 def _group(name: str, hint: Any) -> _Group | None:
-    """The options that a parameter stands for; None if it is none of the models."""
+    """The options that stand for a parameter; None if its type is not a model."""
     from mcts.options import Options
 
-    model, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    model, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if not (isinstance(model, type) and issubclass(model, Options)):
         return None
-    taken = next((each for each in said if isinstance(each, Taken)), Taken())
+    taken = next((each for each in metadata if isinstance(each, Taken)), Taken())
     options = tuple(
         _Given(
             field=field,
@@ -205,14 +211,14 @@ def _group(name: str, hint: Any) -> _Group | None:
 
 
 def _default(model: type[Options], field: str) -> Any:
-    """What typer takes, and shows, if the option is not given."""
-    found = model.model_fields[field].default
-    plain = isinstance(found, bool | int | float | str) and not model.defaults_in_help
-    return found if plain else None
+    """The default that typer uses and shows; None if only the model knows it."""
+    default = model.model_fields[field].default
+    plain = isinstance(default, bool | int | float | str) and not model.defaults_in_help
+    return default if plain else None
 
 
 def _with_default(given: _Given) -> _Given:
-    """The option whose help says what is taken if it is not given."""
+    """The option with its default in its help."""
     option, default = given.option, given.info.default
     if option.help.endswith("."):
         return given
@@ -243,12 +249,12 @@ def _parameter(given: _Given, parameter: str, name: str) -> inspect.Parameter:
 
 def _bound(info: FieldInfo, which: str) -> Any:
     """A field's bound, ``ge`` or ``le``; None if it has none."""
-    found = (getattr(each, which, None) for each in info.metadata)
-    return next((each for each in found if each is not None), None)
+    bounds = (getattr(each, which, None) for each in info.metadata)
+    return next((bound for bound in bounds if bound is not None), None)
 
 
 def _typed(annotation: Any) -> Any:
-    """A field's type as typer reads values of it: a list for a tuple, a text for one of some."""
+    """The type with which typer reads a field: a list for a tuple, `str` for a `Literal`."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _typed(inner[0])

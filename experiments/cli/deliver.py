@@ -1,4 +1,4 @@
-"""`explain`, `export`: what a run hands over."""
+"""`explain`, `export`: hand over a run's best kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain(
     ] = None,
 ) -> None:
     """Say why the best kernel is faster: Markdown for a pull request, from evidence alone."""
-    from experiments.cli.commands.explain import explain as show
+    from experiments.cli.commands.deliver import explain as show
 
     show(run, out=out)
 
@@ -37,6 +37,6 @@ def export(
     json: Json = False,
 ) -> None:
     """Write the best kernel as source, ModelNew, header and patch, with what reproduces it."""
-    from experiments.cli.commands.export import export as write
+    from experiments.cli.commands.deliver import export as write
 
     write(run, folder, force=force, as_json=json)

@@ -1,4 +1,4 @@
-"""How a command ends when something goes wrong: one line and an exit code."""
+"""How a command ends after an error: one line and an exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _USAGE = 2
 
 
 class OneLine(TyperGroup):
-    """Turns what goes wrong into one line and an exit code; --debug shows where it came from."""
+    """A group whose errors are one line and an exit code; --debug shows their tracebacks."""
 
     def make_context(self, info_name: str | None, *args: Any, **more: Any) -> Any:
         try:
@@ -42,8 +42,8 @@ class OneLine(TyperGroup):
             _fail(_refusal(error), _USAGE)
 
     def _parsed(self, ctx: Any) -> Any:
-        """Do the command. A wrong option is one line under --debug too: its traceback would show
-        the parser of options alone.
+        """Run the command. A wrong option is one line even with --debug: its traceback would show
+        nothing but the parser of options.
         """
         try:
             return super().invoke(ctx)
@@ -52,19 +52,20 @@ class OneLine(TyperGroup):
 
 
 def _fail_usage(error: Exception, *, command: str) -> NoReturn:
-    """Not the help of a group that was called without a command, which is an error of its own."""
+    """Fail with the error in one line, or raise it if it stands for a group's help."""
     if is_help(error):
         raise error
     _fail(usage_line(error, command=command), _USAGE)
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    """Print the message as one line on standard error and exit with `code`."""
     typer.echo(f"error: {' '.join(message.splitlines())}", err=True)
     raise typer.Exit(code)
 
 
 def _refusal(error: OSError) -> str:
-    """A file system that refuses is the user's to mend; it names the file that was refused."""
+    """The message for a file that cannot be read or written, with its name."""
     place = str(error.filename2 or error.filename or "the output")
     if len(place) > 120:
         place = f"{place[:60]}...{place[-40:]}"
@@ -72,6 +73,6 @@ def _refusal(error: OSError) -> str:
 
 
 def _leave_quietly() -> None:
-    """The reader of our output went away: nobody is left to tell."""
+    """Exit without a message: the reader of our output is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(1)

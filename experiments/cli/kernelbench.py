@@ -24,7 +24,7 @@ app = typer.Typer(
 _JUDGING = Taken(
     without=("recording", "kernel", "baseline"),
     wait_minutes={"help": "With spool:DIR, give up after so many minutes without a worker."},
-    dialect={"hidden": True, "help": "As for optimize; a suite has PyTorch alone."},
+    dialect={"hidden": True, "help": "As for optimize; a suite takes only PyTorch."},
     includes={"hidden": True, "help": "As for optimize; refused here."},
 )
 _SEARCH = Taken(

@@ -40,9 +40,9 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Verify and time candidates without a search; exit code 1 if one of them fails."""
-    from experiments.cli.commands.judge import evaluate as judge
+    from experiments.cli.commands.judge import evaluate as do_evaluate
 
-    measured = judge(
+    measured = do_evaluate(
         task,
         files or [],
         values=set or [],
@@ -92,10 +92,10 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Say what is slow in a kernel or a program, and what to do about it."""
-    from experiments.cli.commands.inspect import inspect as look
+    from experiments.cli.commands.inspect import inspect as do_inspect
     from experiments.inspect.request import InspectRequest
 
-    look(
+    do_inspect(
         InspectRequest(
             file=file,
             plan=plan,
@@ -127,6 +127,6 @@ def record(
     profile: Annotated[bool, typer.Option(help="Collect hardware counters too.")] = True,
 ) -> None:
     """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
-    from experiments.cli.commands.record import record as measure
+    from experiments.cli.commands.record import record as do_record
 
-    measure(task, out=out, limit=limit, parallel=parallel, device=judging.device, profile=profile)
+    do_record(task, out=out, limit=limit, parallel=parallel, device=judging.device, profile=profile)

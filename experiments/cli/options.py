@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from mcts.errors import InputError
+
+if TYPE_CHECKING:
+    from experiments.live import Display
 
 Task = Annotated[
     str,
@@ -17,3 +22,18 @@ Task = Annotated[
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="Lines instead of a panel, as where there is no terminal.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show nothing until the result; errors still are.")
+]
+
+
+def display_of(*, plain: bool, quiet: bool) -> Display:
+    """The display that the options ask for. InputError if they ask for two."""
+    if plain and quiet:
+        raise InputError("--plain and --quiet exclude each other: give one of them")
+    if quiet:
+        return "quiet"
+    return "plain" if plain else "auto"

@@ -1,4 +1,4 @@
-"""`optimize`, `resume`, `worker`: searching."""
+"""`optimize`, `resume`, `worker`, `watch`: search, serve a search, and look at one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.declaring import Taken, declare
-from experiments.cli.display_options import Plain, Quiet, display_of
-from experiments.cli.options import Json, Run, Task
+from experiments.cli.options import Json, Plain, Quiet, Run, Task, display_of
 
 if TYPE_CHECKING:
     from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, optimize, resume, worker)
+    declare(app, optimize, resume, worker, watch)
 
 
 def optimize(
@@ -38,7 +37,7 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Search for a faster kernel and hand back the best one found, with proof."""
-    from experiments.app.optimize import optimize as start
+    from experiments.app.optimize import optimize as do_optimize
     from experiments.runs.options.request import RunRequest
 
     display = display_of(plain=plain, quiet=quiet)
@@ -51,11 +50,11 @@ def optimize(
         out=out,
         as_json=json,
     )
-    start(request, attribute=attribute, display=display)
+    do_optimize(request, attribute=attribute, display=display)
 
 
 def _search_help() -> str:
-    """The help of ``--search``, asked for once the command is built."""
+    """The help of ``--search``; called when the command is built."""
     from experiments.runs.options import names
 
     return (
@@ -75,9 +74,9 @@ def resume(
     json: Json = False,
 ) -> None:
     """Go on with a run that was interrupted; nothing is measured or paid for twice."""
-    from experiments.app.optimize import resume as go_on
+    from experiments.app.optimize import resume as do_resume
 
-    go_on(
+    do_resume(
         run,
         limits=limits,
         model=model,
@@ -93,6 +92,13 @@ def worker(
     parallel: Annotated[int, typer.Option(min=1, help="Jobs of one task at a time.")] = 4,
 ) -> None:
     """Measure what others put into a folder: for GPU machines that see no network."""
-    from experiments.cli.commands.worker import worker as work
+    from experiments.cli.commands.worker import worker as do_work
 
-    raise typer.Exit(work(folder, judging, drain=drain, parallel=parallel))
+    raise typer.Exit(do_work(folder, judging, drain=drain, parallel=parallel))
+
+
+def watch(run: Run, plain: Plain = False) -> None:
+    """Watch a search that runs elsewhere, until it ends; Ctrl-C ends the watching alone."""
+    from experiments.cli.commands.watch import watch as do_watch
+
+    raise typer.Exit(0 if do_watch(run, plain=plain) else 1)

@@ -1,4 +1,4 @@
-"""`new`, `tree`, `report`, `tasks`, `doctor`, `clinic`: what there is to start from and to see."""
+"""`new`, `tree`, `report`, `tasks`, `doctor`, `clinic`: start a task, show what there is."""
 
 from __future__ import annotations
 

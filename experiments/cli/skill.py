@@ -1,4 +1,4 @@
-"""`skill`: for coding agents."""
+"""`skill`: teach a coding agent to use the judge."""
 
 from __future__ import annotations
 

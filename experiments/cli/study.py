@@ -1,4 +1,4 @@
-"""`study`, `compare`: which way of searching is better, with statistics."""
+"""`study`, `compare`: tell which way of searching is better, with statistics."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A wrong option or argument as one line, in Rooftree's words.
 
-typer brings a click of its own, and stood on the public one before: what is asked of an error
-here, both have.
+Newer versions of typer ship their own click, older ones use the public one: only attributes that
+the errors of both have are used here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _CLOSE = 0.7
 
 
 def is_help(error: Any) -> bool:
-    """Whether it stands for the help of a group that was called without a command."""
+    """Whether an error stands for the help of a group that was called without a command."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
 def usage_line(error: Any, *, command: str) -> str:
     """``--evaluations -3: at least 1; see rooftree optimize --help``
 
-    `command` is named where the error knows of none: an option without its value.
+    `command` is named if the error has no context, as for an option without its value.
     """
     line = _what(error)
     path = command if error.ctx is None else error.ctx.command_path
@@ -62,9 +62,9 @@ def _no_option(error: Any) -> str:
 
 
 def _options(context: Any) -> list[str]:
-    """The options of a command by all their names."""
-    found = [each for each in context.command.get_params(context) if _is_option(each)]
-    return [name for each in found for name in each.opts]
+    """All names of a command's options."""
+    options = [each for each in context.command.get_params(context) if _is_option(each)]
+    return [name for option in options for name in option.opts]
 
 
 def _is_option(param: Any) -> bool:
@@ -77,7 +77,7 @@ def _hint(given: str, known: Any) -> str:
 
 
 def _label(param: Any) -> str:
-    """An option by its long name, an argument as the help names it."""
+    """The long name of an option, or an argument's name as in the help."""
     if _is_option(param):
         return str(max(param.opts, key=len))
     return str(param.metavar or param.name.upper())
@@ -102,6 +102,6 @@ def _with_or_without_value(error: Any) -> str:
 
 
 def _plain(error: Any) -> str:
-    """What the library says, as a part of a sentence."""
+    """The library's own message, as a part of a sentence."""
     text = str(error.message).strip().rstrip(".")
     return text[:1].lower() + text[1:]

@@ -1,1 +1,1 @@
-"""What each command does, once its options are read."""
+"""What each command does after its options were read."""

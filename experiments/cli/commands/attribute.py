@@ -11,8 +11,9 @@ from typing import Any
 
 from experiments.app import attributing
 from experiments.app.attributing import Weighed
-from experiments.app.concluding import conclude, say
+from experiments.app.concluding import conclude
 from experiments.app.interrupting import command_line, interruptible
+from experiments.app.messages import say
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, database_of
 from experiments.runs.options.config import RunConfig
@@ -33,7 +34,7 @@ _AS: dict[str, tuple[Kind, int]] = {
     "in machine code": ("words", 2),
     "note": ("words", 3),
 }
-"""How the columns that are no figures are laid out, and which make room first."""
+"""Kind of each column that holds no figures, and the order in which they make room."""
 _COLUMNS = tuple(Column(title, *_AS.get(title, ("figure", 0))) for title in worth_text.TITLES)
 _NOTE = worth_text.TITLES[-1]
 _WORTH = worth_text.TITLES.index("worth")
@@ -49,8 +50,11 @@ def attribute(
     tunables_only: bool,
     as_json: bool,
 ) -> None:
-    """Weigh the methods of nodes; options that are given stand in place of the run's own."""
-    database_of(run_dir)  # a folder without a run must not get a journal
+    """Attribute the methods of nodes and print the outcome; given options replace the run's own.
+
+    Raises InputError if a node or an option is not the run's, WorldError if the world fails.
+    """
+    database_of(run_dir)  # raises for a folder without a run, which must not get a journal
     folder = RunFolder(run_dir)
     with SqliteJournal(folder.journal) as journal:
         config = composing.widened(folder.config, limits=limits, model=model)
@@ -123,8 +127,8 @@ def _print(run_dir: Path, facts: summary.RunFacts, weighed: Weighed, *, as_json:
 
 
 def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[str, Any]:
-    """Gains are shares; `spent` is what this call took, `priced` what replies before it are known
-    to cost by now, `run` what the run has taken in all.
+    """The JSON document. Gains are shares; `spent` is what this call took, `priced` the cost of
+    earlier replies whose price became known now, `run` what the run has taken in all.
     """
     return {
         "task": facts.task,
@@ -147,14 +151,14 @@ def _document(run_dir: Path, facts: summary.RunFacts, weighed: Weighed) -> dict[
 
 
 def _print_table(weighed: Weighed) -> None:
-    """Notes stand below where the table is too narrow for them: they say why, so none is lost."""
+    """Print the attributions; notes that a narrow terminal has no room for follow the table."""
     from rich.text import Text
 
-    rows = [worth_text.cells(*found) for found in weighed.found]
+    rows = [worth_text.cells(*pair) for pair in weighed.found]
     filled = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
     cells = []
-    for row, (_, found) in zip(rows, weighed.found, strict=True):
-        style = _STYLES.get(found.worth, "")
+    for row, (_, attribution) in zip(rows, weighed.found, strict=True):
+        style = _STYLES.get(attribution.worth, "")
         cells.append([Text(row[at], style=style if at == _WORTH else "") for at in filled])
     table = fitted([_COLUMNS[at] for at in filled], cells, width=width())
     show(replace(table, left_out=tuple(title for title in table.left_out if title != _NOTE)))

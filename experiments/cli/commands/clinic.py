@@ -1,15 +1,15 @@
-"""`clinic`: how often tools and classifier are right, on kernels known to be flawed."""
+"""`clinic`: how often tools and classifier are right, on kernels with known bottlenecks."""
 
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from experiments.app.messages import say
 from experiments.benchmarks.clinic import profiling
 from experiments.benchmarks.clinic.cases import HALVES, clinic_cases, clinic_kernels
 from experiments.benchmarks.clinic.scores import CLASSES, CaseResult, Scores, ToolScore, score
@@ -29,16 +29,19 @@ def clinic(
     cases: bool,
     as_json: bool,
 ) -> None:
-    """Print precision and recall per tool, the classifier's accuracy and its confusions."""
+    """Print precision and recall per tool, the classifier's accuracy and its confusion matrix.
+
+    Raises InputError if `half` is unknown or a recording cannot be read.
+    """
     if half not in _SETS:
         raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
     chosen = clinic_cases(tuple(one for one in clinic_kernels() if one.half in _SETS[half]))
     if live or record is not None:
-        inspected = profiling.measured(chosen, device=device, on_progress=_say)
+        inspected = profiling.measured(chosen, device=device, on_progress=say)
         where = str(inspected[0][1].profile.hardware)
         if record is not None:
             profiling.record(inspected, record)
-            _say(f"recorded {len(inspected)} profiles in {record}")
+            say(f"recorded {len(inspected)} profiles in {record}")
     else:
         tape = recording or profiling.default_recording()
         inspected = profiling.replayed(chosen, tape)
@@ -46,7 +49,7 @@ def clinic(
     examined = profiling.examine(inspected)
     scores = score(examined)
     for problem in _problems(examined):
-        _say(problem)
+        say(problem)
     if as_json:
         print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
         return
@@ -93,14 +96,14 @@ _PLUGINS = (Column("plug-in", "name"), Column("on ill kernels"), Column("on repa
 
 
 def _print_plugins(scores: Scores) -> None:
-    """What others' tools did, without a verdict."""
+    """How often the plug-ins' tools fired; nothing says whether they were right."""
     if not scores.plugins:
         return
     print()
     print_fitted(_PLUGINS, [(one.tool, str(one.ill), str(one.repaired)) for one in scores.plugins])
     print(
         "plug-ins are in none of the figures: the truth table does not name them; "
-        "--cases lists where they spoke"
+        "--cases lists where they fired"
     )
 
 
@@ -137,7 +140,7 @@ def _print_confusion(scores: Scores) -> None:
 
 
 def _problems(examined: Sequence[CaseResult]) -> Iterable[str]:
-    """What the advisor notes of tools that could not be used, or failed, each once."""
+    """The advisor's notes about tools that could not be used or failed, each once."""
     notes = (note for one in examined for note in one.guidance.notes)
     return dict.fromkeys(note for note in notes if note.startswith("micro-tool "))
 
@@ -148,21 +151,21 @@ _CASES = tuple(
 
 
 def _print_cases(examined: Sequence[CaseResult]) -> None:
-    """A line for each case; on a terminal too narrow for that, a few lines for each."""
+    """Print a line for each case, or several lines if the terminal is too narrow for one."""
     rows = [_case_row(one) for one in examined]
     print()
     if least_width(_CASES, rows) <= width():
         print_fitted(_CASES, rows)
         return
-    for case, bound, *said in rows:
+    for case, bound, *lists in rows:
         print(f"{case}: {bound}")
-        for column, tools in zip(_CASES[2:], said, strict=True):
+        for column, tools in zip(_CASES[2:], lists, strict=True):
             if tools:
                 print(textwrap.fill(tools, width(), **_hanging(column.title)))
 
 
 def _hanging(title: str) -> dict[str, Any]:
-    """How a list stands behind its title."""
+    """Options of `textwrap.fill` that indent a list behind its title."""
     start = f"  {title:<14}"
     return {
         "initial_indent": start,
@@ -223,7 +226,3 @@ def _as_json(
 
 def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.1%}"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`compare`: what a study found, or runs beside each other, as tables, files and a page."""
+"""`compare`: a study's results, or runs beside each other, as tables, files and a page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PAGE = "compare.html"
 def compare(
     given: Sequence[str], *, reference: str | None, out: Path | None, as_json: bool
 ) -> None:
-    """Compare a study, where one folder of one is given, else runs.
+    """Compare the arms of a study if its folder is the only one given, otherwise runs.
 
-    Raises InputError where a folder holds neither, or the two are mixed.
+    Raises InputError if a folder holds neither, or if studies and runs are mixed.
     """
     folders = [Path(item) for item in given]
-    if len(folders) == 1 and not is_study(folders[0]) and _is_no_run(folders[0]):
+    if len(folders) == 1 and not is_study(folders[0]) and _lacks_run(folders[0]):
         raise InputError(_neither(folders[0]))
     if len(folders) == 1 and is_study(folders[0]):
         if out is not None:
@@ -44,12 +44,13 @@ def compare(
         _compare_runs(given, reference=reference, out=out or Path(PAGE), as_json=as_json)
 
 
-def _is_no_run(folder: Path) -> bool:
-    """A folder that is not a run's either."""
+def _lacks_run(folder: Path) -> bool:
+    """Whether this is a folder without a run."""
     return folder.is_dir() and not (folder / DATABASE).is_file()
 
 
 def _neither(folder: Path) -> str:
+    """Why a folder cannot be compared, and how to compare the runs in it if there are any."""
     words = (
         f"{folder} is not a study's folder (it has no study.json), nor a run's (it has no "
         f"{DATABASE})"
@@ -60,7 +61,7 @@ def _neither(folder: Path) -> str:
 
 
 def _compare_runs(given: Sequence[str], *, reference: str | None, out: Path, as_json: bool) -> None:
-    """Print the tables and write the page; where it cannot be written, the tables stand."""
+    """Print the tables, then write the page. InputError if the page cannot be written."""
     found = compare_runs(read_runs(given), reference=reference)
     page_text = run_page.page(found, run_curves.charts(found))
     if as_json:

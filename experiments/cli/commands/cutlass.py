@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def index(*, root: Path | None, rebuild: bool, as_json: bool) -> None:
-    """Print what is indexed, and how long that took."""
+    """Index the tree if needed; print what is indexed, and how long that took."""
     start = time.perf_counter()
     with open_tree(root, rebuild=rebuild) as found:
         took_s = time.perf_counter() - start
@@ -74,38 +74,38 @@ def example(concept: str, *, root: Path | None, as_json: bool) -> None:
 def list_concepts(*, as_json: bool) -> None:
     """Print the names of all concepts, and what they are."""
     if as_json:
-        print(
-            json.dumps({"concepts": [{"name": one.name, "says": one.says} for one in concepts()]})
-        )
+        rows = [{"name": concept.name, "says": concept.says} for concept in concepts()]
+        print(json.dumps({"concepts": rows}))
         return
-    widest = max(len(one.name) for one in concepts())
-    for one in concepts():
-        print(f"{one.name:<{widest}}  {one.says}")
+    widest = max(len(concept.name) for concept in concepts())
+    for concept in concepts():
+        print(f"{concept.name:<{widest}}  {concept.says}")
 
 
 def _answer(
     root: Path | None,
     ask: Callable[[Index], T],
-    written: Callable[[T], str],
+    as_text: Callable[[T], str],
     as_json: bool,
 ) -> None:
+    """Ask the tree, and print the answer as text or JSON."""
     with open_tree(root) as tree:
-        found = ask(tree)
+        answer = ask(tree)
         if as_json:
-            about = {"version": tree.corpus.version, **_plain(found)}
+            about = {"version": tree.corpus.version, **_plain(answer)}
             print(json.dumps(about, ensure_ascii=False))
         else:
-            print(written(found))
+            print(as_text(answer))
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses, named tuples and sets as JSON knows them."""
+    """A value whose dataclasses, named tuples and sets are replaced by what JSON has."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(getattr(value, key)) for key in value.__dataclass_fields__}
     if hasattr(value, "_asdict"):
-        return {key: _plain(one) for key, one in value._asdict().items()}
+        return {key: _plain(item) for key, item in value._asdict().items()}
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value

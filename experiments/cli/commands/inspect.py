@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 
+from experiments.app.messages import say
 from experiments.inspect.request import InspectRequest
 from experiments.inspect.results import Inspection, as_json
 
 
 def inspect(request: InspectRequest) -> None:
-    """Inspect a file, print what was found, and draw it if a picture was asked for."""
+    """Inspect a file, print the findings, and draw the roofline if `out` is given.
+
+    Raises InputError if the options do not fit the file.
+    """
     from experiments.inspect.inspecting import inspect_file
 
     request.check()
-    inspection = inspect_file(request, on_progress=_say)
+    inspection = inspect_file(request, on_progress=say)
     if request.as_json:
         print(json.dumps(as_json(inspection), ensure_ascii=False))
     else:
@@ -30,8 +33,4 @@ def _draw(inspection: Inspection, request: InspectRequest) -> None:
 
     assert request.out is not None
     request.out.write_text(svg(inspection), encoding="utf-8")
-    _say(f"picture: {request.out}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(f"picture: {request.out}")

@@ -1,16 +1,15 @@
-"""`evaluate`: candidates without a search."""
+"""`evaluate`: verify and time candidates without a search."""
 
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from codegen.plan_text import canonical_source
-from experiments.app.ticking import ticking
+from experiments.app.messages import say, ticking
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import find_task, read_text
 from experiments.runs.wiring import composing
@@ -32,7 +31,7 @@ from mcts.journal.summary import Shape
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
 
-Named = tuple[str, Candidate]
+Labelled = tuple[str, Candidate]
 
 
 def evaluate(
@@ -45,20 +44,24 @@ def evaluate(
     energy: bool,
     as_json: bool,
 ) -> bool:
-    """Judge each file, or the baseline's source with other tunables; whether all were measured."""
+    """Evaluate each file, or the baseline's source with the given tunables, and print the results.
+
+    Returns whether all were measured. Raises InputError if a candidate does not fit the task, or if
+    the evaluator cannot answer for it.
+    """
     source = find_task(task, judging.policy)
     candidates = _candidates(source.task, files, values)
-    judge = composing.choose_evaluator(source, judging, seed=seed, on_progress=_say)
-    with closing(judge):
-        hardware, name = str(judge.hardware), judge.name
-        if energy and not judge.measures_energy:
+    evaluator = composing.choose_evaluator(source, judging, seed=seed, on_progress=say)
+    with closing(evaluator):
+        hardware, name = str(evaluator.hardware), evaluator.name
+        if energy and not evaluator.measures_energy:
             raise InputError(f"evaluator {name} measures no energy: leave out --energy")
-        judged = [
-            (label, candidate, _judged(judge, label, candidate, energy=energy))
+        results = [
+            (label, candidate, _evaluated(evaluator, label, candidate, energy=energy))
             for label, candidate in candidates
         ]
     if as_json:
-        rows = [_row(label, candidate, found) for label, candidate, found in judged]
+        rows = [_row(*result) for result in results]
         print(
             json.dumps(
                 {
@@ -72,24 +75,27 @@ def evaluate(
         )
     else:
         print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
-        _print_table(judged, usual=source.task.baseline.tunables)
-    return all(found.measured for _, _, found in judged)
+        _print_table(results, baseline=source.task.baseline.tunables)
+    return all(evaluation.measured for _, _, evaluation in results)
 
 
-def _judged(judge: Evaluator, label: str, candidate: Candidate, *, energy: bool) -> Evaluation:
-    with ticking(f"judging {label}", _say) as go_on:
+def _evaluated(
+    evaluator: Evaluator, label: str, candidate: Candidate, *, energy: bool
+) -> Evaluation:
+    """The candidate's evaluation, with its energy if asked. InputError if it was not recorded."""
+    with ticking(f"judging {label}") as change_message:
         try:
-            found = judge.evaluate(candidate)
-            if energy and found.measured:
-                go_on(f"measuring the energy of {label}")
-                found = judge.measure_energy(candidate, found)
+            evaluation = evaluator.evaluate(candidate)
+            if energy and evaluation.measured:
+                change_message(f"measuring the energy of {label}")
+                evaluation = evaluator.measure_energy(candidate, evaluation)
         except NotRecorded as error:
             raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
-    return found
+    return evaluation
 
 
-def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Named]:
-    """What is to be judged, by name. InputError for what cannot be a candidate of the task."""
+def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Labelled]:
+    """The candidates to evaluate, with their labels. InputError if one does not fit the task."""
     problem = task.dialect.in_pytorch
     if values and problem and not all(file.suffix == HOST.suffix for file in files or [Path()]):
         raise InputError("--set is for tunables of .cu candidates")
@@ -102,12 +108,12 @@ def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[
     for file in files:
         _check_kind(task, file)
     if problem:
-        return [(str(file), _answer(task, file, values)) for file in files]
+        return [(str(file), _solution(task, file, values)) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
 
 
-def _answer(task: KernelTask, path: Path, values: list[str]) -> Candidate:
-    """A candidate of a problem, in the dialect that it is written in."""
+def _solution(task: KernelTask, path: Path, values: list[str]) -> Candidate:
+    """A candidate for a KernelBench problem, in the dialect that it is written in."""
     source = read_text(path)
     dialect = task.dialect_of(source)
     with naming(path):
@@ -125,6 +131,7 @@ def _answer(task: KernelTask, path: Path, values: list[str]) -> Candidate:
 
 
 def _check_kind(task: KernelTask, file: Path) -> None:
+    """Raise InputError for a Python file if the task takes kernels with a launch plan."""
     if task.dialect.declares_launches and file.suffix == KERNELBENCH.suffix:
         raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
 
@@ -134,7 +141,7 @@ def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
 
 
 def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
-    """A candidate of a task with source; the task's own kernel where only its defaults differ."""
+    """A candidate for a task with source; the task's own kernel if only its defaults differ."""
     source = read_text(path)
     with naming(path):
         space = task.dialect.space_of(source) or TunableSpace()
@@ -148,11 +155,11 @@ def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
 def _with_values(
     space: TunableSpace, base: dict[str, Scalar], pairs: list[str]
 ) -> dict[str, Scalar]:
-    """`base` with the given ``NAME=VALUE``; InputError for one that is unknown or out of range."""
+    """`base` with the given ``NAME=VALUE``. InputError if one is unknown or out of range."""
     chosen = dict(base)
     for pair in pairs:
-        name, found, text = pair.partition("=")
-        if not found:
+        name, sign, text = pair.partition("=")
+        if not sign:
             raise InputError(f"--set {pair!r}: write NAME=VALUE")
         declared = space.tunables[name].values if name in space.tunables else ()
         matching = [value for value in declared if str(value) == text]
@@ -167,33 +174,39 @@ def _check_where(task: KernelTask, space: TunableSpace, tunables: dict[str, Scal
         raise InputError(f"the plan's `where` excludes {listed}")
 
 
-def _row(label: str, candidate: Candidate, found: Evaluation) -> dict[str, Any]:
-    timing = found.timing if found.measured else None
+def _row(label: str, candidate: Candidate, evaluation: Evaluation) -> dict[str, Any]:
+    """A candidate's entry in the JSON document."""
+    timing = evaluation.timing if evaluation.measured else None
     return {
         "candidate": label,
         "id": candidate.id,
         "tunables": candidate.tunables,
-        "status": found.status,
+        "status": evaluation.status,
         "time_us": timing.median_us if timing else None,
         "baseline_us": timing.baseline_us if timing else None,
         "speedup": timing.speedup if timing else None,
         "over": timing.baseline if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
-        "shapes": [Shape.of(one).model_dump() for one in timing.shapes] if timing else [],
+        "shapes": [Shape.of(shape).model_dump() for shape in timing.shapes] if timing else [],
         "regressions": list(timing.regressions) if timing else [],
         "outside_us": timing.host_us if timing else None,
         "detectable": timing.detectable if timing else None,
-        "energy": found.energy.model_dump(mode="json") if found.energy else None,
-        "cheat": found.refusal.cheat if found.refusal else None,
-        "isolation": str(found.isolation) if found.isolation else None,
-        "notes": list(found.notes),
-        "message": found.message,
+        "energy": evaluation.energy.model_dump(mode="json") if evaluation.energy else None,
+        "cheat": evaluation.refusal.cheat if evaluation.refusal else None,
+        "isolation": str(evaluation.isolation) if evaluation.isolation else None,
+        "notes": list(evaluation.notes),
+        "message": evaluation.message,
     }
 
 
-def _print_table(judged: list[tuple[str, Candidate, Evaluation]], *, usual: Configuration) -> None:
-    """`usual`: the values of the task's own tunables, which are not named again."""
+def _print_table(
+    results: list[tuple[str, Candidate, Evaluation]], *, baseline: Configuration
+) -> None:
+    """Print a row for each candidate, then messages and remarks.
+
+    Tunables are shown if their values differ from the baseline's.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -202,37 +215,38 @@ def _print_table(judged: list[tuple[str, Candidate, Evaluation]], *, usual: Conf
         table.add_column(title, overflow="fold")
     for title in ("time, us", "speedup", "95 % interval"):
         table.add_column(title, justify="right", no_wrap=True)
-    for label, candidate, found in judged:
-        timing = found.timing if found.measured else None
-        status = f"{found.status}: {found.refusal.cheat}" if found.refusal else found.status
+    for label, candidate, evaluation in results:
+        timing = evaluation.timing if evaluation.measured else None
+        refusal = evaluation.refusal
+        status = f"{evaluation.status}: {refusal.cheat}" if refusal else evaluation.status
         table.add_row(
             Text(label),
-            Text(status, style="green" if found.measured else "red"),
+            Text(status, style="green" if evaluation.measured else "red"),
             *(_figures(timing, digits=2) if timing else ("", "", "")),
         )
-        if values := _values(label, candidate, usual):
+        if values := _values(label, candidate, baseline):
             table.add_row(Text(f"  with {values}"))
         for shape in timing.shapes if timing else ():
             table.add_row(
                 Text(f"  {shape.workload}, weight {shape.weight:.3g}"),
                 Text("regression" if shape.regressed else "", style="red"),
-                *_figures(shape, digits=3),  # a regression is one of a percent
+                *_figures(shape, digits=3),  # one percent already counts as a regression
             )
     print_table(table)
-    for label, _, found in judged:
-        if found.message:
+    for label, _, evaluation in results:
+        if evaluation.message:
             print(f"{label}:")
-            print(_indented(found.message))
-    for line in _remarks(judged):
+            print(_indented(evaluation.message))
+    for line in _remarks(results):
         print(line)
 
 
-def _values(label: str, candidate: Candidate, usual: Configuration) -> str:
-    """``BLOCK=256, VEC=4``: values that the task's own kernel has not, if no label says them."""
+def _values(label: str, candidate: Candidate, baseline: Configuration) -> str:
+    """``BLOCK=256, VEC=4``: values that differ from the baseline's; empty if the label has them."""
     pairs = [
         f"{name}={value}"
         for name, value in candidate.tunables.items()
-        if name not in usual or usual[name] != value
+        if name not in baseline or baseline[name] != value
     ]
     return "" if set(pairs) <= set(label.split()) else ", ".join(pairs)
 
@@ -247,7 +261,7 @@ def _figures(latency: Latency, *, digits: int) -> tuple[str, str, str]:
 
 
 def _indented(message: str) -> str:
-    """A message of one or more lines below its candidate's name, no wider than the terminal."""
+    """A message, indented and wrapped to the width of the terminal."""
     lines = [
         textwrap.fill(
             line,
@@ -261,28 +275,26 @@ def _indented(message: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _remarks(judged: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
-    """What stands below the table: what held the candidates, energy, and notes once each."""
+def _remarks(results: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
+    """The lines below the table: isolation, regressions, energy, and each note once."""
     lines = []
-    isolations = sorted({str(found.isolation) for _, _, found in judged if found.isolation})
+    evaluations = [evaluation for _, _, evaluation in results]
+    isolations = sorted({str(each.isolation) for each in evaluations if each.isolation})
     if isolations:
         lines.append(f"isolation: {', '.join(isolations)}")
-    baselines = {found.timing.baseline for _, _, found in judged if found.timing}
+    timings = [each.timing for each in evaluations if each.timing]
+    baselines = {timing.baseline for timing in timings}
     if baselines - {"baseline"}:
         lines.append(f"speedups are over {', '.join(sorted(baselines))}")
-    if any(found.timing is not None and found.timing.shapes for _, _, found in judged):
+    if any(timing.shapes for timing in timings):
         lines.append("times of several workloads are weighted: the sum of weight times time")
-    for label, _, found in judged:
-        if found.measured and found.held_back:
+    for label, _, evaluation in results:
+        if evaluation.measured and evaluation.held_back:
             lines.append(
-                f"{label}: slower than the baseline on {', '.join(found.held_back)}; a search "
+                f"{label}: slower than the baseline on {', '.join(evaluation.held_back)}; a search "
                 'would not hand it back (regressions = "refused")'
             )
-        if found.energy is not None:
-            lines.append(f"{label}: {energy_text(found.energy)}")
-    notes = dict.fromkeys(note for _, _, found in judged for note in found.notes)
+        if evaluation.energy is not None:
+            lines.append(f"{label}: {energy_text(evaluation.energy)}")
+    notes = dict.fromkeys(note for each in evaluations for note in each.notes)
     return lines + [f"note: {note}" for note in notes]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

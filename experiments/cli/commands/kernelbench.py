@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from experiments.app.interrupting import sigterm_interrupts
+from experiments.app.messages import say
 from experiments.benchmarks.suite import tables
 from experiments.benchmarks.suite.concluding import reprice
 from experiments.benchmarks.suite.finding import ProblemFile, chosen, problems_of
@@ -44,25 +42,26 @@ def run(
     max_total_cost_usd: float | None = None,
     as_json: bool = False,
 ) -> bool:
-    """Search each of the problems with the options of `request`; whether none ended in an error.
+    """Search each problem with the options of `request`; returns whether none ended in an error.
 
-    A second call goes on where the first stopped. No further problem is begun once all of the
-    suite have cost `max_total_cost_usd`. InputError where no problem could be searched.
+    A second call continues where the first stopped. No further problem is begun once the suite has
+    cost `max_total_cost_usd`. Raises InputError if the options do not fit a suite, or if no problem
+    could be searched.
     """
     wanted = chosen(problems_of(root, level), problems)
     _check(request)
     folder = SuiteFolder(out)
-    runner = SuiteRunner(folder, request, compare=compare, say=_say)
+    runner = SuiteRunner(folder, request, compare=compare, say=say)
     runner.check(wanted)
     with folder.claimed():
         plan = folder.begin(_settings(request, compare=compare), wanted)
-        reprice(folder, plan, request.model.prices, say=_say)
+        reprice(folder, plan, request.model.prices, say=say)
         _search(runner, folder, plan, wanted, max_total_cost_usd)
         return _show(folder, plan, as_json=as_json)
 
 
 def _check(request: RunRequest) -> None:
-    """InputError for what `optimize` does and a suite cannot."""
+    """Raise InputError for options of `optimize` that a suite cannot have."""
     if request.judging.evaluator == REPLAY:
         raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or spool:DIR")
     if problem_dialect(request.judging.dialect) != KERNELBENCH:
@@ -78,7 +77,7 @@ def _check(request: RunRequest) -> None:
 
 
 def report(path: Path, *, as_json: bool) -> None:
-    """Write and show what is known of a suite, also while it runs."""
+    """Write and print what is known of a suite, also while it runs."""
     folder = SuiteFolder(path)
     _show(folder, folder.plan(), as_json=as_json)
 
@@ -90,13 +89,13 @@ def _search(
     wanted: list[ProblemFile],
     max_total_cost_usd: float | None,
 ) -> None:
-    """Whatever ends it, what is known by then is written."""
+    """Search the problems. If that is interrupted or fails, the outcomes so far are written."""
 
     def enough() -> str | None:
         return cap_reached(_outcomes(folder, plan), max_total_cost_usd)
 
     try:
-        with _interruptible():
+        with sigterm_interrupts():
             runner.run(wanted, enough=enough)
     except KeyboardInterrupt:
         _write(folder, plan, _outcomes(folder, plan))
@@ -109,9 +108,9 @@ def _search(
 
 
 def cap_reached(outcomes: Sequence[Outcome], max_total_cost_usd: float | None) -> str | None:
-    """Why no further problem is begun; None while there is money left.
+    """Returns why no further problem is begun; None if there is money left.
 
-    InputError where the cost is not known, so that the cap cannot be kept.
+    InputError if a cost is not known, so that the cap cannot be kept.
     """
     if max_total_cost_usd is None:
         return None
@@ -127,6 +126,7 @@ def cap_reached(outcomes: Sequence[Outcome], max_total_cost_usd: float | None) -
 
 
 def _show(folder: SuiteFolder, plan: Plan, *, as_json: bool) -> bool:
+    """Write and print the results; returns whether no problem ended in an error."""
     outcomes = _outcomes(folder, plan)
     _write(folder, plan, outcomes)
     if as_json:
@@ -172,33 +172,15 @@ def _wrapped(text: str) -> str:
 
 
 def _settings(request: RunRequest, *, compare: bool) -> dict[str, Any]:
-    """What must not change from one call to the next; where it runs may."""
-    asked = {
+    """The settings that must not change between calls; the device, for one, may."""
+    given = {
         "judging": request.judging.lasting(),
         "search": request.search.lasting(),
         "limits": request.limits.lasting(),
         "model": request.model.lasting(),
     }
-    named = {name: value for name, value in named_flat(asked).items() if name not in _NOT_OF_SUITES}
+    named = {name: value for name, value in named_flat(given).items() if name not in _NOT_OF_SUITES}
     if request.model.library is not None:
-        found = read_library(request.model.library)
-        named["library"] = f"{found.title}, sha256 {found.sha256}"
+        library = read_library(request.model.library)
+        named["library"] = f"{library.title}, sha256 {library.sha256}"
     return tables.plain({**named, "compare_with_compile": compare})
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

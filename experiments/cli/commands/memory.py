@@ -49,41 +49,41 @@ def show(
     every_state: bool,
     as_json: bool,
 ) -> None:
-    """Print by state and method what was seen and what is expected."""
+    """Print what each method brought in each state, and what is expected of it."""
     path = memory or default_path()
-    found = [
-        one
-        for one in _read(path)
-        if task in (None, one.task) and method in (None, one.method) and one.task != besides
+    chosen = [
+        each
+        for each in _read(path)
+        if task in (None, each.task) and method in (None, each.method) and each.task != besides
     ]
-    rows = experience_rows(found, every_state=every_state)
+    rows = experience_rows(chosen, every_state=every_state)
     if as_json:
-        print(json.dumps(_summary(path, found, rows), ensure_ascii=False))
+        print(json.dumps(_summary(path, chosen, rows), ensure_ascii=False))
     elif not rows:
         narrowed = any(value is not None for value in (task, method, besides))
         print(f"{path} holds nothing of that" if narrowed else _EMPTY.format(path=path))
     else:
         _print_experience(rows)
-        runs, tasks = ({one.run for one in found}, {one.task for one in found})
-        print(f"{len(found)} contributions of {len(runs)} runs on {len(tasks)} tasks, in {path}")
+        runs, tasks = ({each.run for each in chosen}, {each.task for each in chosen})
+        print(f"{len(chosen)} contributions of {len(runs)} runs on {len(tasks)} tasks, in {path}")
 
 
 def export(target: Path, *, memory: Path | None, task: str | None, force: bool) -> None:
-    """Write the contributions as JSON lines."""
+    """Write the contributions as JSON lines. InputError if `target` exists and not `force`."""
     path = memory or default_path()
-    found = [one for one in _read(path) if task in (None, one.task)]
-    contributions.write_lines(target, found, force=force)
+    chosen = [each for each in _read(path) if task in (None, each.task)]
+    contributions.write_lines(target, chosen, force=force)
     if str(target) != contributions.STANDARD:
-        print(f"{len(found)} contributions written to {target}")
+        print(f"{len(chosen)} contributions written to {target}")
 
 
 def import_(sources: list[Path], *, memory: Path | None) -> None:
-    """Add what exports hold: all of it or, where one line is bad, nothing."""
+    """Add the contributions of all exports, or none of them if a line is bad (InputError)."""
     path = memory or default_path()
-    found = [one for source in sources for one in contributions.read_lines(source)]
+    read = [each for source in sources for each in contributions.read_lines(source)]
     with KnowledgeStore(path) as store:
-        added = store.add(found)
-    known = len({one.id for one in found}) - added
+        added = store.add(read)
+    known = len({each.id for each in read}) - added
     print(f"{added} contributions added to {path}, {known} were known")
 
 
@@ -96,18 +96,22 @@ def forget(
     older_than_days: float | None,
     everything: bool,
 ) -> None:
-    """Delete what all that is given applies to."""
+    """Delete the contributions that match all the given conditions.
+
+    Raises InputError if neither a condition nor `everything` is given, or both, or if there is no
+    such memory.
+    """
     path = memory or default_path()
     before = None if older_than_days is None else time.time() - older_than_days * _DAY_S
-    what = ForgetFilter(run=run, task=task, method=method, before=before)
-    if (what == ForgetFilter()) != everything:
+    conditions = ForgetFilter(run=run, task=task, method=method, before=before)
+    if (conditions == ForgetFilter()) != everything:
         raise InputError(
             "name what to forget (--run, --task, --method, --older-than), or --all for everything"
         )
     if not path.exists():
         raise InputError(f"there is no memory {path}")
     with KnowledgeStore(path) as store:
-        forgotten = store.forget(what)
+        forgotten = store.forget(conditions)
     print(f"{forgotten} contributions forgotten in {path}")
 
 
@@ -119,13 +123,13 @@ def _read(path: Path) -> list[Contribution]:
 
 
 def _summary(
-    path: Path, found: list[Contribution], rows: Iterable[ExperienceRow]
+    path: Path, chosen: list[Contribution], rows: Iterable[ExperienceRow]
 ) -> dict[str, object]:
     return {
         "memory": str(path),
-        "contributions": len(found),
-        "runs": sorted({one.run for one in found}),
-        "tasks": sorted({one.task for one in found}),
+        "contributions": len(chosen),
+        "runs": sorted({each.run for each in chosen}),
+        "tasks": sorted({each.task for each in chosen}),
         "experience": [row.as_json() for row in rows],
     }
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.app.messages import say
 from experiments.runs.folders.partial_recording import PartialRecording
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
@@ -25,7 +25,10 @@ INTERVAL_S = 2.0
 def record(
     task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
 ) -> None:
-    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording goes on."""
+    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording is continued.
+
+    Raises InputError if the task has no tunables, or if the file cannot be written where it should.
+    """
     from profilers.recordings.recorder import record as measure
     from profilers.recordings.t4 import write_recording
 
@@ -36,10 +39,10 @@ def record(
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
     judging = JudgingOptions(evaluator=composing.GPU, device=device)
-    judge = composing.choose_evaluator(source, judging, on_progress=_say)
+    judge = composing.choose_evaluator(source, judging, on_progress=say)
     with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
-        _say(f"recording task {source.task.name} on {judge.hardware}{taken}")
+        say(f"recording task {source.task.name} on {judge.hardware}{taken}")
         recording = measure(
             source.task,
             judge,
@@ -52,10 +55,10 @@ def record(
         )
         write_recording(target, recording)
         spool.discard()
-    found = recording.summary()
-    gain = f", best {found.best_speedup:.2f}x" if found.best_speedup else ""
-    failed = sum(found.failed.values())
-    print(f"{target}: {found.valid} valid and {failed} failed variants{gain}, {judge.hardware}")
+    summary = recording.summary()
+    gain = f", best {summary.best_speedup:.2f}x" if summary.best_speedup else ""
+    failed = sum(summary.failed.values())
+    print(f"{target}: {summary.valid} valid and {failed} failed variants{gain}, {judge.hardware}")
 
 
 class ProgressLines:
@@ -63,16 +66,12 @@ class ProgressLines:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said_at = -math.inf
+        self._last = -math.inf
 
     def __call__(self, progress: Progress) -> None:
         now = self._clock()
-        if now - self._said_at < INTERVAL_S and progress.done < progress.total:
+        if now - self._last < INTERVAL_S and progress.done < progress.total:
             return
-        self._said_at = now
+        self._last = now
         failed = f", {progress.failed} failed" if progress.failed else ""
-        _say(f"{progress.stage} {progress.done}/{progress.total}{failed}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+        say(f"{progress.stage} {progress.done}/{progress.total}{failed}")

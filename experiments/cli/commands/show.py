@@ -1,14 +1,14 @@
-"""`new`, `tree`, `report`, `tasks` and `doctor`: what there is to start from and to see."""
+"""`new`, `tree`, `report`, `tasks` and `doctor`: start a task, look at runs and at this machine."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.app.doctor import Check, as_json, examine
 from experiments.app.interrupting import command_line
+from experiments.app.messages import say
 from experiments.runs.folders.journal import read_events
 from experiments.runs.machines.ceilings import DeviceCeilings, device_ceilings
 from experiments.runs.machines.machine import gpu_names, gpu_problem
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from profilers.recordings.recording import Recording
 
 _WITH_SUMMARY = 100
-"""Columns of a terminal from which on a task's summary fits beside its figures."""
+"""A terminal of so many columns or more has room for the tasks' summaries."""
 _MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
 def new(folder: Path) -> None:
-    """Make a task folder, and say what can be done with it on this machine."""
+    """Make a task folder, and print its files and the next command to try on this machine."""
     for path in new_task(folder):
         print(path)
     search = command_line("optimize", folder)
@@ -43,7 +43,7 @@ def new(folder: Path) -> None:
 
 
 def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
-    """Draw a run's tree, also while it runs."""
+    """Draw a run's tree to `out` (tree.svg of the run by default), also while it runs."""
     target = out or run_dir / "tree.svg"
     check_format(target)
     events = read_events(run_dir)
@@ -57,7 +57,10 @@ def tree(run_dir: Path, *, out: Path | None, max_nodes: int) -> None:
 
 
 def report(run_dir: Path, *, out: Path | None = None) -> None:
-    """Write a run's report and best kernel, also while it runs; with `out` the report alone."""
+    """Write a run's report and best kernel, also while it runs; with `out` only the report.
+
+    Raises InputError if they cannot be written.
+    """
     if out is not None and out.suffix.lower() != ".html":
         raise InputError(f"cannot write {out.name}: the report is a web page, name it FILE.html")
     events = read_events(run_dir)
@@ -72,7 +75,7 @@ def report(run_dir: Path, *, out: Path | None = None) -> None:
         again = command_line("report", run_dir)
         raise InputError(
             f"{error.filename or run_dir} cannot be written: {error.strerror or error}; "
-            f"elsewhere it can: {again} -o report.html"
+            f"write the report elsewhere: {again} -o report.html"
         ) from error
     print("\n".join(closing_words(facts, result, outputs, run_dir)))
 
@@ -144,27 +147,23 @@ def _shown(count: int | None) -> str:
 
 
 def doctor(*, as_json_object: bool) -> bool:
-    """Print every check, and what the GPUs reach; whether no check is a problem."""
+    """Print every check and the GPUs' ceilings; returns whether no check is a problem."""
     checks = examine()
-    ceilings = device_ceilings(gpu_names(), on_progress=_say)
+    ceilings = device_ceilings(gpu_names(), on_progress=say)
     checks += [
-        Check(f"GPU {found.device} ceilings", "note", f"not measured: {found.problem}")
-        for found in ceilings
-        if found.problem
+        Check(f"GPU {gpu.device} ceilings", "note", f"not measured: {gpu.problem}")
+        for gpu in ceilings
+        if gpu.problem
     ]
     if as_json_object:
         print(json.dumps(as_json(checks, ceilings), ensure_ascii=False))
     else:
         _print_checks(checks)
-        for found in ceilings:
-            if not found.problem:
+        for gpu in ceilings:
+            if not gpu.problem:
                 print()
-                _print_ceilings(found)
+                _print_ceilings(gpu)
     return all(check.level != "problem" for check in checks)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _print_checks(checks: list[Check]) -> None:
@@ -178,16 +177,16 @@ def _print_checks(checks: list[Check]) -> None:
     print_table(table)
 
 
-def _print_ceilings(found: DeviceCeilings) -> None:
+def _print_ceilings(gpu: DeviceCeilings) -> None:
     from rich.table import Table
 
-    when = "measured just now" if found.measured_now else "measured earlier"
-    print(f"What GPU {found.device}, {found.name}, reaches ({when}), beside its datasheet")
+    when = "measured just now" if gpu.measured_now else "measured earlier"
+    print(f"What GPU {gpu.device}, {gpu.name}, reaches ({when}), beside its datasheet")
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for title in ("measured", "datasheet", "ratio"):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in found.rows:
+    for row in gpu.rows:
         table.add_row(
             row.name,
             _with_unit(row.measured, row.unit) or "no probe",
@@ -195,7 +194,7 @@ def _print_ceilings(found: DeviceCeilings) -> None:
             f"{row.ratio:.0%}" if row.ratio is not None else "",
         )
     print_table(table)
-    print(f"datasheet: {found.source or 'none is known here for a GPU of this name'}")
+    print(f"datasheet: {gpu.source or 'none is known here for a GPU of this name'}")
 
 
 def _with_unit(value: float | None, unit: str) -> str:

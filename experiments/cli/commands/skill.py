@@ -17,9 +17,9 @@ _MOST_NAME = 64
 def export(folder: Path, *, force: bool) -> list[Path]:
     """Write the skill into `folder`; returns the files.
 
-    The skill is called after the folder, as the format of agent skills wants it. InputError where
-    `folder` is a file, or is not empty and `force` is not given; with it, our files are replaced
-    and others stay.
+    The skill is named after the folder, as the format of agent skills requires. With `force` our
+    files are replaced and others stay. InputError if `folder` is a file, or if it is not empty and
+    `force` is not given.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a new folder")
@@ -39,7 +39,7 @@ def export(folder: Path, *, force: bool) -> list[Path]:
 
 
 def skill_name(folder: Path) -> str:
-    """The folder's name in lower case, with hyphens alone between letters and digits."""
+    """The folder's name in lower case, with nothing but hyphens between letters and digits."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-")
     return name[:_MOST_NAME].strip("-") or "rooftree"
 

@@ -1,16 +1,16 @@
-"""`study`: run the arms of a configuration on recorded tasks, over the cores."""
+"""`study`: run the arms of a configuration on recorded tasks, in parallel on the cores."""
 
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
+from experiments.app.interrupting import sigterm_interrupts
+from experiments.app.messages import say
 from experiments.benchmarks.studies.config import find_study, read_study
 from experiments.benchmarks.studies.folder import StudyFolder
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
@@ -20,10 +20,10 @@ EVERY_S = 10.0
 
 
 def study(config: str, *, out: Path | None, jobs: int | None) -> None:
-    """Run what is missing of a study: of a file, or of a bundled one by its name.
+    """Run the missing runs of a study; `config` is a file, or the name of a bundled study.
 
-    Raises InputError for a configuration that cannot be run, KeyboardInterrupt with the words how
-    to go on where it was stopped.
+    Raises InputError if the configuration cannot be run. If interrupted, raises KeyboardInterrupt
+    with a message that says how to continue.
     """
     asked = read_study(find_study(config))
     folder = StudyFolder(out or Path("studies") / asked.name)
@@ -32,11 +32,11 @@ def study(config: str, *, out: Path | None, jobs: int | None) -> None:
     again = f"rooftree study {shlex.quote(config)}"
     if out is not None:
         again += f" -o {shlex.quote(str(out))}"
-    with folder.held(), _terminable():
+    with folder.held(), sigterm_interrupts():
         folder.write_plan(plan)
         for facts in plan.tasks:
-            _say(summary_of(facts))
-        _say(
+            say(summary_of(facts))
+        say(
             f"{len(cells_of(plan))} runs: {len(asked.arms)} arms x {len(plan.tasks)} tasks x "
             f"{asked.seeds} seeds, {jobs} at a time, folder {folder.path}"
         )
@@ -48,27 +48,13 @@ def study(config: str, *, out: Path | None, jobs: int | None) -> None:
                 f"interrupted, what was run is kept; go on with: {again}"
             ) from None
     left = len(plan.keys) - count
-    _say(f"{count} runs done" + (f", {left} were there" if left else ""))
+    say(f"{count} runs done" + (f", {left} were done before" if left else ""))
     print(f"compare with: rooftree compare {shlex.quote(str(folder.path))}")
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends a study as Ctrl-C does."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, a line every few seconds elsewhere; both on standard error."""
+    """A progress bar on a terminal, otherwise a line every few seconds; both on standard error."""
     if not sys.stderr.isatty():
         yield _Lines(name)
         return
@@ -83,7 +69,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines:
-    """How far a study is, for logs."""
+    """Prints the progress of a study as lines, for logs."""
 
     def __init__(self, name: str) -> None:
         self._name, self._last = name, time.monotonic()
@@ -92,8 +78,4 @@ class _Lines:
         now = time.monotonic()
         if now - self._last >= EVERY_S or done == total:
             self._last = now
-            _say(f"study {self._name}: {done}/{total} runs")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+            say(f"study {self._name}: {done}/{total} runs")

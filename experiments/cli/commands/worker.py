@@ -1,11 +1,11 @@
-"""`worker`: judges on this machine's GPU what others put into a folder."""
+"""`worker`: evaluate on this machine's GPU the candidates that others put into a folder."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from experiments.app.messages import say
 from experiments.farm.bench import UnfitMachine
 from experiments.farm.folder import JobFolder
 from experiments.farm.jobs import Terms
@@ -22,54 +22,67 @@ from mcts.requests import EvaluatorRequest
 def worker(
     folder: Path, judging: JudgingOptions, *, drain: bool = False, parallel: int = 1, seed: int = 0
 ) -> int:
-    """Take jobs from `folder` until told to stop; the exit code: 0, or 2 where the GPU broke.
+    """Take jobs from `folder` until told to stop; returns the exit code: 0, or 2 if the GPU broke.
 
-    With a recording they are answered from it instead of a GPU, with draws of `seed`. If `judging`
-    is unsafe, the worker works where nothing isolates candidates, and for a folder that everybody
-    can write to.
-    A task that this machine cannot judge is left to other workers. InputError where there is no
-    GPU, the recording cannot be read, or the folder is not to be used.
+    With a recording jobs are answered from it instead of a GPU, with `seed` for its draws. If
+    `judging` is unsafe, the worker also serves on a machine where nothing isolates candidates, and
+    a folder that everybody can write to. A task that this machine cannot judge is left to other
+    workers. InputError if there is no GPU, or if the recording or the folder cannot be used.
     """
-    recording, device = judging.recording, judging.device
-    check(device=device, recording=recording)
-    name = composing.GPU if recording is None else composing.REPLAY
+    check(device=judging.device, recording=judging.recording)
 
     def build(task: KernelTask, terms: Terms, on_progress: Callable[[str], None]) -> Evaluator:
-        if recording is None and (
-            problem := machine_problem(task, device=device, unsafe=judging.unsafe)
-        ):
-            raise UnfitMachine(problem)
-        of_the_job = {
-            "evaluator": name,
-            "baseline": "compile" if terms.compiled else "eager",
-            "ungated": terms.ungated,
-        }
-        request = EvaluatorRequest(
-            task=task,
-            judging=judging.model_copy(update=of_the_job),
-            seed=seed,
-            on_progress=on_progress,
-        )
-        try:
-            return composing.build_evaluator(request)
-        except InputError as error:
-            if recording is None:
-                raise
-            # A recording is this worker's, and so is what is wrong with it.
-            raise UnfitMachine(str(error)) from error
+        return _evaluator(task, terms, judging=judging, seed=seed, on_progress=on_progress)
 
     return serve(
-        JobFolder(folder, unsafe=judging.unsafe, on_broken=_say),
+        JobFolder(folder, unsafe=judging.unsafe, on_broken=say),
         evaluator_factory=build,
         drain=drain,
-        device=device,
+        device=judging.device,
         parallel=parallel,
-        say=_say,
+        say=say,
     )
 
 
+def _evaluator(
+    task: KernelTask,
+    terms: Terms,
+    *,
+    judging: JudgingOptions,
+    seed: int,
+    on_progress: Callable[[str], None],
+) -> Evaluator:
+    """The evaluator for jobs of `task` under `terms`.
+
+    Raises UnfitMachine if other workers may judge the task but this one cannot, InputError if the
+    task itself is at fault.
+    """
+    replays = judging.recording is not None
+    if not replays and (
+        problem := machine_problem(task, device=judging.device, unsafe=judging.unsafe)
+    ):
+        raise UnfitMachine(problem)
+    job_options = {
+        "evaluator": composing.REPLAY if replays else composing.GPU,
+        "baseline": "compile" if terms.compiled else "eager",
+        "ungated": terms.ungated,
+    }
+    request = EvaluatorRequest(
+        task=task,
+        judging=judging.model_copy(update=job_options),
+        seed=seed,
+        on_progress=on_progress,
+    )
+    try:
+        return composing.build_evaluator(request)
+    except InputError as error:
+        if not replays:
+            raise
+        raise UnfitMachine(str(error)) from error  # the recording is this worker's own
+
+
 def check(*, device: int, recording: Path | None) -> None:
-    """InputError where this machine can answer no job at all."""
+    """Raise InputError if this machine cannot answer any job."""
     if recording is not None:
         from profilers.recordings.t4 import load_recording
 
@@ -80,9 +93,9 @@ def check(*, device: int, recording: Path | None) -> None:
 
 
 def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | None:
-    """Why no candidate of `task` can be measured on this machine; None where it can.
+    """Returns why this machine can measure no candidate of `task`; None if it can.
 
-    WorldError where isolation cannot be tried out.
+    WorldError if the isolation cannot be probed.
     """
     if not task.dialect.has_source:
         return "it is a recording without source, which needs a worker with --recording"
@@ -96,7 +109,3 @@ def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | Non
         return None
     lacking = "; ".join(f"{part}: {why}" for part, why in isolation.missing.items())
     return f"nothing here would isolate a candidate ({lacking}), and --unsafe was not given"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

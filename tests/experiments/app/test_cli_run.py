@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments.app.ticking import ticking
+from experiments.app.messages import ticking
 from experiments.cli import app
 from experiments.cli.commands import judge
 from mcts.domain import Candidate, Evaluation
@@ -189,7 +189,7 @@ def test_messages_are_wrapped_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     )
     monkeypatch.setenv("COLUMNS", "80")
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        judge._print_table([(f"{'deep/' * 30}kernel.cu", candidate, found)], usual={})
+        judge._print_table([(f"{'deep/' * 30}kernel.cu", candidate, found)], baseline={})
     table, _, message = out.getvalue().partition("kernel.cu:\n")
     assert max(len(line) for line in table.splitlines()[:-1]) <= 80
     assert message.count("word") == 40
