@@ -49,7 +49,8 @@ def _show_version(wanted: bool) -> None:
 def rooftree(
     debug: Annotated[bool, typer.Option(help="Show tracebacks instead of one line.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Finds faster CUDA kernels by Monte Carlo tree search."""

@@ -31,7 +31,7 @@ def attribute(
     ] = None,
     tunables_only: Annotated[
         bool,
-        typer.Option("--tunables-only", help="Ask no model to take out what no tunable can."),
+        typer.Option("--tunables-only", help="Take methods out by tunables alone; ask no model."),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -25,10 +25,10 @@ Symbol = Annotated[str, typer.Argument(help="A name, with or without its scope."
 @app.command("index")
 def cutlass_index(
     root: Root = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Also where it is fresh.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild a fresh index too.")] = False,
     json: Json = False,
 ) -> None:
-    """Build the index of the tree, where it is missing or stale, and say what it holds."""
+    """Build the tree's index if it is missing or stale, and say what it holds."""
     from experiments.cli.commands.cutlass import index
 
     index(root=root, rebuild=rebuild, as_json=json)
@@ -44,7 +44,7 @@ def cutlass_search(
             "or example."
         ),
     ] = None,
-    path: Annotated[str | None, typer.Option(help="Only where the path holds this.")] = None,
+    path: Annotated[str | None, typer.Option(help="Only files whose path contains this.")] = None,
     root: Root = None,
     json: Json = False,
 ) -> None:

@@ -30,7 +30,7 @@ _JUDGING = Taken(
 _SEARCH = Taken(
     without=("algorithm", "objective", "finalists"),
     proposer={"help": "Who proposes: llm, auto, or a plug-in's name."},
-    seed={"help": "Of every problem's search."},
+    seed={"help": "Seed of every problem's search."},
     memory={"help": "Learn from and teach this file, or off; default: yours."},
 )
 _LIMITS = Taken(
@@ -49,7 +49,7 @@ def run(
     ],
     level: Annotated[int, typer.Option(min=1, help="Which level: the folder level1, say.")],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="The suite's folder; a second call goes on in it.")
+        Path, typer.Option("-o", "--out", help="The suite's folder; a second call continues it.")
     ],
     judging: Annotated[JudgingOptions, _JUDGING],
     search: Annotated[SearchOptions, _SEARCH],

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     task: Task,
     judging: Annotated[JudgingOptions, Taken(without=("wait_minutes", "dialect", "kernel"))],
-    search: Annotated[SearchOptions, Taken("seed", seed={"help": "Of a replay's draws."})],
+    search: Annotated[SearchOptions, Taken("seed", seed={"help": "Seed of a replay's draws."})],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -64,7 +64,7 @@ def inspect(
         list[str] | None, typer.Argument(help="Arguments of a program, after --.")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="The launch plan, where the source has none in it.")
+        Path | None, typer.Option(help="The launch plan, if the source has none.")
     ] = None,
     task: Annotated[
         str | None, typer.Option(help="The task a kernel belongs to: its buffers and least work.")
@@ -121,12 +121,12 @@ def record(
         Path | None, typer.Option(help="The T4 file to write; default: TASK.json.gz.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="An even choice of so many configurations.")
+        int | None, typer.Option(min=1, help="Measure only so many configurations, evenly chosen.")
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 8,
     profile: Annotated[bool, typer.Option(help="Collect hardware counters too.")] = True,
 ) -> None:
-    """Measure a task's whole tunable space on a GPU, for replay; a stopped recording goes on."""
+    """Measure a task's whole tunable space on a GPU, for replay; continue a stopped recording."""
     from experiments.cli.commands.record import record as do_record
 
     do_record(task, out=out, limit=limit, parallel=parallel, device=judging.device, profile=profile)

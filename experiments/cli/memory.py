@@ -91,7 +91,7 @@ def memory_forget(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything, tools included.")] = False,
 ) -> None:
-    """Delete what was learned: that to which all options given apply."""
+    """Delete what was learned, if it matches all the given options."""
     from experiments.cli.commands.memory import forget
 
     forget(

@@ -23,7 +23,7 @@ Task = Annotated[
 Run = Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Plain = Annotated[
-    bool, typer.Option("--plain", help="Lines instead of a panel, as where there is no terminal.")
+    bool, typer.Option("--plain", help="Print lines instead of a panel, as without a terminal.")
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show nothing until the result; errors still are.")

@@ -73,7 +73,7 @@ def resume(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Go on with a run that was interrupted; nothing is measured or paid for twice."""
+    """Continue an interrupted run; nothing is measured or paid for twice."""
     from experiments.app.optimize import resume as do_resume
 
     do_resume(
@@ -91,7 +91,7 @@ def worker(
     drain: Annotated[bool, typer.Option("--drain", help="End when no job is left.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Jobs of one task at a time.")] = 4,
 ) -> None:
-    """Measure what others put into a folder: for GPU machines that see no network."""
+    """Measure what others put into a folder: for GPU machines without a network."""
     from experiments.cli.commands.worker import worker as do_work
 
     raise typer.Exit(do_work(folder, judging, drain=drain, parallel=parallel))

@@ -28,7 +28,7 @@ def study(
         int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")
     ] = None,
 ) -> None:
-    """Run ways of searching against each other on recordings; again to go on."""
+    """Compare ways of searching on recordings; a second call continues a stopped study."""
     from experiments.cli.commands.study import study as run
 
     run(config, out=out, jobs=jobs)

@@ -54,12 +54,16 @@ def clinic(
         print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
         return
     print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
+    _print_scores(scores)
+    if cases:
+        _print_cases(examined)
+
+
+def _print_scores(scores: Scores) -> None:
     _print_tools(scores)
     _print_summary(scores)
     _print_confusion(scores)
     _print_plugins(scores)
-    if cases:
-        _print_cases(examined)
 
 
 _TOOLS = (

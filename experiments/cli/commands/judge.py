@@ -61,18 +61,13 @@ def evaluate(
             for label, candidate in candidates
         ]
     if as_json:
-        rows = [_row(*result) for result in results]
-        print(
-            json.dumps(
-                {
-                    "task": source.task.name,
-                    "evaluator": name,
-                    "hardware": hardware,
-                    "candidates": rows,
-                },
-                ensure_ascii=False,
-            )
-        )
+        document = {
+            "task": source.task.name,
+            "evaluator": name,
+            "hardware": hardware,
+            "candidates": [_row(*result) for result in results],
+        }
+        print(json.dumps(document, ensure_ascii=False))
     else:
         print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
         _print_table(results, baseline=source.task.baseline.tunables)

@@ -146,8 +146,6 @@ def find_task(
             dialect=dialect is not None,
             kernel=kernel is not None,
         )
-    if not given:
-        raise InputError(_unknown(given))
     path = Path(given)
     if given in bundled():
         if (path / TASK_FILE).is_file():
@@ -156,7 +154,7 @@ def find_task(
                 "it another name to have both"
             )
         return _folder_source(bundled()[given], given)
-    if path.is_dir():
+    if given and path.is_dir():
         if not (path / TASK_FILE).is_file():
             raise InputError(f"{path} is not a task folder: it has no {TASK_FILE}")
         return _folder_source(path, given)
