@@ -112,7 +112,7 @@ class SassFacts(Noun):
         keep tensor cores busy far longer than they take to issue: if there are any, the
         innermost loops that issue them are hot, and no other.
         """
-        if self.wgmma_ops and (issuing := [one for one in self.loops if one.mix.get("tensor")]):
+        if self.wgmma_ops and (issuing := [loop for loop in self.loops if loop.mix.get("tensor")]):
             innermost = max(loop.depth for loop in issuing)
             return tuple(loop for loop in issuing if loop.depth == innermost)
         weights = [

@@ -36,7 +36,7 @@ def page(found: RunComparison, charts: Sequence[Chart]) -> str:
         palette=palette,
         curves=pages.markup("".join(curves_svg(chart, palette) for chart in charts)),
         standing_columns=STANDING_COLUMNS,
-        standings=[standing_row(one) for one in found.standings] if several else [],
+        standings=[standing_row(standing) for standing in found.standings] if several else [],
         words=WORDS,
         run_columns=RUN_COLUMNS,
         runs=[run_row(entry) for entry in by_task(found)],

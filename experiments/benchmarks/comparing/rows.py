@@ -113,7 +113,11 @@ def by_task(found: RunComparison) -> list[Entry]:
     """The runs task by task, then arm by arm, then by seed."""
     return sorted(
         found.entries,
-        key=lambda one: (found.tasks.index(one.task), found.arms.index(one.arm), one.run.seed),
+        key=lambda entry: (
+            found.tasks.index(entry.task),
+            found.arms.index(entry.arm),
+            entry.run.seed,
+        ),
     )
 
 

@@ -58,7 +58,7 @@ def main() -> None:
             "there are no questions held back: experiments/benchmarks/evidence/cutlass_questions"
         )
     with open_index(corpus, folder=user_cache_dir() / "cutlass") as index:
-        _check(index, [one for questions in sets.values() for one in questions])
+        _check(index, [question for questions in sets.values() for question in questions])
         print(f"CUTLASS {corpus.version}, {index.count('file')} files")
         for name, questions in sets.items():
             given = sum(map(gives_away, questions))
@@ -169,8 +169,8 @@ def _plain_index(corpus: Corpus) -> sqlite3.Connection:
     connection.executemany(
         "INSERT INTO document VALUES (?, ?)",
         (
-            (one.path, (corpus.root / one.path).read_text("utf-8", errors="replace"))
-            for one in corpus.files()
+            (file.path, (corpus.root / file.path).read_text("utf-8", errors="replace"))
+            for file in corpus.files()
         ),
     )
     return connection
@@ -186,7 +186,7 @@ def _ripgrep(tool: str, corpus: Corpus, text: str) -> list[str]:
     """Files in order of how many of the words they hold, then of how many matches they have."""
     distinct: Counter[str] = Counter()
     matches: Counter[str] = Counter()
-    known = {one.path for one in corpus.files()}
+    known = {file.path for file in corpus.files()}
     for word in _words(text):
         done = subprocess.run(
             [tool, "--ignore-case", "--fixed-strings", "--count-matches", "--no-messages",
@@ -220,8 +220,8 @@ def _cites(hits: Iterable[Hit], place: str, lines: dict[tuple[str, str], list[in
             cited = (hit.best, *hit.besides)
             wanted = lines.get((path, symbol), [])
             return not symbol or any(
-                one.line <= line <= one.last and one.kind != "file"
-                for one in cited for line in wanted
+                passage.line <= line <= passage.last and passage.kind != "file"
+                for passage in cited for line in wanted
             )  # fmt: skip
     return False
 

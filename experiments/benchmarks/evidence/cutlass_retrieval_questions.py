@@ -61,10 +61,10 @@ def read_questions(place: Traversable) -> tuple[Question, ...]:
         raise InputError(f"{place.name}: {where}: {first['msg']}") from None
     return tuple(
         Question(
-            text=one.question,
-            needs=tuple(tuple(_written(place) for place in need.any_of) for need in one.wanted),
+            text=each.question,
+            needs=tuple(tuple(_written(place) for place in need.any_of) for need in each.wanted),
         )
-        for one in asked
+        for each in asked
     )
 
 

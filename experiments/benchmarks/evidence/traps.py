@@ -54,10 +54,11 @@ class Landscape:
             for name, values in recording.tunables.items()
         }
         rows = [
-            [known[one.configuration[name]] for name, known in places.items()] for one in measured
+            [known[variant.configuration[name]] for name, known in places.items()]
+            for variant in measured
         ]
-        numbers = {one.key: number for number, one in enumerate(measured)}
-        times = [one.time_us for one in measured]
+        numbers = {variant.key: number for number, variant in enumerate(measured)}
+        times = [variant.time_us for variant in measured]
         return cls(
             np.array(rows, dtype=np.int64),
             np.array(times, dtype=np.float64),

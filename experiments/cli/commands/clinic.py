@@ -35,7 +35,9 @@ def clinic(
     """
     if half not in _SETS:
         raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
-    chosen = clinic_cases(tuple(one for one in clinic_kernels() if one.half in _SETS[half]))
+    chosen = clinic_cases(
+        tuple(kernel for kernel in clinic_kernels() if kernel.half in _SETS[half])
+    )
     if live or record is not None:
         inspected = profiling.measured(chosen, device=device, on_progress=say)
         where = str(inspected[0][1].profile.hardware)
@@ -79,20 +81,20 @@ _TOOLS = (
 
 
 def _print_tools(scores: Scores) -> None:
-    print_fitted(_TOOLS, [_tool_row(one) for one in scores.tools])
+    print_fitted(_TOOLS, [_tool_row(tool) for tool in scores.tools])
 
 
-def _tool_row(one: ToolScore) -> tuple[str, ...]:
-    planted = one.planted > 0
+def _tool_row(score: ToolScore) -> tuple[str, ...]:
+    planted = score.planted > 0
     return (
-        one.tool,
-        str(one.planted) if planted else "",
-        str(one.found) if planted else "",
-        _share(one.recall),
-        str(one.shown) if planted else "",
-        str(one.fired_on_repaired) if planted else "",
-        str(one.fired),
-        _share(one.precision),
+        score.tool,
+        str(score.planted) if planted else "",
+        str(score.found) if planted else "",
+        _share(score.recall),
+        str(score.shown) if planted else "",
+        str(score.fired_on_repaired) if planted else "",
+        str(score.fired),
+        _share(score.precision),
     )
 
 
@@ -104,7 +106,10 @@ def _print_plugins(scores: Scores) -> None:
     if not scores.plugins:
         return
     print()
-    print_fitted(_PLUGINS, [(one.tool, str(one.ill), str(one.repaired)) for one in scores.plugins])
+    print_fitted(
+        _PLUGINS,
+        [(plugin.tool, str(plugin.ill), str(plugin.repaired)) for plugin in scores.plugins],
+    )
     print(
         "plug-ins are in none of the figures: the truth table does not name them; "
         "--cases lists where they fired"
@@ -113,7 +118,7 @@ def _print_plugins(scores: Scores) -> None:
 
 def _print_summary(scores: Scores) -> None:
     print()
-    planted = sum(one.planted > 0 for one in scores.tools)
+    planted = sum(tool.planted > 0 for tool in scores.tools)
     print(
         f"over the {planted} planted tools: macro recall {_share(scores.macro_recall)}, "
         f"macro precision {_share(scores.macro_precision)}"
@@ -145,7 +150,7 @@ def _print_confusion(scores: Scores) -> None:
 
 def _problems(examined: Sequence[CaseResult]) -> Iterable[str]:
     """The advisor's notes about tools that could not be used or failed, each once."""
-    notes = (note for one in examined for note in one.guidance.notes)
+    notes = (note for result in examined for note in result.guidance.notes)
     return dict.fromkeys(note for note in notes if note.startswith("micro-tool "))
 
 
@@ -156,7 +161,7 @@ _CASES = tuple(
 
 def _print_cases(examined: Sequence[CaseResult]) -> None:
     """Print a line for each case, or several lines if the terminal is too narrow for one."""
-    rows = [_case_row(one) for one in examined]
+    rows = [_case_row(result) for result in examined]
     print()
     if least_width(_CASES, rows) <= width():
         print_fitted(_CASES, rows)
@@ -178,14 +183,14 @@ def _hanging(title: str) -> dict[str, Any]:
     }
 
 
-def _case_row(one: CaseResult) -> tuple[str, ...]:
-    right = "" if one.class_is_right else f" (should be {' or '.join(one.case.bound)})"
+def _case_row(result: CaseResult) -> tuple[str, ...]:
+    right = "" if result.class_is_right else f" (should be {' or '.join(result.case.bound)})"
     return (
-        one.case.name,
-        one.bound + right,
-        ", ".join(one.missed),
-        ", ".join(one.false_alarms),
-        ", ".join(one.fired),
+        result.case.name,
+        result.bound + right,
+        ", ".join(result.missed),
+        ", ".join(result.false_alarms),
+        ", ".join(result.fired),
     )
 
 
@@ -205,25 +210,25 @@ def _as_json(
         "fired_on_twin": scores.fired_on_repaired,
         "class_accuracy": scores.class_accuracy,
         "tools": [
-            {**asdict(one), "recall": one.recall, "precision": one.precision}
-            for one in scores.tools
+            {**asdict(tool), "recall": tool.recall, "precision": tool.precision}
+            for tool in scores.tools
         ],
-        "plugins": [asdict(one) for one in scores.plugins],
+        "plugins": [asdict(plugin) for plugin in scores.plugins],
         "confusion": [
             {"right": right, "given": given, "count": count}
             for (right, given), count in sorted(scores.confusion.items())
         ],
         "cases": [
             {
-                "case": one.case.kernel.name,
-                "repaired": one.case.repaired,
-                "class": one.bound,
-                "right_classes": one.case.bound,
-                "fired": one.fired,
-                "missed": one.missed,
-                "false_alarms": one.false_alarms,
+                "case": result.case.kernel.name,
+                "repaired": result.case.repaired,
+                "class": result.bound,
+                "right_classes": result.case.bound,
+                "fired": result.fired,
+                "missed": result.missed,
+                "false_alarms": result.false_alarms,
             }
-            for one in examined
+            for result in examined
         ],
     }
 
