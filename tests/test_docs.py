@@ -12,6 +12,7 @@ from experiments.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for page in sorted((ROOT / "docs").glob("*/*.md")) if "```bash" in page.read_text()]
 
 
 def commands() -> dict[str, set[str]]:
@@ -37,7 +38,7 @@ def test_the_readme_names_every_command() -> None:
         assert re.search(rf"`(?:rooftree )?{name.split()[0]}\b", rows), name
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [*DOCUMENTS, *PAGES], ids=lambda path: path.name)
 def test_options_in_commands_exist(document: Path) -> None:
     """Each `rooftree ...` line of a shell block, continued lines joined, knows its options."""
     text = document.read_text().replace("\\\n", " ")

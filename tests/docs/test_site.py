@@ -9,11 +9,7 @@ import pytest
 
 from docs.tools.check_site import faults
 from docs.tools.commands import commands, reference
-from tests.test_docs import ROOT
 from tests.test_docs import commands as known_commands
-from tests.test_docs import test_options_in_commands_exist as options_exist
-
-NESTED = [page for page in sorted((ROOT / "docs").glob("*/*.md")) if "```bash" in page.read_text()]
 
 
 def site(folder: Path, **pages: str) -> Path:
@@ -70,8 +66,3 @@ def test_a_cell_of_the_reference_cannot_break_its_table() -> None:
     for line in reference().splitlines():
         if line.startswith("| "):
             assert line.replace("\\|", "").count("|") == 3, line
-
-
-@pytest.mark.parametrize("page", NESTED, ids=lambda page: page.stem)
-def test_options_in_commands_exist(page: Path) -> None:
-    options_exist(page)

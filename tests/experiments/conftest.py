@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.runs.machines.machine import gpu_problem, has_module
+from experiments.runs.tasks.files import load_task
 from mcts.domain import (
     Buffer,
     Candidate,
@@ -24,7 +27,10 @@ from mcts.domain import (
 )
 from mcts.errors import NoMoves
 from mcts.loop.optimizer import Budget, Optimizer, Result
+from mcts.loop.progress import Progress
 from mcts.ports import Advisor, Evaluator, Event, Journal, Proposal, ProposalRequest, Proposer
+from profilers.recordings.recorder import record
+from profilers.recordings.t4 import write_recording
 
 KERNEL = """/* rooftree
 [tunables]
@@ -41,6 +47,7 @@ extern "C" __global__ void scale(const float* x, float* y, int n) {
     for (int i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += BLOCK * gridDim.x) y[i] = 2 * x[i];
 }
 """
+REFERENCE = "def reference(x):\n    return 2 * x\n"
 
 
 def make_task(name: str = "toy") -> KernelTask:
@@ -48,7 +55,7 @@ def make_task(name: str = "toy") -> KernelTask:
     return KernelTask(
         name=name,
         baseline=Candidate(source=KERNEL, tunables=plan.space.default()),
-        reference="def reference(x):\n    return 2 * x\n",
+        reference=REFERENCE,
         buffers=(
             Buffer(name="x", role="input", shape=("n",)),
             Buffer(name="y", role="output", shape=("n",)),
@@ -152,24 +159,30 @@ class ListJournal(Journal):
         return iter(tuple(self.kept))
 
 
-def make_run(evaluations: int, *, seed: int = 1) -> tuple[ListJournal, Result]:
-    task, journal = make_task(), ListJournal()
-    result = Optimizer(
-        task=task,
-        proposer=OneStepProposer(),
-        evaluator=ModelEvaluator(task),
-        advisor=SilentAdvisor(),
-        journal=journal,
-        budget=Budget(evaluations=evaluations),
-        seed=seed,
-    ).run()
-    return journal, result
+def make_optimizer(journal: Journal, *, evaluations: int, **parts: Any) -> Optimizer:
+    """A search of the small task that is judged by the formula; `parts` replace its own."""
+    task = make_task()
+    usual = {"proposer": OneStepProposer(), "evaluator": ModelEvaluator(task),
+             "advisor": SilentAdvisor(), "seed": 1}  # fmt: skip
+    budget = Budget(evaluations=evaluations)
+    return Optimizer(task=task, journal=journal, budget=budget, **{**usual, **parts})
+
+
+def make_progress(last: str = "node 2", **changes: object) -> Progress:
+    """What a display hears in the middle of a search."""
+    facts: dict[str, object] = {
+        "evaluations": 20, "budget": 20, "unique": 20, "failed": 0, "in_flight": 0, "nodes": 21,
+        "baseline_us": 100.0, "best_us": 50.0, "best_speedup": 2.0, "elapsed_s": 9.0,
+        "last": last, "replaying": False,
+    }  # fmt: skip
+    return Progress(**{**facts, **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")
 def finished() -> tuple[ListJournal, Result]:
     """A finished run of 40 trials, with failures and duplicates in it."""
-    return make_run(40)
+    journal = ListJournal()
+    return journal, make_optimizer(journal, evaluations=40).run()
 
 
 @pytest.fixture(scope="session")
@@ -192,19 +205,38 @@ shape = { n = 4096 }
 """
 
 
-@pytest.fixture
-def toy_folder(tmp_path: Path) -> Path:
-    """A task folder with a recording of its whole space, made by the formula."""
-    from experiments.runs.tasks.files import load_task
-    from profilers.recordings.recorder import record
-    from profilers.recordings.t4 import write_recording
-
-    folder = tmp_path / "toy"
+def write_task(
+    folder: Path, toml: str, judge: Callable[[KernelTask], Evaluator] = ModelEvaluator
+) -> Path:
+    """A task folder with the kernel above, and with what `judge` says of its whole space."""
     (folder / "recordings").mkdir(parents=True)
-    (folder / "task.toml").write_text(TASK_TOML)
+    (folder / "task.toml").write_text(toml)
     (folder / "kernel.cu").write_text(KERNEL)
-    (folder / "reference.py").write_text("def reference(x):\n    return 2 * x\n")
+    (folder / "reference.py").write_text(REFERENCE)
     task = load_task(folder)
-    recording = record(task, ModelEvaluator(task), parallel=1, profile=False)
+    recording = record(task, judge(task), parallel=1, profile=False)
     write_recording(folder / "recordings" / "paper.json.gz", recording)
     return folder
+
+
+@pytest.fixture
+def toy_folder(tmp_path: Path) -> Path:
+    """A task folder with a recording made by the formula."""
+    return write_task(tmp_path / "toy", TASK_TOML)
+
+
+@cache
+def gpu_is_missing() -> str | None:
+    return gpu_problem()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what is marked `nvrtc` or `gpu` if the machine lacks the compiler or the device."""
+    here = Path(__file__).parent
+    for item in items:
+        if here not in item.path.parents:
+            continue
+        if item.get_closest_marker("nvrtc") and not has_module("cuda.bindings.nvrtc"):
+            item.add_marker(pytest.mark.skip(reason="needs the extra [cuda]"))
+        if item.get_closest_marker("gpu") and (problem := gpu_is_missing()):
+            item.add_marker(pytest.mark.skip(reason=problem))

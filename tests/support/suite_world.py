@@ -18,12 +18,14 @@ import signal
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from experiments.runs.options import names
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
 from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
 from mcts.ports import Evaluator, Proposal, ProposalRequest, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
+from tests.support.commands import rooftree
 
 COMPILED = 1.25
 CONFIRMED = 0.99
@@ -59,6 +61,14 @@ def make_level(root: Path, problems: dict[str, str], *, level: int = 1) -> Path:
     for name, text in problems.items():
         (folder / name).write_text(text)
     return root
+
+
+def run_suite(root: Path, out: Path, *words: object) -> Result:
+    """`rooftree kernelbench run` on the checkout's first level."""
+    given = ("--root", root, "--level", 1, "-o", out, *words)
+    done = rooftree("kernelbench", "run", *given, columns=200)
+    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+    return done
 
 
 def install(patch: pytest.MonkeyPatch | None = None) -> None:

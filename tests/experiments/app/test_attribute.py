@@ -7,16 +7,15 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from experiments.app import attributing
 from experiments.app import optimize as run_command
 from experiments.benchmarks.comparing.runs import read_runs
-from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from experiments.runs.memory.advice import FollowUp, attributed_follow_ups, follow_ups
@@ -25,43 +24,34 @@ from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring import composing
 from experiments.views.summary import result_of
-from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware, KernelTask
+from mcts.domain import Attribution, Evidence, Finding, Guidance, Hardware
 from mcts.errors import InputError, WorldError
 from mcts.journal.record import NodeRecord
 from mcts.journal.record import Result as Run
 from mcts.journal.spending import Spending
-from mcts.loop.optimizer import Budget, Optimizer
 from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
 from mcts.ports import Event, Proposal, ProposalRequest
 from tests.experiments.conftest import (
     ListJournal,
     ModelEvaluator,
     OneStepProposer,
-    SilentAdvisor,
+    make_optimizer,
     make_task,
 )
+from tests.support.commands import completed, failed, json_of, optimized, refused, rooftree
 from tests.support.openai_server import AutoModel, OpenAiServer
 from tests.support.report_page import ReportPage
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 @pytest.fixture
 def run_dir(toy_folder: Path, tmp_path: Path) -> Path:
     out = tmp_path / "run"
-    words = ("--evaluator", "replay", "--evaluations", 25, "--seed", 3, "--out", out)
-    done = rooftree("optimize", toy_folder, *words)
-    assert done.exit_code == 0, done.output
+    optimized(toy_folder, out, "--evaluations", 25, "--seed", 3)
     return out
 
 
 def attributed(run_dir: Path, *words: object) -> dict[str, Any]:
-    done = rooftree("attribute", run_dir, "--json", *words)
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json_of("attribute", run_dir, *words)
 
 
 def events_of(run_dir: Path, kind: str) -> int:
@@ -96,8 +86,7 @@ def test_a_table_for_people_and_a_line_for_each_as_it_comes(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    done = rooftree("attribute", run_dir)
-    assert done.exit_code == 0, done.output
+    done = completed("attribute", run_dir)
     title = "node method worth gain in machine code taken out by"
     assert " ".join(done.stdout.splitlines()[0].split()).startswith(title)
     assert "effective" in done.stdout and "spent         nothing" in done.stdout
@@ -128,34 +117,31 @@ def test_only_the_nodes_that_were_asked_for(run_dir: Path) -> None:
 def test_what_cannot_be_done_is_said_in_one_line(
     run_dir: Path, words: tuple[object, ...], said: str
 ) -> None:
-    done = rooftree("attribute", run_dir, *words)
-    assert done.exit_code == 2 and said in done.stderr
+    refused(rooftree("attribute", run_dir, *words), said)
     assert events_of(run_dir, "attributed") == 0
 
 
 def test_a_node_that_failed_has_no_methods_to_weigh(run_dir: Path) -> None:
     result = result_of(read_events(run_dir))
-    failed = next((n.id for n in result.nodes if n.kind == "failed"), None)
-    if failed is None:
+    node = next((n.id for n in result.nodes if n.kind == "failed"), None)
+    if node is None:
         pytest.skip("no trial of this run failed")
-    done = rooftree("attribute", run_dir, "--node", failed)
-    assert done.exit_code == 2 and f"node {failed} was not measured" in done.stderr
+    refused(rooftree("attribute", run_dir, "--node", node), f"node {node} was not measured")
 
 
-def test_a_folder_without_a_run_is_left_as_it_is(tmp_path: Path) -> None:
-    assert rooftree("attribute", tmp_path).exit_code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_optimize_can_do_it_at_the_end(toy_folder: Path, tmp_path: Path, capsys: Any) -> None:
+def optimize_and_attribute(folder: Path, out: Path, *, evaluations: int) -> None:
     request = RunRequest(
-        task=str(toy_folder),
+        task=str(folder),
         judging=JudgingOptions(evaluator="replay"),
-        limits=Limits(evaluations=20),
-        out=tmp_path / "r",
+        limits=Limits(evaluations=evaluations),
+        out=out,
         as_json=True,
     )
     run_command.optimize(request, attribute=True)
+
+
+def test_optimize_attributes_at_the_end(toy_folder: Path, tmp_path: Path, capsys: Any) -> None:
+    optimize_and_attribute(toy_folder, tmp_path / "r", evaluations=20)
     found = json.loads(capsys.readouterr().out)
     assert found["attributions"] and found["attributions"][0]["worth"] in ("effective", "unknown")
     assert attributed(tmp_path / "r")["attributions"] == found["attributions"]
@@ -169,14 +155,7 @@ def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
 
     monkeypatch.setattr(attributing, "weigh_methods", broken)
     out = tmp_path / "r"
-    request = RunRequest(
-        task=str(toy_folder),
-        judging=JudgingOptions(evaluator="replay"),
-        limits=Limits(evaluations=8),
-        out=out,
-        as_json=True,
-    )
-    run_command.optimize(request, attribute=True)
+    optimize_and_attribute(toy_folder, out, evaluations=8)
     said = capsys.readouterr()
     assert json.loads(said.out)["attributions"] == []
     assert f"fallen off the bus; go on with: rooftree attribute {out}" in said.err
@@ -185,8 +164,7 @@ def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
 def test_other_hardware_is_refused(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Hardware(name="another device")
     monkeypatch.setattr("profilers.recordings.replay.ReplayEvaluator.hardware", other)
-    done = rooftree("attribute", run_dir)
-    assert done.exit_code == 2 and "not on another device" in done.stderr
+    failed(rooftree("attribute", run_dir), "not on another device")
 
 
 def test_a_replay_lets_no_model_write_code(
@@ -197,8 +175,7 @@ def test_a_replay_lets_no_model_write_code(
     run = tmp_path / "run"
     with OpenAiServer([AutoModel()]) as server:
         words = ("--model", "openai/auto", "--api-base", server.url, "--price", "auto=1,2")
-        done = rooftree("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
-        assert done.exit_code == 0, done.output
+        done = completed("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
         asked = len(server.requests)
         assert "spent         0." in done.stdout and " tokens" in done.stdout
         found = attributed(run, "--max-cost", 5)
@@ -217,42 +194,41 @@ class Tricky(OneStepProposer):
         return replace(proposal, candidate=proposal.candidate.model_copy(update=claims))
 
 
-def tricky_run() -> tuple[KernelTask, ListJournal]:
-    """A task, and the journal of a run whose nodes claim a method that no tunable takes out."""
-    task, journal = make_task(), ListJournal()
-    Optimizer(
-        task=task,
-        proposer=Tricky(),
+@pytest.fixture
+def tricky() -> ListJournal:
+    """Of a run whose nodes claim a method that no tunable takes out."""
+    journal = ListJournal()
+    make_optimizer(journal, evaluations=12, proposer=Tricky(), seed=0).run()
+    return journal
+
+
+def weigh_by_model(
+    journal: ListJournal, run_dir: Path, server: OpenAiServer, *prices: str, **more: Any
+) -> attributing.Weighed:
+    """Weighs the methods of a tricky run by a model that writes the variants without them."""
+    task = make_task()
+    config = RunConfig(
+        rooftree="0", task="toy", task_name="toy", run_id="here",
+        judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
+        model=ModelOptions(name="openai/auto", api_base=server.url, prices=prices),
+        limits=Limits(evaluations=12),
+    )  # fmt: skip
+    return attributing.weigh_methods(
+        TaskSource(task=task, given="toy"),
+        config,
         evaluator=ModelEvaluator(task),
-        advisor=SilentAdvisor(),
         journal=journal,
-        budget=Budget(evaluations=12),
-    ).run()
-    return task, journal
+        run_dir=run_dir,
+        **more,
+    )
 
 
-def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(tmp_path: Path) -> None:
-    task, journal = tricky_run()
+def test_a_model_rewrites_what_no_tunable_takes_out_and_is_paid_once(
+    tricky: ListJournal, tmp_path: Path
+) -> None:
     said: list[str] = []
     with OpenAiServer([AutoModel()]) as server:
-        config = RunConfig(
-            rooftree="0", task="toy", task_name="toy", run_id="here",
-            judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
-            model=ModelOptions(name="openai/auto", api_base=server.url, prices=("auto=1,2",)),
-            limits=Limits(evaluations=12),
-        )  # fmt: skip
-
-        def weigh(**more: Any) -> attributing.Weighed:
-            return attributing.weigh_methods(
-                TaskSource(task=task, given="toy"),
-                config,
-                evaluator=ModelEvaluator(task),
-                journal=journal,
-                run_dir=tmp_path,
-                say=said.append,
-                **more,
-            )
-
+        weigh = partial(weigh_by_model, tricky, tmp_path, server, "auto=1,2", say=said.append)
         first = weigh()
         asked = len(server.requests)
         assert asked >= len(first.found) == len(said) > 0
@@ -280,32 +256,18 @@ def usages_of(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
     return [e.payload["usage"] for e in events if e.kind == kind and e.payload.get("usage")]
 
 
-def test_removals_of_unknown_cost_are_priced_by_a_later_price(tmp_path: Path) -> None:
-    task, journal = tricky_run()
+def test_removals_of_unknown_cost_are_priced_by_a_later_price(
+    tricky: ListJournal, tmp_path: Path
+) -> None:
     with OpenAiServer([AutoModel()]) as server:
-
-        def weigh(*prices: str) -> attributing.Weighed:
-            config = RunConfig(
-                rooftree="0", task="toy", task_name="toy", run_id="here",
-                judging=JudgingOptions(evaluator="gpu"), search=SearchOptions(proposer="llm"),
-                model=ModelOptions(name="openai/auto", api_base=server.url, prices=prices),
-                limits=Limits(evaluations=12),
-            )  # fmt: skip
-            return attributing.weigh_methods(
-                TaskSource(task=task, given="toy"),
-                config,
-                evaluator=ModelEvaluator(task),
-                journal=journal,
-                run_dir=tmp_path,
-            )
-
+        weigh = partial(weigh_by_model, tricky, tmp_path, server)
         first = weigh()
         asked = len(server.requests)
         assert first.spent.unpriced == first.spent.replies == asked > 0
         assert first.result.spending.cost == 0
         later = weigh(PRICE)
         assert len(server.requests) == asked and later.found == first.found
-    expected = worth_of(usages_of(journal.events(), "removed"))
+    expected = worth_of(usages_of(tricky.events(), "removed"))
     assert later.spent == Spending(), "nothing is spent by pricing"
     assert later.priced == Spending(cost=expected, unpriced=-asked) and expected > 0
     assert first.priced == Spending()
@@ -321,8 +283,7 @@ def asked_unpriced(
     run = tmp_path / "asked"
     with OpenAiServer([AutoModel()]) as server:
         words = ("--model", "openai/auto", "--api-base", server.url)
-        done = rooftree("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
-        assert done.exit_code == 0, done.output
+        completed("optimize", toy_folder, *words, "--evaluations", 6, "--out", run)
         asked = len(server.requests)
         with SqliteJournal(RunFolder(run).journal) as journal:
             usage = usages_of(journal.events(), "proposed")[-1]
@@ -336,7 +297,7 @@ def asked_unpriced(
 def costs_of(run: Path) -> list[Decimal | None]:
     """The cost of a run by each who says it, None where they do not know."""
     (compared,) = read_runs([str(run)])
-    assert rooftree("report", run).exit_code == 0
+    completed("report", run)
     page = ReportPage((run / "report.html").read_text())
     shown = page.data["account"][-1]["cost_usd"]
     told = [result_of(read_events(run)).spending.cost_usd, compared.cost_usd, shown]
@@ -353,16 +314,13 @@ def test_a_resumed_run_prices_its_removals_and_everybody_says_the_same(
     assert costs_of(run) == [0, None, 0] and replies > 6
     assert "unknown cost" in rooftree("report", run).stdout
     for _ in range(2):
-        done = rooftree("resume", run, "--price", PRICE, "--max-cost", 5, "--json")
-        assert done.exit_code == 0, done.output
-        said = json.loads(done.stdout)
+        said = json_of("resume", run, "--price", PRICE, "--max-cost", 5)
         assert (Decimal(str(said["cost_usd"])), said["unpriced"]) == (expected, 0)
         assert costs_of(run) == [expected] * 3
         assert events_of(run, "removal_priced") == 2
     assert "unknown" not in rooftree("report", run).stdout
-    more = rooftree("resume", run, "--max-cost", expected, "--evaluations", 9, "--json")
-    assert more.exit_code == 0, more.output
-    assert json.loads(more.stdout)["stop_reason"] == "money spent"
+    more = json_of("resume", run, "--max-cost", expected, "--evaluations", 9)
+    assert more["stop_reason"] == "money spent"
     assert costs_of(run) == [expected] * 3
 
 
@@ -400,8 +358,7 @@ def test_a_price_whose_writing_was_cut_off_is_written_again(
     shutil.rmtree(run)
     copy.rename(run)
     before = result_of(read_events(run)).spending
-    done = rooftree("resume", run, "--price", PRICE)
-    assert done.exit_code == 0, done.output
+    completed("resume", run, "--price", PRICE)
     last = [e.payload for e in read_events(run) if e.kind == "removal_priced"]
     assert [one["key"] for one in last] == ["1:memory.trick", "1:memory.trick try 2"]
     usages = usages_of(read_events(run), "removed")
@@ -419,8 +376,7 @@ def test_a_spent_cap_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
             return "money spent"
 
     monkeypatch.setattr(composing, "budget_of", lambda _config: Spent(evaluations=1))
-    done = rooftree("attribute", run_dir)
-    assert done.exit_code == 0, done.output
+    done = completed("attribute", run_dir)
     baseline = result.baseline.candidate
     claimed -= len(baseline.methods if baseline else ())
     assert f"not weighed   {claimed} methods: money spent; raise the cap" in done.stdout
@@ -480,8 +436,8 @@ def test_advice_is_credited_with_its_own_methods_gain(result: Run) -> None:
 
 
 def test_advice_that_the_machine_code_never_shows_was_not_followed(result: Run) -> None:
-    failed = weighed("memory.a", 0.5, realised=False)
-    found = taught(result, failed, methods=("memory.a", "memory.b"))
+    unseen = weighed("memory.a", 0.5, realised=False)
+    found = taught(result, unseen, methods=("memory.a", "memory.b"))
     assert [one.tool for one in found] == ["tool_b"]
 
 
@@ -493,4 +449,3 @@ def test_the_baseline_is_chosen_by_nobody(result: Run) -> None:
     assert attributing.choose(result, ()) == result.path_to(result.best)
     with pytest.raises(InputError, match="baseline"):
         attributing.choose(result, [0])
-    assert make_task().name == "toy"

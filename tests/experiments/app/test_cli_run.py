@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,13 +14,21 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from experiments.app.messages import ticking
-from experiments.cli import app
 from experiments.cli.commands import judge
 from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError
+from tests.support.commands import (
+    completed,
+    failed,
+    json_of,
+    optimize,
+    optimized,
+    optimized_json,
+    refused,
+    rooftree,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 KEYS = {
@@ -32,10 +39,6 @@ KEYS = {
     "isolation", "notes", "refused", "over", "restarts", "cost_usd", "tokens", "gpu_s", "replies",
     "unpriced", "uncounted", "attributions", "stages_s",
 }  # fmt: skip
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def process(*words: object, cwd: Path) -> subprocess.Popen[str]:
@@ -49,16 +52,11 @@ def process(*words: object, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def optimize(folder: Path, out: Path, *more: object) -> Result:
-    return rooftree("optimize", folder, "--evaluator", "replay", "--out", out, *more)
-
-
 def test_a_run_ends_with_a_best_kernel_a_tree_and_a_report(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    done = optimize(toy_folder, out, "--evaluations", 20, "--seed", 7)
-    assert done.exit_code == 0, done.output
+    done = optimized(toy_folder, out, "--evaluations", 20, "--seed", 7)
     assert "evaluator replay" in done.output
     assert "Paper GPU (recorded" in done.output
     best = json.loads((out / "best" / "candidate.json").read_text())
@@ -71,22 +69,18 @@ def test_a_run_ends_with_a_best_kernel_a_tree_and_a_report(
 def test_json_is_one_object_on_stdout_and_repeats_its_digest(
     toy_folder: Path, tmp_path: Path
 ) -> None:
-    seen = []
-    for name in ("a", "b"):
-        done = optimize(toy_folder, tmp_path / name, "--evaluations", 15, "--seed", 3, "--json")
-        assert done.exit_code == 0, done.output
-        seen.append(json.loads(done.stdout))
-    assert set(seen[0]) == KEYS
-    assert seen[0]["tree_digest"] == seen[1]["tree_digest"]
-    assert seen[0]["speedup_low"] <= seen[0]["speedup"] <= seen[0]["speedup_high"]
+    words = ("--evaluations", 15, "--seed", 3)
+    one, other = (optimized_json(toy_folder, tmp_path / name, *words) for name in ("a", "b"))
+    assert set(one) == KEYS
+    assert one["tree_digest"] == other["tree_digest"]
+    assert one["speedup_low"] <= one["speedup"] <= one["speedup_high"]
 
 
 def test_a_shorter_run_resumed_equals_the_longer_one(toy_folder: Path, tmp_path: Path) -> None:
-    whole = json.loads(optimize(toy_folder, tmp_path / "w", "--evaluations", 18, "--json").stdout)
-    optimize(toy_folder, tmp_path / "s", "--evaluations", 9)
-    done = rooftree("resume", tmp_path / "s", "--evaluations", 18, "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["tree_digest"] == whole["tree_digest"]
+    whole = optimized_json(toy_folder, tmp_path / "w", "--evaluations", 18)
+    optimized(toy_folder, tmp_path / "s", "--evaluations", 9)
+    resumed = json_of("resume", tmp_path / "s", "--evaluations", 18)
+    assert resumed["tree_digest"] == whole["tree_digest"]
 
 
 def test_a_resume_needs_nothing_but_the_run_folder_and_the_recording(
@@ -94,23 +88,21 @@ def test_a_resume_needs_nothing_but_the_run_folder_and_the_recording(
 ) -> None:
     optimize(toy_folder, tmp_path / "run", "--evaluations", 5)
     (toy_folder / "kernel.cu").write_text("changed beyond recognition")
-    assert rooftree("resume", tmp_path / "run", "--evaluations", 8).exit_code == 0
+    completed("resume", tmp_path / "run", "--evaluations", 8)
 
 
 def test_a_changed_recording_is_refused(toy_folder: Path, tmp_path: Path) -> None:
     optimize(toy_folder, tmp_path / "run", "--evaluations", 5)
     recording = toy_folder / "recordings" / "paper.json.gz"
     recording.write_bytes(recording.read_bytes() + b"x")
-    done = rooftree("resume", tmp_path / "run")
-    assert done.exit_code == 2
-    assert "has changed" in done.stderr
+    refused(rooftree("resume", tmp_path / "run"), "has changed")
 
 
 def test_a_recording_alone_is_a_task(toy_folder: Path, tmp_path: Path) -> None:
     recording = toy_folder / "recordings" / "paper.json.gz"
-    done = rooftree("optimize", recording, "--out", tmp_path / "r", "--evaluations", 8, "--json")
-    assert done.exit_code == 0, done.output
-    assert rooftree("resume", tmp_path / "r", "--evaluations", 9).exit_code == 0
+    completed("optimize", recording, "--out", tmp_path / "r", "--evaluations", 8)
+    assert not (tmp_path / "r" / "task").exists()
+    completed("resume", tmp_path / "r", "--evaluations", 9)
 
 
 def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
@@ -121,9 +113,10 @@ def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
 
     monkeypatch.setattr("codegen.chat.client.LitellmClient.complete", refuse)
     out = tmp_path / "run"
-    done = optimize(toy_folder, out, "--model", "openai/model")
-    assert done.exit_code == 2
-    assert f"SOME_API_KEY; mend that, then resume with: rooftree resume {out}" in done.stderr
+    failed(
+        optimize(toy_folder, out, "--model", "openai/model"),
+        f"SOME_API_KEY; mend that, then resume with: rooftree resume {out}",
+    )
 
 
 def test_runs_are_numbered_where_no_folder_is_named(
@@ -131,19 +124,17 @@ def test_runs_are_numbered_where_no_folder_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
-        done = rooftree("optimize", toy_folder, "--evaluations", 3, "--json")
-        assert json.loads(done.stdout)["run_dir"] == f"runs/toy-{number}"
+        found = json_of("optimize", toy_folder, "--evaluations", 3)
+        assert found["run_dir"] == f"runs/toy-{number}"
 
 
 def test_tree_and_report_read_a_finished_run(toy_folder: Path, tmp_path: Path) -> None:
     optimize(toy_folder, tmp_path / "run", "--evaluations", 6)
     target = tmp_path / "tree.dot"
-    assert rooftree("tree", tmp_path / "run", "-o", target).exit_code == 0
+    completed("tree", tmp_path / "run", "-o", target)
     assert target.read_text().startswith("digraph")
-    assert rooftree("report", tmp_path / "run").exit_code == 0
-    bad = rooftree("tree", tmp_path / "run", "-o", tmp_path / "tree.bmp")
-    assert bad.exit_code == 2
-    assert ".svg" in bad.stderr
+    completed("report", tmp_path / "run")
+    refused(rooftree("tree", tmp_path / "run", "-o", tmp_path / "tree.bmp"), ".svg")
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -154,8 +145,8 @@ def test_a_run_that_cannot_take_its_first_step_leaves_no_folder(
     if exists:
         out.mkdir()
     done = optimize(toy_folder, out, "--objective", "energy")
-    assert done.exit_code == 2
-    assert "energy" in done.stderr and "resume" not in done.stderr
+    failed(done, "energy")
+    assert "resume" not in done.stderr
     assert not out.exists()
 
 
@@ -163,8 +154,7 @@ def test_a_single_candidate_is_announced_and_energy_only_where_it_takes_time(
     toy_folder: Path,
 ) -> None:
     words = ("evaluate", toy_folder, "--evaluator", "replay", "--energy", "--json")
-    done = rooftree(*words)
-    assert done.exit_code == 0, done.output
+    done = completed(*words)
     assert done.stderr.splitlines() == ["judging baseline"]
     (row,) = json.loads(done.stdout)["candidates"]
     assert row["over"] == "baseline" and row["energy"] is None and row["notes"]
@@ -216,21 +206,6 @@ def test_a_tick_comes_while_it_lasts_and_none_after() -> None:
     assert "ticking" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_run_left_before_its_journal_began_can_be_resumed(
-    toy_folder: Path, tmp_path: Path
-) -> None:
-    whole = json.loads(optimize(toy_folder, tmp_path / "w", "--evaluations", 6, "--json").stdout)
-    for start in (None, b""):
-        for file in (*(tmp_path / "w").glob("run.sqlite*"), *(tmp_path / "w").glob("tree.*")):
-            file.unlink()
-        (tmp_path / "w" / "report.html").unlink()
-        shutil.rmtree(tmp_path / "w" / "best")
-        if start is not None:
-            (tmp_path / "w" / "run.sqlite").write_bytes(start)
-        done = rooftree("resume", tmp_path / "w", "--json")
-        assert json.loads(done.stdout)["tree_digest"] == whole["tree_digest"], done.output
-
-
 def test_killed_and_resumed_equals_uninterrupted(toy_folder: Path, tmp_path: Path) -> None:
     words = ("--evaluator", "replay", "--evaluations", 30, "--seed", 5, "--json")
     whole = json.loads(optimize(toy_folder, tmp_path / "w", *words[2:]).stdout)
@@ -242,9 +217,7 @@ def test_killed_and_resumed_equals_uninterrupted(toy_folder: Path, tmp_path: Pat
     time.sleep(0.05)
     child.kill()
     child.communicate()
-    done = rooftree("resume", run, "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["tree_digest"] == whole["tree_digest"]
+    assert json_of("resume", run)["tree_digest"] == whole["tree_digest"]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

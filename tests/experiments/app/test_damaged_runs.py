@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def refused(done: Result, *parts: str) -> None:
-    assert done.exit_code == 2, done.output
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("error: ")
-    for part in parts:
-        assert part in done.stderr
+from experiments.runs.folders.journal import read_events
+from mcts.journal.record import read_result
+from tests.support.commands import json_of, optimized, refused, rooftree
 
 
 @pytest.fixture
 def run(toy_folder: Path, tmp_path: Path) -> Path:
     out = tmp_path / "run"
-    done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--evaluations", 4, "--quiet",
-                    "--out", out)  # fmt: skip
-    assert done.exit_code == 0, done.output
+    optimized(toy_folder, out, "--evaluations", 4)
     return out
 
 
 def whole(folder: Path) -> dict[str, bytes]:
     files = [file for file in folder.rglob("*") if file.is_file() and file.name != "run.lock"]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def lose_results(run: Path) -> None:
+    shutil.rmtree(run / "best")
+    for name in ("report.html", "tree.svg", "tree.dot"):
+        (run / name).unlink(missing_ok=True)
 
 
 def emptied(journal: Path) -> None:
@@ -47,9 +42,13 @@ def without_events(journal: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("lose", [Path.unlink, emptied, without_events])
-def test_a_run_that_lost_its_journal_is_not_begun_anew(run: Path, lose: object) -> None:
-    assert callable(lose)
+LOSSES = pytest.mark.parametrize("lose", [Path.unlink, emptied, without_events])
+
+
+@LOSSES
+def test_a_run_that_lost_its_journal_is_not_begun_anew(
+    run: Path, lose: Callable[[Path], None]
+) -> None:
     lose(run / "run.sqlite")
     before = whole(run)
     done = rooftree("resume", run)
@@ -61,35 +60,28 @@ def test_a_run_that_lost_its_journal_is_not_begun_anew(run: Path, lose: object) 
 @pytest.mark.parametrize("left", ["best", "report.html", "tree.svg"])
 def test_any_result_is_reason_enough(run: Path, left: str) -> None:
     (run / "run.sqlite").unlink()
-    shutil.rmtree(run / "best")
-    for name in ("report.html", "tree.svg", "tree.dot"):
-        (run / name).unlink(missing_ok=True)
+    lose_results(run)
     (run / left).touch()
     refused(rooftree("resume", run), "is empty or gone")
 
 
 def test_a_log_beside_an_empty_journal_is_not_thrown_away(run: Path) -> None:
     """As a crash leaves them: the events are in the log, and somebody empties the file itself."""
-    shutil.rmtree(run / "best")
-    for name in ("report.html", "tree.svg", "tree.dot"):
-        (run / name).unlink(missing_ok=True)
+    lose_results(run)
     emptied(run / "run.sqlite")
     (run / "run.sqlite-wal").write_bytes(b"events")
     refused(rooftree("resume", run), "is empty or gone", "a part of it is left")
     assert (run / "run.sqlite-wal").read_bytes() == b"events"
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_folder_left_before_its_journal_began_is_resumed(run: Path, begun: bool) -> None:
-    shutil.rmtree(run / "best")
-    for name in ("report.html", "tree.svg", "tree.dot"):
-        (run / name).unlink(missing_ok=True)
-    if begun:
-        without_events(run / "run.sqlite")
-    else:
-        (run / "run.sqlite").unlink()
-    done = rooftree("resume", run, "--quiet")
-    assert done.exit_code == 0, done.output
+@LOSSES
+def test_a_folder_left_before_its_journal_began_is_resumed(
+    run: Path, lose: Callable[[Path], None]
+) -> None:
+    digest = read_result(read_events(run)).tree_digest
+    lose_results(run)
+    lose(run / "run.sqlite")
+    assert json_of("resume", run)["tree_digest"] == digest
     assert (run / "best").is_dir()
 
 
@@ -99,13 +91,6 @@ def test_a_run_without_its_task_says_what_is_gone(run: Path) -> None:
     done = rooftree("resume", run, "--evaluations", 6)
     refused(done, f"{run} is damaged: its folder task is gone; put it back, or start a new run")
     assert whole(run) == before
-
-
-def test_a_run_of_a_recording_alone_never_had_a_task(toy_folder: Path, tmp_path: Path) -> None:
-    recording, out = toy_folder / "recordings" / "paper.json.gz", tmp_path / "recorded"
-    rooftree("optimize", recording, "--evaluations", 3, "--quiet", "--out", out)
-    assert not (out / "task").exists()
-    assert rooftree("resume", out, "--evaluations", 4, "--quiet").exit_code == 0
 
 
 def test_watching_a_damaged_journal_says_what_to_do(run: Path) -> None:

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from experiments.app import doctor
-from experiments.cli import app
 from experiments.cli.commands import show
 from experiments.runs.machines import ceilings as device
 from mcts.domain import Hardware
@@ -24,6 +22,7 @@ from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.hardware.datasheet import datasheet
 from profilers.hardware.device import Gpu
 from profilers.hardware.locks import GpuLock
+from tests.support.commands import completed, json_of
 
 RATES = Rates(
     copy_gb_per_s=4128, read_gb_per_s=4320, fp32_tflop_per_s=64, launch_us=2.6,
@@ -54,16 +53,10 @@ def nobody_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_measure", measure)
 
 
-def _doctor(*options: str) -> Any:
-    done = CliRunner().invoke(app, ["doctor", *options])
-    assert done.exit_code == 0, done.output
-    return done
-
-
 @pytest.mark.usefixtures("gpu", "nobody_measures")
 def test_known_ceilings_stand_beside_the_datasheet() -> None:
     store_rates(UUID, DRIVER, asdict(RATES))
-    text = _doctor().stdout
+    text = completed("doctor").stdout
     assert "NVIDIA H200, reaches (measured earlier)" in text
     assert "NVIDIA H200 Tensor Core GPU datasheet" in text
     rows = [line.split() for line in text.splitlines()]
@@ -74,7 +67,7 @@ def test_known_ceilings_stand_beside_the_datasheet() -> None:
 @pytest.mark.usefixtures("gpu", "nobody_measures")
 def test_ceilings_are_an_object_too() -> None:
     store_rates(UUID, DRIVER, asdict(RATES))
-    (found,) = json.loads(_doctor("--json").stdout)["ceilings"]
+    (found,) = json_of("doctor")["ceilings"]
     assert (found["name"], found["measured_now"], found["problem"]) == ("NVIDIA H200", False, None)
     copy = found["rates"]["memory copy"]
     assert copy == {"unit": "GB/s", "measured": 4128, "datasheet": 4800, "ratio": 0.86}
@@ -86,8 +79,8 @@ def test_ceilings_are_an_object_too() -> None:
 def test_an_unknown_board_has_no_datasheet(gpu: Callable[[str], None]) -> None:
     gpu("Paper GPU")
     store_rates(UUID, DRIVER, asdict(RATES))
-    assert "none is known here" in _doctor().stdout
-    (found,) = json.loads(_doctor("--json").stdout)["ceilings"]
+    assert "none is known here" in completed("doctor").stdout
+    (found,) = json_of("doctor")["ceilings"]
     assert found["datasheet"] is None
     assert all(rate["ratio"] is None for rate in found["rates"].values())
 
@@ -103,14 +96,14 @@ def test_ceilings_are_measured_once_under_the_lock(monkeypatch: pytest.MonkeyPat
         return store_rates(gpu.uuid, gpu.hardware.driver, asdict(RATES))
 
     monkeypatch.setattr("profilers.measuring.rates.measured_rates", measured)
-    first = _doctor("--json")
+    first = completed("doctor", "--json")
     assert "GPU 0: measuring the device's ceilings" in first.stderr
     assert json.loads(first.stdout)["ceilings"][0]["measured_now"] is True
     lock = GpuLock(UUID)
     lock.acquire(wait_s=0)
     lock.release()
     assert load_rates(UUID, DRIVER) == RATES
-    assert json.loads(_doctor("--json").stdout)["ceilings"][0]["measured_now"] is False
+    assert json_of("doctor")["ceilings"][0]["measured_now"] is False
 
 
 @pytest.mark.usefixtures("gpu")
@@ -119,7 +112,7 @@ def test_a_busy_gpu_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = GpuLock(UUID)
     holder.acquire()
     try:
-        report = json.loads(_doctor("--json").stdout)
+        report = json_of("doctor")
     finally:
         holder.release()
     check = next(check for check in report["checks"] if check["name"] == "GPU 0 ceilings")
@@ -146,15 +139,15 @@ def test_no_failure_ends_the_examination(
         raise failure
 
     monkeypatch.setattr(device, "_measure", measure)
-    text = _doctor().stdout
+    text = completed("doctor").stdout
     assert f"not measured: {' '.join(str(failure).split())}" in text
     assert "reaches" not in text
 
 
 def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show, "gpu_names", lambda: ())
-    assert json.loads(_doctor("--json").stdout)["ceilings"] == []
-    assert "reaches" not in _doctor().stdout
+    assert json_of("doctor")["ceilings"] == []
+    assert "reaches" not in completed("doctor").stdout
 
 
 def test_every_measured_rate_is_shown() -> None:
@@ -204,5 +197,5 @@ def test_what_load_inline_builds_with_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_readers_of_reports_are_named() -> None:
-    checks = {check["name"] for check in json.loads(_doctor("--json").stdout)["checks"]}
+    checks = {check["name"] for check in json_of("doctor")["checks"]}
     assert {"ncu_report", "QdstrmImporter", "CUPTI"} <= checks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.cli.commands.judge import _candidates
 from experiments.runs.folders import folder as rundir
-from experiments.runs.options.config import RunConfig, read_config, write_config
+from experiments.runs.options.config import RunConfig
 from experiments.runs.options.option_conflicts import check_evaluator, check_proposer
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.headers import include_folders
@@ -116,15 +115,6 @@ def test_the_scripted_proposer_moves_its_tunables(problem: Path, tmp_path: Path)
     parse_host_plan(proposed.source).values(proposed.tunables)
 
 
-def test_dialect_and_folders_outlive_the_command(tmp_path: Path) -> None:
-    config = RunConfig(
-        rooftree="0", task="p.py", task_name="p", search=SearchOptions(proposer="llm"),
-        judging=JudgingOptions(evaluator="gpu", dialect="host", includes=("/a", "/b c")),
-    )  # fmt: skip
-    write_config(tmp_path / "config.toml", config)
-    assert read_config(tmp_path / "config.toml") == config
-
-
 def test_options_that_would_do_nothing_are_refused(problem: Path) -> None:
     gpu, spool = (JudgingOptions(evaluator=name, includes=("x",)) for name in ("gpu", "spool:d"))
     assert gpu.includes == (Path("x").absolute(),), "a run may be resumed from elsewhere"
@@ -151,10 +141,3 @@ def test_a_cutlass_tree_stands_for_its_header_folders(tmp_path: Path) -> None:
     assert include_folders([tmp_path / "wheel"]) == (wheel.parent,)
     with pytest.raises(InputError, match="not a folder"):
         include_folders([tmp_path / "absent"])
-
-
-def test_the_evaluator_of_a_problem_judges_both_kinds() -> None:
-    host = importlib.import_module("profilers.host.evaluator").HostEvaluator
-    assert issubclass(
-        host, importlib.import_module(host.__mro__[1].__module__).KernelBenchEvaluator
-    )

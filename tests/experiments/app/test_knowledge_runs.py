@@ -7,21 +7,20 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import Result
 
 from experiments.benchmarks.studies.cell import run_cell
 from experiments.benchmarks.studies.config import read_study
 from experiments.benchmarks.studies.running import cells_of, plan_of
-from experiments.cli import app
 from experiments.runs.memory.knowledge import KnowledgeStore, knowledge_from
 from mcts.errors import InputError
+from tests.support.commands import completed, failed, refused, rooftree
 
 
-def optimize(task: str, *options: str | Path, **kwargs: int) -> tuple[int, str, str]:
-    count = kwargs.get("evaluations", 15)
-    given = ["optimize", task, "--evaluations", str(count), "--json", *map(str, options)]
-    found = CliRunner().invoke(app, given)
-    return found.exit_code, found.stdout, found.stderr
+def search(task: str, memory: object, out: Path, *, evaluations: int = 15) -> Result:
+    return rooftree(
+        "optimize", task, "--evaluations", evaluations, "--memory", memory, "--out", out, "--json"
+    )
 
 
 def rationales(run_dir: Path) -> list[str]:
@@ -34,8 +33,7 @@ def rationales(run_dir: Path) -> list[str]:
 def taught(tmp_path: Path) -> Path:
     """What one search of a task has taught."""
     memory = tmp_path / "taught.sqlite"
-    code, _, err = optimize("transpose", "--memory", memory, "--out", tmp_path / "first")
-    assert code == 0, err
+    assert search("transpose", memory, tmp_path / "first").exit_code == 0
     return memory
 
 
@@ -46,8 +44,7 @@ def test_a_run_teaches_what_came_of_each_method(taught: Path, tmp_path: Path) ->
     assert all(one.state.bound != "unknown" and one.state.stall for one in found)
     assert any(one.predicted is not None for one in found)
     # Saying it again, as a resumed run does, adds nothing.
-    again = CliRunner().invoke(app, ["resume", str(tmp_path / "first"), "--json"])
-    assert again.exit_code == 0, again.output
+    completed("resume", tmp_path / "first")
     with KnowledgeStore(taught, readonly=True) as store:
         assert store.contributions() == found
 
@@ -56,15 +53,14 @@ def test_what_is_known_changes_what_is_proposed_and_repeats_with_the_seed(
     taught: Path, tmp_path: Path
 ) -> None:
     export = tmp_path / "taught.jsonl"
-    CliRunner().invoke(app, ["memory", "export", str(export), "--memory", str(taught)])
+    completed("memory", "export", export, "--memory", taught)
     found = {}
     for name in ("warm", "again"):
         memory = tmp_path / f"{name}.sqlite"
-        CliRunner().invoke(app, ["memory", "import", str(export), "--memory", str(memory)])
-        code, _, err = optimize("row_softmax", "--memory", memory, "--out", tmp_path / name)
-        assert code == 0, err
+        completed("memory", "import", export, "--memory", memory)
+        assert search("row_softmax", memory, tmp_path / name).exit_code == 0
         found[name] = rationales(tmp_path / name)
-    optimize("row_softmax", "--memory", "off", "--out", tmp_path / "cold")
+    search("row_softmax", "off", tmp_path / "cold")
     assert found["warm"] == found["again"] != rationales(tmp_path / "cold")
 
 
@@ -73,25 +69,22 @@ def test_a_resumed_run_goes_on_from_what_it_knew(taught: Path, tmp_path: Path) -
     copies = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
     for copy in copies:
         copy.write_bytes(taught.read_bytes())
-    optimize("row_softmax", "--memory", copies[0], "--out", whole, evaluations=12)
-    optimize("row_softmax", "--memory", copies[1], "--out", parts, evaluations=5)
-    resumed = CliRunner().invoke(app, ["resume", str(parts), "--evaluations", "12", "--json"])
-    assert resumed.exit_code == 0, resumed.output
+    search("row_softmax", copies[0], whole, evaluations=12)
+    search("row_softmax", copies[1], parts, evaluations=5)
+    completed("resume", parts, "--evaluations", 12)
     assert rationales(parts) == rationales(whole)
     (parts / "knowledge.json").unlink()
-    broken = CliRunner().invoke(app, ["resume", str(parts), "--evaluations", "14", "--json"])
-    assert broken.exit_code == 2 and "knowledge.json" in broken.stderr
+    failed(rooftree("resume", parts, "--evaluations", 14), "knowledge.json")
 
 
 def test_a_run_goes_on_without_a_damaged_memory_if_told_to(taught: Path, tmp_path: Path) -> None:
     data = taught.read_bytes()
     taught.write_bytes(data[: len(data) // 2])
     before = taught.read_bytes()
-    code, out, err = optimize("row_softmax", "--memory", taught, "--out", tmp_path / "run")
-    assert code == 2 and "damaged" in err and "--memory off" in err and not out
-    assert not (tmp_path / "run").exists()
-    code, _, err = optimize("row_softmax", "--memory", "off", "--out", tmp_path / "run")
-    assert code == 0, err
+    done = search("row_softmax", taught, tmp_path / "run")
+    refused(done, "damaged", "--memory off")
+    assert not done.stdout and not (tmp_path / "run").exists()
+    assert search("row_softmax", "off", tmp_path / "run").exit_code == 0
     assert taught.read_bytes() == before
 
 

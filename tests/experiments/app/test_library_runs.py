@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -13,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
 from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import read_config
 from experiments.runs.options.libraries import open_library, read_library
@@ -25,6 +22,8 @@ from mcts.errors import InputError
 from mcts.journal.record import read_result
 from mcts.options import ModelOptions
 from tests.support import paper_gpu
+from tests.support.commands import completed, refused, rooftree
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say
 from tests.support.shelf import blocks, calls
 from tests.support.story import OPTIONS
@@ -32,11 +31,7 @@ from tests.support.story_answers import Sources
 
 LIKE = Path(__file__).parents[2] / "data" / "cutlass_like"
 TMA = "include/cute/arch/copy_sm90_tma.hpp"
-HAS_NVRTC = importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.bindings.nvrtc")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
-)
-needs_nvrtc = pytest.mark.skipif(not HAS_NVRTC, reason="needs the extra [cuda]")
+pytestmark = needs_litellm
 IN, OUT = Decimal("0.7"), Decimal("2.1")
 """US dollars per million tokens."""
 
@@ -56,10 +51,6 @@ def tree(tmp_path: Path) -> Path:
     (found / "include/link.h").symlink_to(tmp_path / "secret.h")
     (found / "include/huge.h").write_bytes(b"x" * (10 * 1024 * 1024))
     return found
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 Asked = list[tuple[str, dict[str, Any]]]
@@ -126,7 +117,6 @@ class Author:
         return sum(((a * IN + b * OUT) / 1_000_000 for a, b in self.counted), Decimal(0))
 
 
-@needs_nvrtc
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("protocol", ["calls", "text"])
 def test_it_searches_reads_writes_compiles_and_repairs_and_refusals_end_nothing(
@@ -137,12 +127,11 @@ def test_it_searches_reads_writes_compiles_and_repairs_and_refusals_end_nothing(
     words = [word for word in map(str, OPTIONS) if word != "26"]
     words[words.index("--evaluations")] = "--evaluations=5"
     with OpenAiServer([author]) as server:
-        done = rooftree(
+        done = completed(
             "optimize", "row_softmax", "--evaluator", "paper-gpu", "--api-base", server.url, *words,
             "--library", f"cutlass={tree}", "--lookup-protocol", protocol, "--out", run,
         )  # fmt: skip
         bodies = [seen.body for seen in server.requests]
-    assert done.exit_code == 0, done.output
     assert "library CUTLASS 9.1.3" in done.output
     assert author.wrote[:3] == ["broken", "mended", "good"]
     told = "\n".join(str(each["content"]) for body in bodies for each in body["messages"])
@@ -205,7 +194,7 @@ class TestOptions:
         given = [str(word).replace("{tree}", str(tree)) for word in words]
         done = rooftree("optimize", "row_softmax", "--evaluator", "replay", *given,
                         "--out", tmp_path / "run")  # fmt: skip
-        assert done.exit_code == 2
+        refused(done)
         assert told in " ".join(done.stderr.split())
         assert not (tmp_path / "run").exists()
 
@@ -236,19 +225,16 @@ def test_a_run_keeps_its_library_and_goes_on_with_no_other(tree: Path, tmp_path:
     start = ("optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x",
              "--library", f"cutlass={tree}", "--lookups", 3)  # fmt: skip
     with OpenAiServer([looks_then_auto]) as server:
-        done = rooftree(*start, "--api-base", server.url, "--evaluations", 2, "--llm-record", tape,
+        completed(*start, "--api-base", server.url, "--evaluations", 2, "--llm-record", tape,
                         "--out", run)  # fmt: skip
-        assert done.exit_code == 0, done.output
         config = read_config(run / "config.toml")
         assert config.library is not None
         assert (config.library.version, config.library.path) == ("9.1.3", str(tree))
         assert (config.model.lookups, config.model.lookup_protocol) == (3, "text")
-        again = rooftree("resume", run, "--evaluations", 3)
-        assert again.exit_code == 0, again.output
+        completed("resume", run, "--evaluations", 3)
         assert len(server.requests) == 6
-        played = rooftree(*start, "--evaluations", 3, "--llm-replay", tape, "--out",
+        played = completed(*start, "--evaluations", 3, "--llm-replay", tape, "--out",
                           tmp_path / "played", "--json")  # fmt: skip
-        assert played.exit_code == 0, played.output
         digest = read_result(read_events(run)).tree_digest
         assert json.loads(played.stdout)["tree_digest"] == digest
         version = tree / "include/cutlass/version.h"

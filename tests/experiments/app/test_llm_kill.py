@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import random
@@ -23,16 +22,17 @@ import pytest
 from experiments.runs.folders.journal import read_events
 from experiments.views.tree.drawing import tree_source
 from mcts.journal.record import Result, read_result
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer, Say, Step
 from tests.support.shelf import blocks, calls
 
 ROOT = Path(__file__).resolve().parents[3]
 LIKE = ROOT / "tests" / "data" / "cutlass_like"
 TRIALS = 7
-HAS_LITELLM = importlib.util.find_spec("litellm") is not None
-pytestmark = pytest.mark.skipif(
-    not HAS_LITELLM or not hasattr(os, "fork"), reason="needs litellm and a system that forks"
-)
+pytestmark = [
+    needs_litellm,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks"),
+]
 _NURSERY = """
 import contextlib, functools, json, os, signal, sys
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -176,7 +176,7 @@ def start(server: OpenAiServer, out: Path, *more: object) -> tuple[object, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Whole:
-    """What a run comes to that nobody interrupts."""
+    """What an uninterrupted run comes to."""
 
     asked: Counter[str]
     result: Result

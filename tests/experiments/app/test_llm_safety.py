@@ -1,4 +1,4 @@
-"""What leaves the machine with a language model in the loop: no secret, and nobody's other files.
+"""What leaves the machine with a language model in the loop: no secret, and no other file.
 
 Secrets are planted in the environment, orders to give them away in the task, in compile logs and
 in the model's own kernels.
@@ -6,7 +6,6 @@ in the model's own kernels.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -15,24 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
 from codegen.chat import retries
-from experiments.cli import app
 from experiments.runs.folders.journal import read_events
 from mcts.domain import kernel_macros, parse_launch_plan
 from profilers.compiling.compiler import CompileFailed, Compiler
 from tests.support import paper_gpu
+from tests.support.commands import completed
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, AutoModel, Fail, OpenAiServer, Say, Step
 from tests.support.story_answers import kernel, source_reply
 
-HAS_LITELLM = importlib.util.find_spec("litellm") is not None
-HAS_NVRTC = importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.bindings.nvrtc")
-needs_litellm = pytest.mark.skipif(not HAS_LITELLM, reason="litellm is not installed")
-needs_nvrtc = [
-    pytest.mark.nvrtc,
-    pytest.mark.skipif(not HAS_NVRTC, reason="needs the extra [cuda]"),
-]
 USED = "sk-used-4f1c9a7be20d"
 PLANTED = {
     "OPENAI_API_KEY": USED,
@@ -60,14 +53,10 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     paper_gpu.install(monkeypatch)
 
 
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 def optimize(task: object, server: OpenAiServer, out: Path, *more: object) -> Result:
-    return rooftree(
-        "optimize", task, "--model", "openai/x", "--api-base", server.url, "--seed", 1,
-        "--out", out, *more,
+    return completed(
+        "optimize", task, "--evaluator", "paper-gpu", "--model", "openai/x",
+        "--api-base", server.url, "--seed", 1, "--out", out, *more,
     )  # fmt: skip
 
 
@@ -125,16 +114,15 @@ class Gossip:
 
 
 @needs_litellm
-@pytest.mark.parametrize("evaluator", [pytest.param("paper-gpu", marks=needs_nvrtc)])
-def test_no_secret_is_kept_sent_or_handed_to_a_child(tmp_path: Path, evaluator: str) -> None:
+@pytest.mark.nvrtc
+def test_no_secret_is_kept_sent_or_handed_to_a_child(tmp_path: Path) -> None:
     gossip, run = Gossip(), tmp_path / "run"
     with OpenAiServer([gossip]) as server:
         done = optimize(
-            "row_softmax", server, run, "--evaluator", evaluator, "--evaluations", 6,
+            "row_softmax", server, run, "--evaluations", 6,
             "--llm-record", tmp_path / "tape.jsonl", "--llm-cache", tmp_path / "cache.sqlite",
         )  # fmt: skip
-        shown = rooftree("report", run)
-    assert done.exit_code == 0 and shown.exit_code == 0, done.output + shown.output
+        shown = completed("report", run)
     assert_clean((done.output + shown.output).encode(), "what is printed")
     for seen in server.requests:
         assert_clean(json.dumps(seen.body).encode(), "a question")
@@ -214,21 +202,20 @@ def test_the_check_itself_can_fail() -> None:
 
 
 @needs_litellm
-@pytest.mark.parametrize("evaluator", [pytest.param("paper-gpu", marks=needs_nvrtc)])
+@pytest.mark.nvrtc
 def test_orders_in_task_code_and_compile_logs_stay_inside_fences(
-    hostile_task: Path, tmp_path: Path, evaluator: str
+    hostile_task: Path, tmp_path: Path
 ) -> None:
     """The compile log is made to quote the order, in an error and in a static assertion."""
     speaks = f'static_assert(BLOCK == 1, "{ORDER}");\n#error ``` {ORDER}\n'
     broken = kernel(block=256, vec=1).replace("struct", f"{speaks}struct", 1)
     script: list[Step] = [source_reply(broken), f"{ORDER}\n```\n{ORDER}", AutoModel()]
     with OpenAiServer(script) as server:
-        done = optimize(
-            hostile_task, server, tmp_path / "run", "--evaluator", evaluator, "--evaluations", 5,
+        optimize(
+            hostile_task, server, tmp_path / "run", "--evaluations", 5,
             "--search", "temperature=10", "--search", "exploration=2",
             "--search", "widening_root=0.6",
         )  # fmt: skip
-    assert done.exit_code == 0, done.output
     asked = [message for seen in server.requests for message in seen.body["messages"]]
     assert any("static assertion failed" in message["content"] for message in asked)
     assert any("# How it failed" in message["content"] for message in asked)
@@ -263,7 +250,6 @@ def host_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nvrtc
-@pytest.mark.skipif(not HAS_NVRTC, reason="needs the extra [cuda]")
 def test_no_trick_makes_the_compiler_quote_a_file_of_the_host(
     tmp_path: Path, host_file: Path
 ) -> None:
@@ -285,10 +271,8 @@ def _with_include(file: Path | str) -> str:
 
 
 @needs_litellm
-@pytest.mark.parametrize("evaluator", [pytest.param("paper-gpu", marks=needs_nvrtc)])
-def test_a_model_that_asks_for_files_of_the_host_gets_none(
-    tmp_path: Path, host_file: Path, evaluator: str
-) -> None:
+@pytest.mark.nvrtc
+def test_a_model_that_asks_for_files_of_the_host_gets_none(tmp_path: Path, host_file: Path) -> None:
     script: list[Step] = [
         _with_include(host_file),
         _with_include("/etc/passwd"),
@@ -299,11 +283,10 @@ def test_a_model_that_asks_for_files_of_the_host_gets_none(
     run = tmp_path / "run"
     with OpenAiServer(script) as server:
         done = optimize(
-            "row_softmax", server, run, "--evaluator", evaluator, "--evaluations", 5,
+            "row_softmax", server, run, "--evaluations", 5,
             "--search", "temperature=10", "--search", "exploration=2",
             "--search", "widening_root=0.6",
         )  # fmt: skip
-    assert done.exit_code == 0, done.output
     found = [e.payload["evaluation"] for e in read_events(run) if e.kind == "measured"]
     refused = [each["message"] for each in found if "may include CUDA's own" in each["message"]]
     assert len(refused) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -12,22 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from codegen.chat import retries
-from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from mcts.journal.record import read_result
 from tests.support import paper_gpu, suite_world
+from tests.support.commands import completed
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer
 from tests.support.story import Storyteller, problems_of, words_for
 from tests.support.story_answers import Values
 
-HAS_LITELLM = importlib.util.find_spec("litellm") is not None
-HAS_NVRTC = importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.bindings.nvrtc")
-pytestmark = pytest.mark.skipif(not HAS_LITELLM, reason="litellm is not installed")
-needs_nvrtc = pytest.mark.skipif(not HAS_NVRTC, reason="needs the extra [cuda]")
+pytestmark = needs_litellm
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,12 +43,8 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-these-tests-alone")
 
 
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 @pytest.mark.parametrize(
-    "evaluator", ["replay", pytest.param("paper-gpu", marks=[needs_nvrtc, pytest.mark.nvrtc])]
+    "evaluator", ["replay", pytest.param("paper-gpu", marks=pytest.mark.nvrtc)]
 )
 def test_whatever_happens_the_journal_tells_it_and_the_cost_adds_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluator: str
@@ -62,8 +54,7 @@ def test_whatever_happens_the_journal_tells_it_and_the_cost_adds_up(
     teller, run = Storyteller(Values()), tmp_path / "run"
     with OpenAiServer([teller]) as server:
         words, teller.answers = words_for(evaluator, server.url, tmp_path, timeout_s=2)
-        done = rooftree(*words, "--out", run)
-    assert done.exit_code == 0, done.output
+        completed(*words, "--out", run)
     assert list(problems_of(teller, run)) == []
     assert not any("127.0.0.1" in json.dumps(seen.body) for seen in server.requests)
     _questions_come_before_their_answers(run)
@@ -75,14 +66,12 @@ def test_the_tape_of_a_run_in_which_all_happens_plays_the_same_tree(tmp_path: Pa
     teller, run, tape = Storyteller(Values()), tmp_path / "run", tmp_path / "tape.jsonl"
     with OpenAiServer([teller]) as server:
         words, teller.answers = words_for("replay", server.url, tmp_path, timeout_s=2)
-        done = rooftree(*words, "--out", run, "--llm-record", tape)
-        assert done.exit_code == 0, done.output
+        completed(*words, "--out", run, "--llm-record", tape)
         asked = len(server.requests)
         for option in ("--api-base", "--price", "--llm-timeout"):
             at = words.index(option)
             del words[at : at + 2]
-        played = rooftree(*words, "--out", tmp_path / "again", "--llm-replay", tape)
-        assert played.exit_code == 0, played.output
+        completed(*words, "--out", tmp_path / "again", "--llm-replay", tape)
         assert len(server.requests) == asked
     results = [read_result(read_events(folder)) for folder in (run, tmp_path / "again")]
     assert results[0].tree_digest == results[1].tree_digest
@@ -123,12 +112,11 @@ def test_a_first_implementation_is_asked_for_and_repaired(
     problem.write_text(suite_world.problem_text())
     script = [_module("wrong"), _module("1.5"), _module("2.0"), _module("2.5")]
     with OpenAiServer([*script, "no code any more"]) as server:
-        done = rooftree(
+        completed(
             "optimize", problem, "--evaluator", "paper", "--model", "openai/x", "--api-base",
             server.url, "--evaluations", 4, "--search", "temperature=10", "--search",
             "exploration=2", "--search", "widening_root=1", "--out", run,
         )  # fmt: skip
-    assert done.exit_code == 0, done.output
     proposed = [e.payload for e in read_events(run) if e.kind == "proposed" and e.payload["usage"]]
     roles = [payload["usage"]["prompt"] for payload in proposed]
     assert roles[0] == "implement/1" and "repair/1" in roles, roles
@@ -169,12 +157,11 @@ def test_thirty_two_calls_are_in_flight_on_one_core(tmp_path: Path, one_core: No
         return model(body) if all_here.wait(60) else 500
 
     with OpenAiServer([when_all_wait]) as server:
-        done = rooftree(
+        completed(
             "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x",
             "--api-base", server.url, "--parallel", 32, "--evaluations", 64,
             "--search", "widening_root=32", "--out", tmp_path / "run",
         )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert server.most_in_flight == 32
     result = read_result(read_events(tmp_path / "run"))
     assert result.evaluations == 64
@@ -188,12 +175,11 @@ def test_the_three_feedbacks_ask_the_same_but_for_what_they_say_of_the_profile(
     first = {}
     for arm in ("tools", "counters", "none"):
         with OpenAiServer([AutoModel()]) as server:
-            done = rooftree(
+            completed(
                 "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x",
                 "--api-base", server.url, "--feedback", arm, "--evaluations", 2, "--seed", 0,
                 "--out", tmp_path / arm,
             )  # fmt: skip
-        assert done.exit_code == 0, done.output
         first[arm] = [message["content"] for message in server.requests[0].body["messages"]]
     assert "# Advice from the profile" in first["tools"][1]
     assert "# Counters of the profile" in first["counters"][1]

@@ -4,37 +4,24 @@ that leads somewhere.
 
 from __future__ import annotations
 
-import importlib.util
 import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
-from experiments.cli import app
 from experiments.runs.options.option_conflicts import check_model
 from mcts.errors import InputError
 from mcts.options import ModelOptions
+from tests.support.commands import failed, optimize, optimized, refused, rooftree
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Fail, OpenAiServer
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
-)
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def optimize(folder: Path, out: Path, *words: object) -> Result:
-    return rooftree("optimize", folder, "--evaluator", "replay", "--out", out, *words)
+pytestmark = needs_litellm
 
 
 def refused_at_once(done: Result, out: Path, *parts: str) -> None:
-    assert done.exit_code == 2, done.output
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("error: ")
-    for part in parts:
-        assert part in done.stderr
+    refused(done, *parts)
     assert not out.exists()
 
 
@@ -96,8 +83,7 @@ def test_without_a_model_litellm_is_not_looked_for(
         raise InputError("litellm was imported")
 
     monkeypatch.setattr("codegen.chat.models.load_litellm", imported)
-    done = optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
-    assert done.exit_code == 0, done.output
+    optimized(toy_folder, tmp_path / "run", "--evaluations", 2)
 
 
 def test_a_tape_may_be_of_any_model(toy_folder: Path, tmp_path: Path) -> None:
@@ -123,9 +109,8 @@ def test_a_refusal_says_what_can_be_done_about_it(
     with OpenAiServer([answer]) as server:
         words = ("--model", "openai/x", "--api-base", server.url, "--llm-retries", 0)
         done = optimize(toy_folder, tmp_path / "run", *words)
-        assert done.exit_code == 2, done.output
+        failed(done, way)
         error = done.stderr.splitlines()[-1]
-        assert way in error
         assert ("resume" in error) == ("resume" in way)
         again = rooftree("resume", tmp_path / "run").stderr.splitlines()[-1]
     assert way in again

@@ -6,16 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
 from experiments.runs.tasks.files import load_task
-from mcts.domain import Candidate, Evaluation, KernelTask, Timing
+from mcts.domain import Candidate, Evaluation, Timing
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError
-from profilers.recordings.recorder import record
-from profilers.recordings.t4 import write_recording
-from tests.experiments.conftest import KERNEL, ModelEvaluator, model_time_us
+from tests.experiments.conftest import ModelEvaluator, model_time_us, write_task
+from tests.support.commands import completed, json_of, optimized, optimized_json
 
 TASK_TOML = """
 name = "two"
@@ -73,30 +70,19 @@ def _times(usual: float, own: float) -> dict[str, float]:
     return {**times, **ends, "rounds": 5}
 
 
+FASTER_ON_ONE = ("evaluate", "--evaluator", "replay", "--set", "BLOCK=256", "--set", "VEC=4")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "two"
-    (folder / "recordings").mkdir(parents=True)
-    (folder / "task.toml").write_text(TASK_TOML)
-    (folder / "kernel.cu").write_text(KERNEL)
-    (folder / "reference.py").write_text("def reference(x):\n    return 2 * x\n")
-    task = load_task(folder)
-    recording = record(task, TwoShapes(task), parallel=1, profile=False)
-    write_recording(folder / "recordings" / "paper.json.gz", recording)
-    return folder
-
-
-def evaluate(folder: Path, *more: str) -> Result:
-    words = ["evaluate", str(folder), "--evaluator", "replay", "--set", "BLOCK=256", *more]
-    return CliRunner().invoke(app, words)
+    return write_task(tmp_path / "two", TASK_TOML, TwoShapes)
 
 
 def test_every_shape_has_a_line_and_a_regression_is_marked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = evaluate(folder, "--set", "VEC=4")
-    assert done.exit_code == 0, done.output
+    done = completed(*FASTER_ON_ONE, folder)
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[2].startswith("BLOCK=256 VEC=4 measured 44.24 1.")
     assert lines[3].startswith("train, weight 0.75 41.3") and "regression" not in lines[3]
@@ -106,8 +92,7 @@ def test_every_shape_has_a_line_and_a_regression_is_marked(
 
 
 def test_json_has_every_shape(folder: Path) -> None:
-    done = evaluate(folder, "--set", "VEC=4", "--json")
-    (row,) = json.loads(done.stdout)["candidates"]
+    (row,) = json_of(*FASTER_ON_ONE, folder)["candidates"]
     train, serve = row["shapes"]
     assert row["regressions"] == ["serve"]
     assert (train["workload"], train["weight"], train["regressed"]) == ("train", 0.75, False)
@@ -118,10 +103,7 @@ def test_json_has_every_shape(folder: Path) -> None:
 
 
 def test_a_search_hands_back_nothing_that_slows_a_shape_down(folder: Path, tmp_path: Path) -> None:
-    words = ["optimize", str(folder), "--evaluator", "replay", "--out", str(tmp_path / "run"),
-             "--evaluations", "40", "--seed", "1"]  # fmt: skip
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
+    optimized(folder, tmp_path / "run", "--evaluations", 40, "--seed", 1)
     best = json.loads((tmp_path / "run" / "best" / "candidate.json").read_text())
     assert best["tunables"]["VEC"] == 1, "vectors are much faster on one shape, slower on the other"
     assert best["evaluation"]["timing"]["speedup"] > 1.2
@@ -142,21 +124,12 @@ def test_two_workloads_of_one_name_are_refused(folder: Path) -> None:
         load_task(folder)
 
 
-def test_the_baseline_is_that_of_all_shapes(folder: Path) -> None:
-    task: KernelTask = load_task(folder)
-    timing = TwoShapes(task).evaluate(task.baseline).timing
-    assert timing is not None and timing.speedup == 1 and timing.regressions == ()
-
-
 def test_a_run_tells_every_shape_of_its_best_kernel(folder: Path, tmp_path: Path) -> None:
-    words = ["optimize", str(folder), "--evaluator", "replay", "--out", str(tmp_path / "run"),
-             "--evaluations", "10", "--seed", "1"]  # fmt: skip
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
+    words = ("--evaluations", 10, "--seed", 1)
+    done = optimized(folder, tmp_path / "run", *words)
     told = [line for line in done.stdout.splitlines() if line.startswith("shape ")]
     assert [line.split()[1] for line in told] == ["train", "serve"]
     assert all("x (" in line and "slower" not in line for line in told)
-    words[words.index(str(tmp_path / "run"))] = str(tmp_path / "again")
-    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    found = optimized_json(folder, tmp_path / "again", *words)
     assert [row["workload"] for row in found["shapes"]] == ["train", "serve"]
     assert found["regressions"] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from experiments.benchmarks.clinic import profiling
 from experiments.benchmarks.clinic.cases import (
@@ -24,7 +22,6 @@ from experiments.benchmarks.clinic.cases import (
     clinic_kernels,
 )
 from experiments.benchmarks.clinic.scores import CaseResult, score
-from experiments.cli import app
 from experiments.inspect.inspecting import inspect_file
 from experiments.inspect.request import InspectRequest
 from experiments.inspect.results import as_json
@@ -32,12 +29,10 @@ from mcts.domain import AxisGap, BoundClass, Finding, Guidance, Roofline
 from mcts.errors import InputError
 from mcts.microtool.tool import ANY, KernelContext, Tool
 from microtools import registry
+from tests.support.commands import completed, json_of, rooftree
 
 ALL = clinic_kernels()
 TOOLS = {tool.name for tool in registry.BUILTIN}
-nvrtc = pytest.mark.skipif(
-    importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]"
-)
 
 
 def kernel(**changes: object) -> ClinicKernel:
@@ -162,15 +157,10 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_the_command_lists_plugins_apart(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*words: str) -> str:
-        done = CliRunner().invoke(app, ["clinic", *words], env={"COLUMNS": "400"})
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    beside, table = json.loads(run("--json")), run("--cases")
+    beside, table = json_of("clinic"), completed("clinic", "--cases", columns=400).stdout
     with monkeypatch.context() as context:
         context.setattr(registry, "available", lambda: (registry.BUILTIN, ()))
-        alone, bare = json.loads(run("--json")), run()
+        alone, bare = json_of("clinic"), completed("clinic").stdout
     (counted,) = beside.pop("plugins")
     assert counted["tool"] == plugin and counted["ill"] > 10 and counted["repaired"] > 10
     assert alone.pop("plugins") == [] and "plug-in" not in bare
@@ -190,8 +180,7 @@ def test_a_plugin_that_fails_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
     broken = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
     note = "micro-tool 'other' (other:TOOL) cannot be used: no module"
     monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, broken), (note,)))
-    done = CliRunner().invoke(app, ["clinic", "--json"])
-    assert done.exit_code == 0
+    done = completed("clinic", "--json")
     assert done.stderr.count("micro-tool mine failed: RuntimeError: out of ideas") == 1
     assert done.stderr.count(note) == 1
     assert json.loads(done.stdout)["plugins"] == [{"tool": "mine", "ill": 0, "repaired": 0}]
@@ -227,14 +216,12 @@ def test_a_kernel_that_changed_since_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_table_and_json() -> None:
-    wide = {"COLUMNS": "400"}
-    shown = CliRunner().invoke(app, ["clinic", "--half", "all", "--cases"], env=wide)
-    assert shown.exit_code == 0, shown.output
+    shown = completed("clinic", "--half", "all", "--cases", columns=400)
     assert "macro recall" in shown.stdout and ALL[0].name in shown.stdout
-    found = json.loads(CliRunner().invoke(app, ["clinic", "--json"]).stdout)
+    found = json_of("clinic")
     held_out = [one for one in ALL if one.half == "held_out"]
     assert found["patients"] == 2 * len(held_out) == len(found["cases"])
-    assert CliRunner().invoke(app, ["clinic", "--half", "other"]).exit_code == 2
+    assert rooftree("clinic", "--half", "other").exit_code == 2
 
 
 def test_what_is_inspected_is_what_the_clinic_counts() -> None:
@@ -260,7 +247,6 @@ def test_the_tools_read_right_on_the_kernels_they_were_not_tuned_on() -> None:
     assert scores.class_accuracy is not None and scores.class_accuracy >= 0.9
 
 
-@nvrtc
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
     "one", [one for one in ALL if not one.is_program], ids=lambda one: one.name

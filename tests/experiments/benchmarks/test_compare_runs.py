@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from experiments.benchmarks.comparing.comparing import arms_of, compare_runs
 from experiments.benchmarks.comparing.curves import charts
@@ -16,16 +14,12 @@ from experiments.benchmarks.comparing.nouns import RunComparison
 from experiments.benchmarks.comparing.page import page
 from experiments.benchmarks.comparing.rows import duel_row, run_row
 from experiments.benchmarks.comparing.runs import ComparedRun, read_runs
-from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from experiments.views.summary import result_of
 from mcts.domain import Evaluation
 from mcts.errors import InputError
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+from tests.support.commands import completed, json_of, optimized, refused, rooftree
 
 
 def run(
@@ -165,27 +159,20 @@ def test_the_page_needs_nothing_else_and_shows_text_as_text() -> None:
     assert "not confirmed by a second measurement" in text
 
 
-def optimized(task: object, out: Path, *words: object) -> Path:
-    done = rooftree("optimize", task, "--evaluator", "replay", "--out", out, *words)
-    assert done.exit_code == 0, done.output
-    return out
-
-
 @pytest.fixture
 def two(toy_folder: Path, tmp_path: Path) -> list[Path]:
-    return [
-        optimized(toy_folder, tmp_path / f"run-{seed}", "--evaluations", 12, "--seed", seed)
-        for seed in (1, 2)
-    ]
+    runs = [tmp_path / f"run-{seed}" for seed in (1, 2)]
+    for seed, run in enumerate(runs, start=1):
+        optimized(toy_folder, run, "--evaluations", 12, "--seed", seed)
+    return runs
 
 
 def test_the_command_compares_runs(two: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    done = rooftree("compare", f"one={two[0]}", f"two={two[1]}", "-o", target)
-    assert done.exit_code == 0, done.output
+    done = completed("compare", f"one={two[0]}", f"two={two[1]}", "-o", target)
     assert "one against" in done.stdout and str(target) in done.stdout
     assert "<svg" in target.read_text()
-    found = json.loads(rooftree("compare", *two, "--json", "-o", target).stdout)
+    found = json_of("compare", *two, "-o", target)
     assert [entry["run"]["seed"] for entry in found["entries"]] == [1, 2]
     assert found["standings"][0]["runs"] == 2 and found["duels"] == []
 
@@ -235,6 +222,5 @@ def test_what_cannot_be_compared_is_said(
     places["study"].mkdir()
     (places["study"] / "study.json").write_text("{}")
     target = tmp_path / "page.html"
-    done = rooftree("compare", *(word.format(**places) for word in words))
-    assert done.exit_code == 2 and said in done.output, done.output
+    refused(rooftree("compare", *(word.format(**places) for word in words)), said)
     assert not target.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import os
 import subprocess
@@ -243,7 +242,6 @@ def device_code(one: CorpusCase) -> str:
 
 
 @pytest.mark.nvrtc
-@pytest.mark.skipif(importlib.util.find_spec("cuda") is None, reason="needs the extra [cuda]")
 def test_device_code_compiles_where_it_is_meant_to(tmp_path: Path) -> None:
     from profilers.compiling.compiler import CompileFailed, Compiler
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
 from experiments.benchmarks.studies.arms import AblatedProposer
 from experiments.benchmarks.studies.cell import CellResult
@@ -26,13 +24,13 @@ from experiments.benchmarks.studies.comparing import TARGET, compare, difference
 from experiments.benchmarks.studies.config import Study, bundled_studies, find_study, read_study
 from experiments.benchmarks.studies.folder import RESULTS_FILE, STUDY_FILE, Plan, StudyFolder
 from experiments.benchmarks.studies.running import cells_of, plan_of
-from experiments.cli import app
 from experiments.cli.commands import study as study_command
 from mcts.domain import AxisGap, Guidance, Lesson, Profile, Roofline, StateSignature
 from mcts.errors import InputError
 from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
 from mcts.testing.toy import ToyEvaluator, toy_task
+from tests.support.commands import completed, json_of, refused, rooftree
 
 ROOT = Path(__file__).resolve().parents[3]
 ARMS = """
@@ -88,20 +86,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(finished: Path, config: Path) -> Path:
-    """A finished study beside its configuration, which writing to hurts nobody."""
+    """A copy of a finished study beside its configuration, to be written to."""
     copy = config.parent / "results"
     shutil.copytree(finished, copy)
     return copy
 
 
-def call(*words: object) -> Result:
-    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(word) for word in words])
-
-
 def study(config: Path, *words: object) -> Path:
     folder = config.parent / "results"
-    done = call("study", config, "-o", folder, "--jobs", 1, *words)
-    assert done.exit_code == 0, done.output
+    completed("study", config, "-o", folder, "--jobs", 1, *words, columns=200)
     return folder
 
 
@@ -142,12 +135,11 @@ def test_another_constant_is_another_run(config: Path, folder: Path) -> None:
     config.write_text(config.read_text().replace("[arms.tree]", "[arms.tree.settings]\npatience=3"))
     study(config)
     assert len(lines_of(folder)) == 18 + 6
-    assert call("compare", folder).exit_code == 0
+    completed("compare", folder)
 
 
 def test_processes_change_nothing(config: Path, folder: Path) -> None:
-    done = call("study", config, "-o", config.parent / "two_jobs", "--jobs", 2)
-    assert done.exit_code == 0
+    completed("study", config, "-o", config.parent / "two_jobs", "--jobs", 2, columns=200)
     assert same(lines_of(config.parent / "two_jobs"), lines_of(folder))
 
 
@@ -156,7 +148,7 @@ def test_a_torn_last_line_is_run_again(config: Path, folder: Path) -> None:
     path = folder / RESULTS_FILE
     path.write_bytes(path.read_bytes()[:-40])
     assert len(lines_of(folder)) == 17
-    assert call("compare", folder).exit_code == 0
+    completed("compare", folder)
     study(config)
     assert same(lines_of(folder), whole)
 
@@ -174,15 +166,13 @@ def test_a_killed_study_goes_on(config: Path, finished: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     there = results.read_bytes()
-    done = call("study", config, "-o", folder, "--jobs", 1)
-    assert done.exit_code == 0, done.output
+    completed("study", config, "-o", folder, "--jobs", 1, columns=200)
     assert results.read_bytes().startswith(there[: there.rfind(b"\n") + 1])
     assert same(lines_of(folder), lines_of(finished))
 
 
 def test_compare_writes_table_csv_json_and_page(folder: Path) -> None:
-    done = call("compare", folder)
-    assert done.exit_code == 0
+    done = completed("compare", folder, columns=200)
     for word in ("hill", "many", "p (Holm)", "win/tie/loss", "task by task", "underpowered"):
         assert word in done.output
     rows = list(csv.DictReader((folder / "compare.csv").open()))
@@ -195,13 +185,13 @@ def test_compare_writes_table_csv_json_and_page(folder: Path) -> None:
     # One overall chart, one per task, and a forest per measure; nothing is fetched.
     assert page.count("<svg") == 3 + 3
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
-    printed = json.loads(call("compare", folder, "--json").output)
+    printed = json_of("compare", folder)
     assert printed == document
 
 
 def test_another_reference_turns_the_ratio_round(folder: Path) -> None:
-    one = json.loads(call("compare", folder, "--json").output)["contests"]
-    other = json.loads(call("compare", folder, "--json", "--reference", "hill").output)["contests"]
+    one = json_of("compare", folder)["contests"]
+    other = json_of("compare", folder, "--reference", "hill")["contests"]
     for contest in (one, other):
         assert {row["pairs"] for row in contest} == {6}
     forth = next(row for row in one if row["arm"] == "hill" and row["measure"] == TARGET)
@@ -213,7 +203,7 @@ def test_another_reference_turns_the_ratio_round(folder: Path) -> None:
 
 def test_an_arm_against_itself_is_all_ties(config: Path) -> None:
     config.write_text(config.read_text() + "[arms.twin]\n")
-    rows = json.loads(call("compare", study(config), "--json").output)["contests"]
+    rows = json_of("compare", study(config))["contests"]
     for row in (row for row in rows if row["arm"] == "twin"):
         assert (row["ratio"], row["p"], row["ties"]) == (1.0, 1.0, row["pairs"])
 
@@ -307,8 +297,8 @@ def test_a_configuration_that_cannot_be_run(
     config: Path, before: str, after: str, words: str
 ) -> None:
     config.write_text(config.read_text().replace(before, after))
-    done = call("study", config, "-o", config.parent / "out")
-    assert done.exit_code == 2
+    done = rooftree("study", config, "-o", config.parent / "out")
+    refused(done)
     assert done.output.count("\n") == 1
     assert words in done.output
     assert not (config.parent / "out").exists()
@@ -318,15 +308,13 @@ def test_a_folder_with_something_else_is_left_alone(config: Path) -> None:
     folder = config.parent / "mine"
     folder.mkdir()
     (folder / "letter.txt").write_text("dear")
-    done = call("study", config, "-o", folder)
-    assert done.exit_code == 2
-    assert "holds something else" in done.output
+    refused(rooftree("study", config, "-o", folder), "holds something else")
     assert [path.name for path in folder.iterdir()] == ["letter.txt"]
 
 
 def test_a_folder_in_use_is_refused(config: Path, folder: Path) -> None:
     with StudyFolder(folder).held():
-        done = call("study", config, "-o", folder)
+        done = rooftree("study", config, "-o", folder)
     assert done.exit_code == 2
     assert "in use" in done.output
 
@@ -351,9 +339,7 @@ def test_a_spoiled_folder_is_named(
     folder: Path, spoil: Callable[[Path], object], words: str
 ) -> None:
     spoil(folder)
-    done = call("compare", folder)
-    assert done.exit_code == 2
-    assert words in done.output
+    refused(rooftree("compare", folder), words)
 
 
 # What an arm's proposer is told.
@@ -446,7 +432,7 @@ def test_bundled_studies_are_run_by_name(tmp_path: Path, monkeypatch: pytest.Mon
         raise InputError("far enough")
 
     monkeypatch.setattr(study_command, "read_study", read)
-    assert "far enough" in call("study", "search.toml").output
+    assert "far enough" in rooftree("study", "search.toml").output
     assert asked == [bundled_studies()["search"]]
 
 
@@ -465,9 +451,10 @@ def test_a_study_that_is_nowhere_is_refused_with_the_names_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = call("study", given)
-    assert done.exit_code == 2
-    assert f"{given} does not exist" in done.output
-    assert "bundled studies: feedback, mechanisms, memory, parallel, search" in done.output
-    assert "did you mean search?" in done.output
+    refused(
+        rooftree("study", given),
+        f"{given} does not exist",
+        "bundled studies: feedback, mechanisms, memory, parallel, search",
+        "did you mean search?",
+    )
     assert not (tmp_path / "studies").exists()

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.options import names
 from tests.support import suite_judge
+from tests.support.commands import completed
 from tests.support.suite_world import make_level
 
 
@@ -29,8 +28,7 @@ def test_measured_confirmed_gated_and_exported(
         "kernelbench", "run", "--root", root, "--level", 1, "-o", out, "--budget", 2,
         "--evaluator", "numpy", "--proposer", "numpy", "--memory", tmp_path / "memory.sqlite",
     ]  # fmt: skip
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
+    completed(*words)
     first, second = json.loads((out / "results.json").read_text())["problems"]
     assert first["status"] == "correct", first
     assert 1.5 < first["eager"]["low"] <= first["eager"]["speedup"] < 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -10,18 +9,18 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.options.config import read_config
 from experiments.text.lookups import lookups_of
 from mcts.journal.record import read_result
 from tests.support import suite_world
+from tests.support.commands import refused, rooftree
+from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, OpenAiServer
 from tests.support.shelf import blocks
-from tests.support.suite_world import make_level, problem_text
+from tests.support.suite_world import make_level, problem_text, run_suite
 
 LIKE = Path(__file__).parents[2] / "data" / "cutlass_like"
 MODEL_NEW = '''# kind: 2.0
@@ -37,9 +36,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return kernels.copy(x)
 '''
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
-)
+pytestmark = needs_litellm
 
 
 @pytest.fixture(autouse=True)
@@ -69,12 +66,7 @@ def looks_then_writes(body: dict[str, Any]) -> Answer:
 
 
 def run(root: Path, out: Path, *more: object) -> Result:
-    words = ("run", "--root", root, "--level", 1, "-o", out, "--budget", 1, "--evaluator", "paper")
-    done = CliRunner().invoke(
-        app, ["kernelbench", *map(str, (*words, *more))], env={"COLUMNS": "200"}
-    )
-    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-    return done
+    return run_suite(root, out, "--budget", 1, "--evaluator", "paper", *more)
 
 
 def test_the_model_of_every_problem_looks_into_the_library(
@@ -145,8 +137,7 @@ def test_what_a_suite_cannot_do_is_refused_before_anything_is_made(
     out = tmp_path / "suite"
     given = [option.format(tree=tree) for option in options]
     done = run(checkout, out, "--model", "openai/x", *given)
-    assert done.exit_code == 2
-    assert words in " ".join(done.stderr.split())
+    refused(done, words)
     assert not out.exists()
 
 
@@ -157,7 +148,7 @@ def test_the_only_dialect_of_a_suite_may_be_named(checkout: Path, tmp_path: Path
 
 
 def test_help_names_the_options_of_look_ups() -> None:
-    shown = CliRunner().invoke(app, ["kernelbench", "run", "--help"], env={"COLUMNS": "200"})
+    shown = rooftree("kernelbench", "run", "--help", columns=200)
     for option in ("--library", "--lookups", "--lookup-tokens", "--lookup-protocol"):
         assert option in shown.output
     assert "--dialect" not in shown.output and "--include" not in shown.output

@@ -13,15 +13,14 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Outcome, Spent
-from experiments.cli import app
 from experiments.cli.commands.kernelbench import cap_reached
 from mcts.errors import InputError
 from tests.support import suite_world as world
-from tests.support.suite_world import make_level, problem_text
+from tests.support.commands import completed, json_of, refused, rooftree
+from tests.support.suite_world import make_level, problem_text, run_suite
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ("--evaluator", "paper", "--proposer", "canned")
@@ -49,15 +48,8 @@ def checkout(tmp_path: Path) -> Path:
     )
 
 
-def rooftree(*words: object) -> Result:
-    env = {"COLUMNS": "200"}
-    done = CliRunner().invoke(app, ["kernelbench", *map(str, words)], env=env)
-    assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-    return done
-
-
 def run(root: Path, out: Path, *more: object) -> Result:
-    return rooftree("run", "--root", root, "--level", 1, "-o", out, "--budget", 4, *PLUGINS, *more)
+    return run_suite(root, out, "--budget", 4, *PLUGINS, *more)
 
 
 def asked(tmp_path: Path) -> list[str]:
@@ -109,9 +101,7 @@ def test_the_table_says_what_is_counted_and_what_is_not(checkout: Path, tmp_path
 
 def test_a_narrow_terminal_cuts_no_name_and_no_figure(checkout: Path, tmp_path: Path) -> None:
     run(checkout, tmp_path / "suite")
-    done = CliRunner().invoke(
-        app, ["kernelbench", "report", str(tmp_path / "suite")], env={"COLUMNS": "80"}
-    )
+    done = completed("kernelbench", "report", tmp_path / "suite", columns=80)
     table = done.stdout.splitlines()[:7]
     assert " ".join(table[0].split()) == "problem status over eager 95 % interval over compile"
     assert " ".join(table[1].split()) == "1/1_Fast correct 1.98x 1.94 to 2.02 1.58x"
@@ -320,20 +310,16 @@ def test_report_shows_a_suite_that_is_not_done(checkout: Path, tmp_path: Path) -
     out = tmp_path / "suite"
     run(checkout, out, "--problems", "1-3")
     (out / "outcomes" / "level1_3.json").unlink()
-    done = rooftree("report", out)
-    assert done.exit_code == 0, done.output
+    done = completed("kernelbench", "report", out, columns=200)
     assert "not run yet: 1 of 3; not counted" in done.stdout
-    assert json.loads(rooftree("report", out, "--json").stdout)["summary"]["not_run"] == [
-        "1/3_Never"
-    ]
+    assert json_of("kernelbench", "report", out)["summary"]["not_run"] == ["1/3_Never"]
 
 
 def test_other_settings_are_refused_in_one_line(checkout: Path, tmp_path: Path) -> None:
     out = tmp_path / "suite"
     run(checkout, out, "--problems", "1")
     done = run(checkout, out, "--problems", "2", "--seed", 5)
-    assert done.exit_code == 2
-    assert "was begun with seed = 0, not 5" in done.stderr
+    refused(done, "was begun with seed = 0, not 5")
 
 
 @pytest.mark.parametrize(
@@ -358,9 +344,7 @@ def test_what_is_wrong_is_told_in_one_line_and_nothing_is_left(
 ) -> None:
     out = tmp_path / "suite"
     done = run(checkout, out, *words)
-    assert done.exit_code == 2, done.output
-    (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("error: ") and said in line
+    refused(done, said)
     assert not out.exists()
 
 
@@ -369,20 +353,17 @@ def test_a_folder_that_is_no_suite_is_refused(checkout: Path, tmp_path: Path) ->
     out.mkdir()
     (out / "letter.txt").write_text("dear")
     done = run(checkout, out)
-    assert done.exit_code == 2 and "is not empty and no suite" in done.stderr
+    refused(done, "is not empty and no suite")
     assert [path.name for path in out.iterdir()] == ["letter.txt"]
     for path, said in ((out, "has no suite.json"), (tmp_path / "no", "does not exist")):
-        done = rooftree("report", path)
-        assert done.exit_code == 2 and said in done.stderr
+        refused(rooftree("kernelbench", "report", path), said)
 
 
 def test_two_processes_do_not_share_a_suite(checkout: Path, tmp_path: Path) -> None:
-    from experiments.benchmarks.suite.folder import SuiteFolder
-
     out = tmp_path / "suite"
     with SuiteFolder(out).claimed():
         done = run(checkout, out)
-    assert done.exit_code == 2 and "in use by another" in done.stderr
+    refused(done, "in use by another")
 
 
 def test_a_price_given_later_is_laid_on_problems_that_are_done(

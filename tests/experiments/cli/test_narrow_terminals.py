@@ -9,14 +9,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from experiments.app.attributing import Weighed
 from experiments.benchmarks.clinic.cases import clinic_kernels
 from experiments.benchmarks.studies.comparing import Comparison, Contest, Standing
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.benchmarks.studies.tables import contest_tables, standing_table
-from experiments.cli import app
 from experiments.cli.commands import attribute
 from experiments.runs.memory.advice import Firing, FollowUp
 from experiments.runs.memory.knowledge import KnowledgeStore
@@ -26,6 +24,7 @@ from mcts.domain import Attribution, StateSignature
 from mcts.journal.spending import Spending
 from mcts.knowledge.contribution import Contribution
 from microtools import registry
+from tests.support.commands import completed
 
 ROOT = Path(__file__).resolve().parents[3]
 METHODS = [
@@ -48,12 +47,6 @@ def words_of(text: str) -> set[str]:
     return {word.strip(",:") for word in text.split()}
 
 
-def rooftree(*words: object, columns: int) -> str:
-    done = CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": str(columns)})
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 @WIDTHS
 def test_memory_show_names_state_and_method(tmp_path: Path, columns: int) -> None:
     path = tmp_path / "m.sqlite"
@@ -67,7 +60,7 @@ def test_memory_show_names_state_and_method(tmp_path: Path, columns: int) -> Non
             for node, method in enumerate(METHODS)
             for undone in (False, True)
         )  # fmt: skip
-    shown = rooftree("memory", "show", "--memory", path, columns=columns)
+    shown = completed("memory", "show", "--memory", path, columns=columns).stdout
     table = lines_of_table(shown.rpartition("\n52 contributions")[0] or shown, columns + 200)
     assert set(METHODS) <= words_of("\n".join(table))
     titles = table[0].split() if "state" in table[0] else table[1].split()
@@ -84,14 +77,16 @@ def test_memory_tools_names_tool_gpu_and_proposer(tmp_path: Path, columns: int) 
             fired=[Firing(0, tool, 0.5, 2.0) for tool in TOOLS],
             followed=[FollowUp(1, tool, 2.0, "improved", 4.0) for tool in TOOLS],
         )  # fmt: skip
-    table = lines_of_table(rooftree("memory", "tools", "--memory", path, columns=columns), columns)
+    table = lines_of_table(
+        completed("memory", "tools", "--memory", path, columns=columns).stdout, columns
+    )
     assert set(TOOLS) | {"scripted"} <= words_of("\n".join(table))
     assert sum("NVIDIA H200" in line for line in table) == len(TOOLS)
 
 
 @WIDTHS
 def test_clinic_names_tools_and_cases(columns: int) -> None:
-    shown = rooftree("clinic", "--half", "all", "--cases", columns=columns)
+    shown = completed("clinic", "--half", "all", "--cases", columns=columns).stdout
     lines_of_table(shown.partition("\n")[2], columns)
     named = words_of(shown)
     assert {one.name for one in clinic_kernels()} <= named

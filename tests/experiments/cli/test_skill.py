@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 import typer.main
-from typer.testing import CliRunner
 
 from experiments.cli import app
 from experiments.cli.commands.skill import SCRIPTS, export, skill_name
 from mcts.errors import InputError
+from tests.support.commands import completed, refused, rooftree
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNEL = ROOT / "experiments/data/tasks/row_softmax/kernel.cu"
@@ -145,12 +145,11 @@ def test_inspect_gives_advice(skill: Path) -> None:
 def test_a_folder_in_use_is_left_alone_unless_forced(skill: Path) -> None:
     (skill / "mine.txt").write_text("kept")
     (skill / "SKILL.md").write_text("old")
-    done = CliRunner().invoke(app, ["skill", "export", str(skill)])
-    assert done.exit_code == 2
+    done = rooftree("skill", "export", skill)
+    refused(done)
     assert done.stderr == f"error: {skill} is not empty: name a new folder, or give --force\n"
     assert (skill / "SKILL.md").read_text() == "old"
-    done = CliRunner().invoke(app, ["skill", "export", str(skill), "--force"])
-    assert done.exit_code == 0
+    done = completed("skill", "export", skill, "--force")
     assert done.stdout.splitlines()[0] == str(skill / "SKILL.md")
     assert (skill / "SKILL.md").read_text().startswith("---\nname: rooftree\n")
     assert (skill / "mine.txt").read_text() == "kept"

@@ -10,9 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.live import Panel, PlainLines, clock, sparkline
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig, read_config, write_config
@@ -22,6 +20,8 @@ from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.loop.progress import Progress
 from mcts.options import Algorithm, JudgingOptions, SearchOptions
+from tests.experiments.conftest import make_progress
+from tests.support.commands import json_of, rooftree
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -31,7 +31,7 @@ def test_a_configuration_survives_its_file(tmp_path: Path) -> None:
         rooftree="0.1.0",
         task='a "quoted" task',
         task_name="toy",
-        judging=JudgingOptions(evaluator="replay"),
+        judging=JudgingOptions(evaluator="gpu", dialect="host", includes=("/a", "/b c")),
         search=SearchOptions(
             proposer="scripted", algorithm=Algorithm(constants={"exploration": 0.4})
         ),
@@ -45,14 +45,6 @@ def test_a_configuration_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("format = 99\n")
     with pytest.raises(InputError, match="newer Rooftree"):
         read_config(tmp_path / "config.toml")
-
-
-@pytest.mark.parametrize("name", sorted(bundled()))
-def test_bundled_tasks_can_be_read(name: str) -> None:
-    task = load_task(bundled()[name])
-    assert task.name == name
-    assert task.cost is not None
-    assert task.allows(task.space, task.baseline.tunables)
 
 
 def test_a_new_task_can_be_read_and_carries_the_name_of_its_folder(tmp_path: Path) -> None:
@@ -76,19 +68,13 @@ def test_the_template_reference_is_what_the_template_says(tmp_path: Path) -> Non
     assert abs(y[0, 6] - 2.9964) < 1e-3
 
 
-def progress(evaluations: int, speedup: float | None, *, replaying: bool = False) -> Progress:
-    return Progress(
+def progress(evaluations: int, speedup: float, *, replaying: bool = False) -> Progress:
+    return make_progress(
+        f"node {evaluations} [bold]",
         evaluations=evaluations,
-        budget=20,
-        unique=evaluations,
-        failed=0,
-        in_flight=1,
-        nodes=evaluations + 1,
-        baseline_us=100.0,
-        best_us=100.0 / speedup if speedup else None,
+        best_us=100.0 / speedup,
         best_speedup=speedup,
         elapsed_s=float(evaluations),
-        last=f"node {evaluations} [bold]",
         replaying=replaying,
     )
 
@@ -140,7 +126,7 @@ def test_sparkline_and_clock() -> None:
 
 def test_doctor_names_keys_but_never_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    done = CliRunner().invoke(app, ["doctor", "--json"])
+    done = rooftree("doctor", "--json")
     assert "very-secret" not in done.output
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert "OPENAI_API_KEY" in checks["API keys"]["detail"]
@@ -148,19 +134,18 @@ def test_doctor_names_keys_but_never_shows_them(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_tasks_are_listed_as_objects() -> None:
-    done = CliRunner().invoke(app, ["tasks", "--json"])
-    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    rows = {row["name"]: row for row in json_of("tasks")}
     fields = {"name", "dialect", "recorded_on", "valid_variants", "failed_variants"}
     assert fields | {"best_speedup"} <= set(rows["row_softmax"])
 
 
 def test_a_table_folds_where_told_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    whole = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    whole = rooftree("tasks").stdout.splitlines()
     assert len(whole) == 1 + len(bundled())
     assert all(line == line.rstrip() and "…" not in line for line in whole)
     monkeypatch.setenv("COLUMNS", "60")
-    folded = CliRunner().invoke(app, ["tasks"]).stdout.splitlines()
+    folded = rooftree("tasks").stdout.splitlines()
     assert max(map(len, folded)) <= 60
     assert "row_softmax" in "\n".join(folded)
 

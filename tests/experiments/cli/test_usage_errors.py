@@ -7,20 +7,15 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner, Result
 
 from experiments.cli import app
+from tests.support.commands import refused, rooftree
 
 
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def refused(words: str) -> str:
+def error_of(words: str) -> str:
     done = rooftree(*words.split())
-    assert done.exit_code == 2, done.output
-    assert done.stdout == "" and done.stderr.count("\n") == 1, done.output
-    assert done.stderr.startswith("error: ")
+    refused(done)
+    assert done.stdout == ""
     return done.stderr.removeprefix("error: ").strip()
 
 
@@ -54,7 +49,7 @@ def refused(words: str) -> str:
     ],
 )  # fmt: skip
 def test_it_says_what_is_wrong_and_where_help_is(words: str, line: str) -> None:
-    assert refused(words) == line
+    assert error_of(words) == line
 
 
 def commands(group: Any, *words: str) -> Iterator[tuple[str, ...]]:
@@ -68,7 +63,8 @@ def commands(group: Any, *words: str) -> Iterator[tuple[str, ...]]:
 @pytest.mark.parametrize("words", list(commands(get_command(app))), ids=" ".join)
 def test_every_command_refuses_an_unknown_option_so(words: tuple[str, ...]) -> None:
     command = " ".join(words)
-    assert refused(f"{command} --zzz") == f"there is no option --zzz; see rooftree {command} --help"
+    found = error_of(f"{command} --zzz")
+    assert found == f"there is no option --zzz; see rooftree {command} --help"
 
 
 @pytest.mark.parametrize("words", [(), ("memory",)])

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.deliverables import markdown
 from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.deltas import Delta, deltas
@@ -34,19 +32,18 @@ from mcts.domain import (
 from mcts.domain import metrics as m
 from mcts.journal.record import NodeRecord
 from tests.support import deliveries
+from tests.support.commands import completed, optimized
 
 
 @pytest.fixture(scope="module")
 def delivery(tmp_path_factory: pytest.TempPathFactory) -> Delivery:
     out = tmp_path_factory.mktemp("runs") / "run"
-    words = ["optimize", "row_softmax", "--evaluator", "replay", "--seed", "1", "--out", str(out)]
-    done = CliRunner().invoke(app, [*words, "--evaluations", "40"])
-    assert done.exit_code == 0, done.output
+    optimized("row_softmax", out, "--seed", 1, "--evaluations", 40)
     return read_delivery(out)
 
 
 def section(text: str, title: str) -> str:
-    """The text under a heading; empty where there is no such heading."""
+    """The text under a heading; empty if there is no such heading."""
     found = re.search(rf"^## {re.escape(title)}\n\n(.*?)(?=\n## |\Z)", text, re.M | re.S)
     return found[1] if found else ""
 
@@ -210,7 +207,7 @@ def test_a_method_that_came_out_differently_is_said_to() -> None:
 
 
 def test_what_was_not_weighed_is_said_with_the_reason() -> None:
-    """BLOCK cannot be set back below VEC; FAST could be, and nobody came to it."""
+    """BLOCK cannot be set back below VEC; FAST could be, and was not tried."""
     text = owed(
         line_of(
             (
@@ -280,13 +277,10 @@ def test_what_is_left_is_the_time_over_the_floor(delivery: Delivery) -> None:
 
 
 def test_the_command_prints_or_writes(delivery: Delivery, tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["explain", str(delivery.run_dir)])
-    assert done.exit_code == 0 and done.stdout == explanation(delivery)
+    assert completed("explain", delivery.run_dir).stdout == explanation(delivery)
     out = tmp_path / "why.md"
-    done = CliRunner().invoke(app, ["explain", str(delivery.run_dir), "-o", str(out)])
-    assert done.exit_code == 0 and out.read_text() == explanation(delivery)
-    done = CliRunner().invoke(app, ["explain", str(tmp_path)])
-    assert done.exit_code == 2 and "is not a run folder" in done.output
+    completed("explain", delivery.run_dir, "-o", out)
+    assert out.read_text() == explanation(delivery)
 
 
 def profile(*kernels: tuple[str, int, dict[str, float]]) -> Profile:

@@ -14,11 +14,9 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 from codegen.export.header import header
 from codegen.export.model_new import model_new
-from experiments.cli import app
 from experiments.deliverables import reproduce
 from experiments.deliverables.best import Delivery, read_delivery
 from experiments.deliverables.document import RunDocument, run_document, schema
@@ -27,6 +25,7 @@ from experiments.deliverables.writing import deliverables
 from experiments.runs.folders.journal import SqliteJournal
 from experiments.runs.tasks.files import find_task, load_task
 from mcts.domain import Candidate
+from tests.support.commands import completed, json_of, optimized, refused, rooftree
 from tests.support.deliveries import delivery_of
 
 RECORDING = find_task("row_softmax").recordings[-1]
@@ -37,26 +36,17 @@ CORE = {
 }  # fmt: skip
 
 
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def optimized(task: object, out: Path, *words: object) -> Path:
-    done = rooftree("optimize", task, "--evaluator", "replay", "--seed", 1, "--out", out, *words)
-    assert done.exit_code == 0, done.output
-    return out
-
-
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return optimized("row_softmax", tmp_path_factory.mktemp("runs") / "run", "--evaluations", 30)
+    out = tmp_path_factory.mktemp("runs") / "run"
+    optimized("row_softmax", out, "--seed", 1, "--evaluations", 30)
+    return out
 
 
 @pytest.fixture(scope="module")
 def exported(run_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export") / "out"
-    done = rooftree("export", run_dir, folder)
-    assert done.exit_code == 0, done.output
+    completed("export", run_dir, folder)
     return folder
 
 
@@ -87,24 +77,16 @@ def test_the_kernel_runs_as_it_stands(exported: Path, run_dir: Path) -> None:
 
 def test_a_folder_with_something_in_it_is_left_alone(run_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
-    done = rooftree("export", run_dir, tmp_path)
-    assert done.exit_code == 2 and "--force" in done.output
+    refused(rooftree("export", run_dir, tmp_path), "--force")
     assert files_of(tmp_path) == {"mine"}
-    assert rooftree("export", run_dir, tmp_path, "--force").exit_code == 0
+    completed("export", run_dir, tmp_path, "--force")
     assert files_of(tmp_path) == CORE | {"mine"}
     assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_json_names_the_files(run_dir: Path, tmp_path: Path) -> None:
-    done = rooftree("export", run_dir, tmp_path / "out", "--json")
-    found = json.loads(done.stdout)
+    found = json_of("export", run_dir, tmp_path / "out")
     assert set(found["files"]) == CORE and found["left_out"] == {}
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    done = rooftree("export", tmp_path, tmp_path / "out")
-    assert done.exit_code == 2 and "is not a run folder" in done.output
-    assert not (tmp_path / "out").exists()
 
 
 def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -126,13 +108,13 @@ def test_the_patch_takes_the_users_file_to_the_kernel(work_tree: Path, tmp_path:
     """For a task within a work tree its path is from the top, so that `git apply` finds it."""
     task = work_tree / "kernels" / "softmax"
     shutil.copytree(find_task("row_softmax").folder or "", task)
-    out = tmp_path / "out"
-    run = optimized(task, tmp_path / "run", "--evaluations", 10)
-    assert rooftree("export", run, out).exit_code == 0
+    run, out = tmp_path / "run", tmp_path / "out"
+    optimized(task, run, "--evaluations", 10, "--seed", 1)
+    completed("export", run, out)
     done = git(work_tree, "apply", str(out / "change.patch"))
     assert done.returncode == 0, done.stderr
     assert (task / "kernel.cu").read_bytes() == (out / "kernel.cu").read_bytes()
-    rooftree("export", run, tmp_path / "again")
+    completed("export", run, tmp_path / "again")
     assert "has changed since the run began" in (tmp_path / "again" / "README.md").read_text()
 
 
@@ -256,8 +238,8 @@ def test_the_script_refutes_a_speedup_that_is_not_there(exported: Path, tmp_path
 def test_the_script_says_when_it_cannot_tell(exported: Path) -> None:
     missing = reproduced(exported, "--rooftree", "/nowhere/rooftree")
     assert missing.returncode == 2 and "install Rooftree" in missing.stderr
-    refused = reproduced(exported, "--", "--evaluator", "replay")
-    assert refused.returncode == 2 and "cannot tell" in refused.stderr
+    failed = reproduced(exported, "--", "--evaluator", "replay")
+    assert failed.returncode == 2 and "cannot tell" in failed.stderr
 
 
 def answer(speedup: float, spread: float = 0.01, **changes: object) -> dict[str, Any]:
@@ -291,10 +273,8 @@ def test_the_verdict_of_a_reproduction(found: dict[str, Any], code: int, words: 
 
 def test_a_recorded_space_says_what_it_cannot_be(toy_folder: Path, tmp_path: Path) -> None:
     recording = next((toy_folder / "recordings").iterdir())
-    run = optimized(recording, tmp_path / "run", "--evaluations", 10)
-    done = rooftree("export", run, tmp_path / "out", "--json")
-    assert done.exit_code == 0, done.output
-    left_out = json.loads(done.stdout)["left_out"]
+    optimized(recording, tmp_path / "run", "--evaluations", 10, "--seed", 1)
+    left_out = json_of("export", tmp_path / "run", tmp_path / "out")["left_out"]
     assert {"kernel.cu", "model_new.py", "change.patch", "reproduce.py"} <= left_out.keys()
     assert files_of(tmp_path / "out") == {"why.md", "run.json", "run.schema.json", "README.md"}
     readme = (tmp_path / "out" / "README.md").read_text()
@@ -347,12 +327,10 @@ def test_a_run_in_progress_and_a_crashed_one_can_be_exported(
     run_dir: Path, tmp_path: Path, copied: Callable[[Path, int], Path]
 ) -> None:
     half = copied(run_dir, 40)
-    done = rooftree("export", half, tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    completed("export", half, tmp_path / "out")
     assert "still going, or crashed" in (tmp_path / "out" / "why.md").read_text()
     start = copied(run_dir, 1)
-    done = rooftree("export", start, tmp_path / "none")
-    assert done.exit_code == 2 and "has not measured its baseline" in done.output
+    refused(rooftree("export", start, tmp_path / "none"), "has not measured its baseline")
 
 
 @pytest.fixture
@@ -378,4 +356,4 @@ def test_a_recording_that_has_moved_is_not_missed(run_dir: Path, tmp_path: Path)
     shutil.copytree(run_dir, folder)
     config = (folder / "config.toml").read_text()
     (folder / "config.toml").write_text(config.replace(str(RECORDING), "/nowhere/x.json.gz"))
-    assert rooftree("export", folder, tmp_path / "out").exit_code == 0
+    completed("export", folder, tmp_path / "out")

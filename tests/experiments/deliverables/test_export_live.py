@@ -11,17 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
-from experiments.runs.machines.machine import gpu_problem
 from profilers.compiling.toolchain import find_tool
+from tests.support.commands import completed
 
-PROBLEM = gpu_problem()
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(PROBLEM is not None, reason=PROBLEM or ""),
-]
+pytestmark = pytest.mark.gpu
 TASKS = ("row_softmax", "gemm_fp32", "sum_reduction", "prefix_sum")
 """One launch; tiles and split sums; a zero fill; several kernels and workspaces."""
 
@@ -30,10 +24,8 @@ TASKS = ("row_softmax", "gemm_fp32", "sum_reduction", "prefix_sum")
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param)
     words = ["optimize", request.param, "--evaluator", "gpu", "--evaluations", "6", "--seed", "3"]
-    done = CliRunner().invoke(app, [*words, "--out", str(folder / "run")])
-    assert done.exit_code == 0, done.output
-    done = CliRunner().invoke(app, ["export", str(folder / "run"), str(folder / "out")])
-    assert done.exit_code == 0, done.output
+    completed(*words, "--out", folder / "run")
+    completed("export", folder / "run", folder / "out")
     return folder / "out"
 
 

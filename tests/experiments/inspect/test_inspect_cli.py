@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import Result
 
-from experiments.cli import app
-from experiments.runs.machines.machine import has_module
 from mcts.domain import Ceilings, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 from profilers import ncu
 from profilers.compiling.toolchain import find_tool
 from profilers.profiles.inspecting import Inspected
 from profilers.recordings.profile_recording import ProfileRecording
+from tests.support.commands import completed, json_of, rooftree
 
 DATA = Path(__file__).parents[2] / "data"
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 NO_GPU = "no GPU in this test"
-Test = TypeVar("Test", bound=Callable[..., None])
 KEYS = {
     "file", "hardware", "replayed", "time_us", "class", "level", "confidence", "gaps", "budget",
     "near_peak", "findings", "kernels", "timeline", "missing",
@@ -34,12 +30,6 @@ reads_code = pytest.mark.skipif(
     reason="needs nvdisasm and cuobjdump",
 )
 has_nvcc = pytest.mark.skipif(find_tool("nvcc") is None, reason="nvcc is not installed")
-
-
-def nvrtc(test: Test) -> Test:
-    """Marks a test that compiles; skipped where there is no compiler."""
-    absent = not has_module("cuda.bindings.nvrtc")
-    return pytest.mark.nvrtc(pytest.mark.skipif(absent, reason="needs the extra [cuda]")(test))
 
 
 @pytest.fixture(autouse=True)
@@ -53,15 +43,9 @@ def kernel(tmp_path: Path) -> Path:
     return Path(shutil.copy(DATA / "inspect/row_sum.cu", tmp_path))
 
 
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 def answer(*words: object) -> dict[str, Any]:
     """The one JSON object that is printed."""
-    done = rooftree("inspect", "--json", *words)
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
+    found = json_of("inspect", *words)
     assert set(found) == KEYS
     return found
 
@@ -78,7 +62,7 @@ def refused(done: Result, *parts: str) -> None:
 PROGRESS = ("compiling ", "building ", "running ")
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_a_kernel_without_a_gpu_is_read_as_machine_code(kernel: Path) -> None:
     found = answer(kernel)
     assert (found["replayed"], found["class"], found["hardware"]) == (False, "unknown", None)
@@ -90,16 +74,15 @@ def test_a_kernel_without_a_gpu_is_read_as_machine_code(kernel: Path) -> None:
     assert NO_GPU in found["missing"]["timeline"]
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_advice_from_machine_code_names_lines_of_the_source(kernel: Path) -> None:
-    done = rooftree("inspect", kernel)
-    assert done.exit_code == 0, done.output
+    done = completed("inspect", kernel)
     assert "read as machine code, not run" in done.stdout
     assert "sum += x[(size_t)row * cols + c];" in done.stdout
     assert "not seen" in done.stdout
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_without_a_plan_every_kernel_is_read_and_a_plan_is_asked_for() -> None:
     found = answer(DATA / "inspect/no_plan.cu", "--set", "FACTOR=2.5f")
     assert [one["name"] for one in found["kernels"]] == ["scale", "widen"]
@@ -107,7 +90,7 @@ def test_without_a_plan_every_kernel_is_read_and_a_plan_is_asked_for() -> None:
     assert "launch plan" in found["missing"]["ncu"]
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_a_plan_may_lie_in_a_file_of_its_own(kernel: Path, tmp_path: Path) -> None:
     text = kernel.read_text()
     plan, code = text.split("*/", 1)
@@ -117,12 +100,12 @@ def test_a_plan_may_lie_in_a_file_of_its_own(kernel: Path, tmp_path: Path) -> No
     assert [one["name"] for one in found["kernels"]] == ["row_sum"]
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_other_architectures_can_be_asked_for(kernel: Path) -> None:
     assert answer(kernel, "--arch", "sm_80")["kernels"][0]["sass"]["instructions"] > 0
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_code_that_does_not_compile_or_holds_no_kernel_is_one_line(kernel: Path) -> None:
     text = kernel.read_text()
     kernel.write_text(text.replace("float sum = 0.0f;", "flaot sum = 0.0f;"))
@@ -133,24 +116,22 @@ def test_code_that_does_not_compile_or_holds_no_kernel_is_one_line(kernel: Path)
     refused(rooftree("inspect", kernel), "no __global__ kernel")
 
 
-@nvrtc
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("columns", ["50", "80"])
 def test_a_narrow_terminal_is_filled_not_overrun(
     kernel: Path, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    done = rooftree("inspect", kernel)
-    assert done.exit_code == 0
+    done = completed("inspect", kernel)
     assert max(map(len, done.stdout.splitlines())) <= int(columns)
 
 
-@nvrtc
+@pytest.mark.nvrtc
 def test_a_source_full_of_tricks_is_printed_as_text(kernel: Path) -> None:
     line = "        sum += x[(size_t)row * cols + c];"
     tricks = "/* \x1b[2J [bold] \u202e */"
     kernel.write_text(kernel.read_text().replace(line, f"{line} {tricks}"))
-    done = rooftree("inspect", kernel)
-    assert done.exit_code == 0, done.output
+    done = completed("inspect", kernel)
     assert "[bold]" in done.stdout
     assert "\x1b" not in done.stdout
     assert "\u202e" not in done.stdout
@@ -273,8 +254,7 @@ def test_a_damaged_recording_that_was_asked_for_is_named(kernel: Path, tmp_path:
 def test_a_picture_is_drawn_where_there_is_something_to_draw(kernel: Path, tmp_path: Path) -> None:
     record(tmp_path / "kept.json", kernel.read_text(), {"BLOCK": 64})
     out = tmp_path / "roofline.svg"
-    done = rooftree("inspect", kernel, "--replay", tmp_path / "kept.json", "-o", out)
-    assert done.exit_code == 0, done.output
+    done = completed("inspect", kernel, "--replay", tmp_path / "kept.json", "-o", out)
     assert f"picture: {out}" in done.stderr
     assert "row_sum" in out.read_text()
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
-from experiments.runs.machines.machine import gpu_problem
 from profilers.compiling.toolchain import find_tool
+from tests.support.commands import json_of, refused, rooftree
 
 DATA = Path(__file__).parents[2] / "data" / "inspect"
-PROBLEM = gpu_problem()
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(PROBLEM is not None, reason=PROBLEM or ""),
-]
+pytestmark = pytest.mark.gpu
 has_tools = pytest.mark.skipif(
     any(find_tool(name) is None for name in ("nvcc", "nsys", "ncu")),
     reason="needs nvcc, nsys and ncu",
@@ -26,10 +19,7 @@ has_tools = pytest.mark.skipif(
 
 
 def answer(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(app, ["inspect", "--json", *map(str, words)])
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json_of("inspect", *words)
 
 
 def test_a_kernel_is_measured_kept_and_replayed(tmp_path: Path) -> None:
@@ -64,6 +54,7 @@ def test_a_program_is_timed_and_counted() -> None:
 
 @has_tools
 def test_a_program_that_fails_is_one_line() -> None:
-    done = CliRunner().invoke(app, ["inspect", str(DATA / "two_copies.cu"), "--", "-1"])
-    assert done.exit_code == 2
-    assert "two_copies ended with status 3: cudaMalloc" in done.stderr
+    refused(
+        rooftree("inspect", DATA / "two_copies.cu", "--", "-1"),
+        "two_copies ended with status 3: cudaMalloc",
+    )

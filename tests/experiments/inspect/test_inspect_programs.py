@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,14 +11,13 @@ from typing import Any
 import pytest
 
 from experiments.inspect.kernel_profiles import distinct_kernels
-from experiments.inspect.machine_code import code_of, read_binary
-from experiments.inspect.programs import Run, key_values, measure
+from experiments.inspect.machine_code import code_of
+from experiments.inspect.programs import Run, measure
 from mcts.domain import Hardware, KernelProfile, Metric, SassFacts
 from mcts.domain import metrics as m
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError
 from profilers import ncu
 from profilers.children.processes import child_environment
-from profilers.compiling.toolchain import find_tool
 from profilers.timeline import nsys
 from profilers.timeline.activities import TimelineReport
 
@@ -212,11 +210,6 @@ def test_a_device_other_than_the_first_is_the_only_one_a_program_sees(
     assert recorded[0]["env"].get("CUDA_VISIBLE_DEVICES") == seen
 
 
-def test_arguments_are_part_of_what_is_recorded() -> None:
-    assert key_values({"N": 4}, ()) == {"N": 4}
-    assert key_values({"N": 4}, ("a b", "c")) == {"N": 4, "--": "'a b' c"}
-
-
 def test_machine_code_is_found_by_bare_name_then_by_registers() -> None:
     wide, narrow = SassFacts(instructions=9, registers=40), SassFacts(instructions=5, registers=20)
     code = {"_Z4copyIfEvPT_": narrow, "_Z4copyIdEvPT_": wide, "_Z5scalePf": narrow}
@@ -225,9 +218,3 @@ def test_machine_code_is_found_by_bare_name_then_by_registers() -> None:
     assert code_of(KernelProfile(name="copy", metrics=used), code) is wide
     assert code_of(KernelProfile(name="copy"), code) is None
     assert code_of(KernelProfile(name="other"), code) is None
-
-
-@pytest.mark.skipif(find_tool("cuobjdump") is None, reason="cuobjdump is not installed")
-def test_an_executable_without_device_code_says_so() -> None:
-    with pytest.raises(WorldError, match="no device code"):
-        read_binary(Path(os.path.realpath(sys.executable)))

@@ -8,24 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
 from experiments.inspect.targets import has_main, identify
+from tests.support.commands import refused, rooftree
 
 DATA = Path(__file__).parents[2] / "data"
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def refused(done: Result, *parts: str) -> None:
-    assert done.exit_code == 2, done.output
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert done.stderr.startswith("error: ")
-    for part in parts:
-        assert part in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.live.tail import JournalTail
 from experiments.live.watching import watch
 from experiments.runs.folders.journal import SqliteJournal
@@ -17,6 +15,7 @@ from mcts.errors import InputError, JournalError
 from mcts.journal.record import Result
 from mcts.ports import Event
 from tests.experiments.conftest import ListJournal
+from tests.support.commands import completed, refused, rooftree
 
 Run = tuple[ListJournal, Result]
 
@@ -169,17 +168,11 @@ def test_a_run_that_has_not_begun_can_be_watched(writer: Writer, folder: Path) -
 # The command.
 
 
-def rooftree(*args: object) -> tuple[int, str]:
-    done = CliRunner().invoke(app, [str(arg) for arg in args])
-    return done.exit_code, done.output
-
-
 def test_a_finished_run_is_told_at_once(writer: Writer, folder: Path, finished: Run) -> None:
     writer.write(10_000)
     writer.journal.close()
-    code, text = rooftree("watch", folder)
+    text = completed("watch", folder).output
     best = finished[1].best
-    assert code == 0
     assert "the search is over: evaluations spent" in text
     assert f"best: {best.speedup:.2f}x, node {best.id}; 40 trials" in text
     assert f"rooftree report '{folder}'" in text and "resume" not in text
@@ -191,19 +184,18 @@ def test_a_crashed_run_is_told_as_crashed(
     monkeypatch.setattr("experiments.live.watching._SILENT_S", 0.0)
     writer.write_until("told", 5)
     writer.journal.close()
-    code, text = rooftree("watch", folder, "--plain")
-    assert code == 1
-    assert "it crashed or was killed" in text
-    assert f"go on with: rooftree resume '{folder}'" in text
-    assert "4 trials" in text
+    done = rooftree("watch", folder, "--plain")
+    assert done.exit_code == 1
+    assert "it crashed or was killed" in done.output
+    assert f"go on with: rooftree resume '{folder}'" in done.output
+    assert "4 trials" in done.output
 
 
 def test_an_interrupted_run_says_how_to_go_on(writer: Writer, folder: Path) -> None:
     writer.write_until("told", 5)
     writer.journal.append("stopped", {"reason": "interrupted", "elapsed_s": 1.0})
     writer.journal.close()
-    code, text = rooftree("watch", folder)
-    assert code == 0
+    text = completed("watch", folder).output
     assert "the search is over: interrupted" in text and "rooftree resume" in text
 
 
@@ -215,15 +207,12 @@ def test_ctrl_c_ends_the_watching_alone(
 
     writer.write_until("told", 5)
     monkeypatch.setattr("experiments.cli.commands.watch.follow", interrupt)
-    code, text = rooftree("watch", folder)
-    assert (code, text) == (0, "no longer watching; the search goes on\n")
+    assert completed("watch", folder).output == "no longer watching; the search goes on\n"
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run folder"):
         JournalTail(tmp_path)
-    code, text = rooftree("watch", tmp_path / "nowhere")
-    assert code == 2 and text.count("\n") == 1
     (tmp_path / "run.sqlite").write_bytes(b"no database at all, whatever it is named" * 50)
     with pytest.raises(JournalError, match="cannot be read"):
         JournalTail(tmp_path).more()
@@ -236,22 +225,16 @@ def test_a_damaged_event_is_named(writer: Writer, folder: Path) -> None:
 
 
 def test_plain_and_quiet_exclude_each_other(tmp_path: Path) -> None:
-    code, text = rooftree("optimize", "row_softmax", "--plain", "--quiet", "--out", tmp_path / "r")
-    assert code == 2 and "exclude each other" in text
+    done = rooftree("optimize", "row_softmax", "--plain", "--quiet", "--out", tmp_path / "r")
+    refused(done, "exclude each other")
     assert not (tmp_path / "r").exists()
 
 
 def test_quiet_says_nothing_but_the_result(toy_folder: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app,
-        ["optimize", str(toy_folder), "--evaluations", "5", "--out", str(tmp_path / "r"), "-q"],
-    )
-    assert done.exit_code == 0, done.output
+    done = completed("optimize", toy_folder, "--evaluations", 5, "--out", tmp_path / "r", "-q")
     assert done.stderr == ""
     assert "run folder" not in done.stdout.splitlines()[0]
     assert "report" in done.stdout
-    again = CliRunner().invoke(
-        app, ["resume", str(tmp_path / "r"), "--evaluations", "7", "--plain", "--json"]
-    )
-    assert again.exit_code == 0 and "7/7" in again.stderr
+    again = completed("resume", tmp_path / "r", "--evaluations", 7, "--plain", "--json")
+    assert "7/7" in again.stderr
     assert again.stdout.startswith("{")

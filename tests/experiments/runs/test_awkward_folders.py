@@ -1,4 +1,4 @@
-"""Runs that are somewhere else, not whole, or where nobody may write; disks that are full."""
+"""Runs with a wrong path, damaged runs, read-only folders and full disks."""
 
 from __future__ import annotations
 
@@ -7,26 +7,20 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
 from experiments.live.tail import JournalTail
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from experiments.runs.options.run_hints import not_a_run_folder
 from mcts.files import write_whole
 from tests.experiments.conftest import ListJournal
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+from tests.support.commands import completed, refused, rooftree
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run; a test that changes it takes a copy."""
     run = tmp_path_factory.mktemp("made") / "row_softmax-1"
-    found = rooftree("optimize", "row_softmax", "--evaluations", 6, "--quiet", "--out", run)
-    assert found.exit_code == 0, found.output
+    completed("optimize", "row_softmax", "--evaluations", 6, "--quiet", "--out", run)
     return run
 
 
@@ -75,19 +69,25 @@ def test_who_names_something_else_is_told_which_run_may_be_meant(
     assert ("did you mean" in said) == (meant is not None)
 
 
-@pytest.mark.parametrize(
-    "command", ["report", "explain", "watch", "tree", "resume", "attribute", "compare"]
-)
-def test_every_command_on_a_run_says_so(runs: Path, command: str) -> None:
-    found = rooftree(command, "gemm")
-    assert found.exit_code == 2
-    assert "gemm is not a run folder" in found.stderr and "runs/gemm-2" in found.stderr
+COMMANDS = ["report", "explain", "watch", "tree", "resume", "attribute", "export"]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "compare"])
+def test_every_command_on_a_run_names_the_run_that_may_be_meant(runs: Path, command: str) -> None:
+    more = ["out"] if command == "export" else []
+    refused(rooftree(command, "gemm", *more), "gemm is not a run folder", "runs/gemm-2")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_without_a_run_is_refused_and_left_as_it_is(tmp_path: Path, command: str) -> None:
+    more = [tmp_path / "out"] if command == "export" else []
+    refused(rooftree(command, tmp_path, *more), "is not a run folder")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_of_runs_is_no_study_and_it_is_said_how_to_compare_them(runs: Path) -> None:
-    found = rooftree("compare", "runs")
-    assert found.exit_code == 2
-    assert "rooftree compare runs/*" in found.stderr
+    refused(rooftree("compare", "runs"), "rooftree compare runs/*")
 
 
 # Nobody may write there.
@@ -122,18 +122,16 @@ def test_the_report_alone_can_be_written_elsewhere(run: Path, tmp_path: Path) ->
     shutil.rmtree(run / "best")
     (run / "best").touch()  # in the way, as a folder is that may not be written
     found = rooftree("report", run)
-    assert found.exit_code == 2
-    assert "cannot be written" in found.stderr and "-o report.html" in found.stderr
+    refused(found, "cannot be written", "-o report.html")
     (run / "report.html").unlink()
-    found = rooftree("report", run, "-o", tmp_path / "page.html")
-    assert found.exit_code == 0, found.stderr
+    completed("report", run, "-o", tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert not (run / "report.html").exists()
 
 
 def test_tables_stand_where_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
     found = rooftree("compare", run, "-o", tmp_path)
-    assert found.exit_code == 2
+    refused(found)
     assert "row_softmax" in found.stdout and "speedup" in found.stdout
     assert "name another: -o FILE.html" in found.stderr
 
@@ -147,8 +145,7 @@ def test_a_run_without_its_task_is_not_handed_over_as_something_else(
 ) -> None:
     shutil.rmtree(run / "task")
     more = [tmp_path / word for word in command[1:]]
-    found = rooftree(command[0], run, *more)
-    assert found.exit_code == 2 and "its folder task is gone" in found.stderr
+    refused(rooftree(command[0], run, *more), "its folder task is gone")
     assert not (tmp_path / "out").exists()
 
 
@@ -158,9 +155,9 @@ def test_a_run_that_has_measured_nothing_says_what_to_do(tmp_path: Path) -> None
             "started",
             {"task": "t", "evaluator": "e", "proposer": "p", "hardware": "h", "seed": 1},
         )
-    found = rooftree("report", tmp_path)
-    assert found.exit_code == 2
-    assert "not measured its baseline" in found.stderr and "rooftree resume" in found.stderr
+    done = rooftree("report", tmp_path)
+    refused(done, "not measured its baseline", "rooftree resume")
+    assert done.stderr.count("nothing to show") == 1
 
 
 # Files are written whole or not at all.
@@ -203,8 +200,7 @@ def test_a_script_can_be_run_and_bytes_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_is_told_with_the_file_that_it_refused(run: Path) -> None:
-    found = rooftree("explain", run, "-o", "/dev/full")
-    assert found.exit_code == 2 and "/dev/full" in found.stderr
+    refused(rooftree("explain", run, "-o", "/dev/full"), "/dev/full")
 
 
 # What was asked for would do nothing, or harm.
@@ -212,9 +208,7 @@ def test_a_full_disk_is_told_with_the_file_that_it_refused(run: Path) -> None:
 
 def test_a_run_is_not_resumed_with_fewer_evaluations_than_it_had(run: Path) -> None:
     before = (run / "config.toml").read_bytes()
-    found = rooftree("resume", run, "--evaluations", 2)
-    assert found.exit_code == 2
-    assert "the run has had 6 already" in found.stderr
+    refused(rooftree("resume", run, "--evaluations", 2), "the run has had 6 already")
     assert (run / "config.toml").read_bytes() == before
 
 
@@ -222,19 +216,16 @@ def test_a_new_task_may_not_have_a_bundled_ones_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = rooftree("new", "row_softmax")
-    assert found.exit_code == 2 and "bundled task" in found.stderr
+    refused(rooftree("new", "row_softmax"), "bundled task")
     assert not (tmp_path / "row_softmax").exists()
 
 
 def test_headers_that_are_not_there_are_told_before_anything_else(tmp_path: Path) -> None:
-    found = rooftree("evaluate", "row_softmax", "--include", tmp_path / "none")
-    assert found.exit_code == 2 and "--include" in found.stderr
+    refused(rooftree("evaluate", "row_softmax", "--include", tmp_path / "none"), "--include")
 
 
 @pytest.mark.parametrize("proposer", ["scripted", "uniform"])
 def test_a_model_is_refused_by_proposers_that_ask_none(proposer: str) -> None:
     words = ("optimize", "row_softmax", "--proposer", proposer)
     for option in (("--lookups", 3), ("--model", "one")):
-        found = rooftree(*words, *option)
-        assert found.exit_code == 2 and f"{option[0]}" in found.stderr
+        refused(rooftree(*words, *option), f"{option[0]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -28,12 +27,6 @@ ENUMERATED = [name for name in NAMES if name != "gemm_fp32"]
 SHARED_BYTES_PER_BLOCK = 227 * 1024
 """The most that sm_90 gives a block."""
 FEWEST, MOST = 200, 1000
-
-nvrtc = pytest.mark.skipif(
-    importlib.util.find_spec("cuda") is None
-    or importlib.util.find_spec("cuda.bindings.nvrtc") is None,
-    reason="needs the extra [cuda]",
-)
 
 
 @cache
@@ -88,6 +81,8 @@ def test_variants_can_be_launched_on_every_workload(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_fits_a_device_and_is_verified_on_a_shape_of_its_own(name: str) -> None:
     task, _, _ = opened(name)
+    assert task.name == name
+    assert task.allows(task.space, task.baseline.tunables)
     timed = task.timed_workload
     assert sum(buffer.bytes(timed.shape) for buffer in task.buffers) < 2 * 2**30
     assert any(load.weight == 0 and load.shape != timed.shape for load in task.workloads)
@@ -101,7 +96,7 @@ def test_a_task_can_be_judged(name: str) -> None:
     assert check_task(task, NumpyReference(task)) == ()
 
 
-@nvrtc
+@pytest.mark.nvrtc
 @pytest.mark.parametrize("name", NAMES)
 def test_the_default_compiles_to_the_kernels_of_its_plan(name: str, compiler: Compiler) -> None:
     task, plan, _ = opened(name)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tomllib
 from pathlib import Path
 
 import tomli_w
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.options.config import CONFIG_FILE, CONFIG_FORMAT, RunConfig, read_config
 from experiments.runs.options.first_format import flat, nested
+from tests.support.commands import completed, json_of
 
 REAL = Path(__file__).parents[2] / "data" / "configs" / "format_1.toml"
 """Of a search that was run with a model in November 2026."""
@@ -63,19 +61,13 @@ def test_every_option_has_its_place() -> None:
 def test_a_run_that_was_begun_so_is_resumed_to_the_same_tree(
     toy_folder: Path, tmp_path: Path
 ) -> None:
-    def rooftree(*words: object) -> dict[str, object]:
-        done = CliRunner().invoke(app, [*map(str, words), "--json"])
-        assert done.exit_code == 0, done.output
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
-
     old, whole = tmp_path / "old", tmp_path / "whole"
     start = ("optimize", toy_folder, "--evaluator", "replay", "--seed", 3, "--search", "beam")
-    rooftree(*start, "--evaluations", 4, "--out", old)
-    wanted = rooftree(*start, "--evaluations", 9, "--out", whole)
+    completed(*start, "--evaluations", 4, "--out", old)
+    wanted = json_of(*start, "--evaluations", 9, "--out", whole)
     config = flat(read_config(old / CONFIG_FILE).model_dump(mode="json"))
     plain = {name: value for name, value in config.items() if value is not None}
     (old / CONFIG_FILE).write_text(tomli_w.dumps({**plain, "asking": {}}))
     shutil.rmtree(old / "best")
-    assert rooftree("resume", old, "--evaluations", 9)["tree_digest"] == wanted["tree_digest"]
+    assert json_of("resume", old, "--evaluations", 9)["tree_digest"] == wanted["tree_digest"]
     assert read_config(old / CONFIG_FILE).format == CONFIG_FORMAT

@@ -21,15 +21,12 @@ class TestSqliteJournal(JournalContract):
             yield journal
 
 
-def test_it_gives_back_what_was_appended_in_order(tmp_path: Path) -> None:
+def test_it_has_its_events_for_readers_and_when_opened_again(tmp_path: Path) -> None:
     with SqliteJournal(tmp_path / "run.sqlite") as journal:
-        first = journal.append("asked", {"trial": 1, "text": "µs \x7f \n"})
-        second = journal.append("told", {"trial": 1})
-        assert (first.seq, second.seq) == (1, 2)
-        assert list(journal.events()) == [first, second]
-        assert read_events(tmp_path) == (first, second)
+        events = (journal.append("asked", {"text": "µs \x7f \n"}), journal.append("told", {}))
+        assert read_events(tmp_path) == events
     with SqliteJournal(tmp_path / "run.sqlite") as journal:
-        assert list(journal.events()) == [first, second]
+        assert tuple(journal.events()) == events
 
 
 def test_it_is_as_durable_as_sqlite_can_be(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A kernel's file is the kernel, with its values, for whoever compiles, judges or inspects it."""
+"""A kernel's file has its values, for compiling, judging and inspecting it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from codegen.plan_text import canonical_source, file_text, stands_alone, values_of
-from experiments.cli import app
 from experiments.runs.tasks.files import bundled, find_task, load_task
 from experiments.views import closing, summary
 from mcts.domain import Candidate, dialect_named, parse_host_plan, parse_launch_plan
 from tests.experiments.conftest import KERNEL, make_task
+from tests.support.commands import completed, json_of, rooftree
 from tests.support.deliveries import bundled_variants, delivery_of
 
 HOST = """/* rooftree
@@ -30,10 +29,6 @@ SCHEDULE = { values = ["plain", "other"], default = "plain" }
 extern "C" int scale(float* y, cudaStream_t stream) { return 0; }
 """
 RECORDING = find_task("row_softmax").recordings[-1]
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def variant(source: str = KERNEL, **values: Any) -> Candidate:
@@ -124,16 +119,13 @@ def test_where_it_does_not_the_run_says_what_evaluate_takes(tmp_path: Path) -> N
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
-    done = rooftree("optimize", "row_softmax", "--evaluator", "replay", "--out", out,
+    completed("optimize", "row_softmax", "--evaluator", "replay", "--out", out,
                     "--evaluations", 25)  # fmt: skip
-    assert done.exit_code == 0, done.output
     return out
 
 
 def judged(*words: object) -> dict[str, Any]:
-    done = rooftree("evaluate", "row_softmax", "--evaluator", "replay", "--json", *words)
-    assert done.exit_code == 0, done.output
-    (row,) = json.loads(done.stdout)["candidates"]
+    (row,) = json_of("evaluate", "row_softmax", "--evaluator", "replay", *words)["candidates"]
     return dict(row)
 
 
@@ -173,9 +165,7 @@ def test_inspect_finds_what_was_recorded_of_it(
 ) -> None:
     monkeypatch.setattr("experiments.inspect.inspecting.gpu_problem", lambda _device: "no GPU")
     kernel = run_dir / "best" / "kernel.cu"
-    done = rooftree("inspect", kernel, "--task", "row_softmax", "--replay", RECORDING, "--json")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = json_of("inspect", kernel, "--task", "row_softmax", "--replay", RECORDING)
     best = json.loads((run_dir / "best" / "candidate.json").read_text())
     time_us = best["evaluation"]["timing"]["median_us"]
     assert found["replayed"] and found["time_us"] == pytest.approx(time_us, rel=0.02)

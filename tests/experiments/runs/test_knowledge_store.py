@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.folders.snapshot import read_snapshot, write_snapshot
 from experiments.runs.memory import knowledge as stores
 from experiments.runs.memory.database import MemoryUnavailable, open_memory
@@ -27,6 +25,7 @@ from mcts.domain import StateSignature
 from mcts.errors import InputError, WorldError
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
+from tests.support.commands import completed, json_of, refused, rooftree
 
 DRAM = StateSignature(bound="memory", level="DRAM", secondary="coalescing")
 
@@ -54,10 +53,9 @@ def held(path: Path) -> list[Contribution]:
         return store.contributions()
 
 
-def rooftree(*arguments: str | Path, stdin: str | None = None) -> tuple[int, str, str]:
-    given = list(map(str, arguments))
-    found = CliRunner().invoke(app, ["memory", *given], input=stdin, env={"COLUMNS": "200"})
-    return found.exit_code, found.stdout, found.stderr
+def printed(*words: object, stdin: str | None = None) -> str:
+    """What a command on a memory says on success."""
+    return completed("memory", *words, columns=200, stdin=stdin).stdout
 
 
 # Merging.
@@ -178,10 +176,11 @@ def test_a_harmed_memory_is_named_in_a_line_and_left_as_it_is(
             KnowledgeStore(path)
         with pytest.raises(InputError, match=words):
             ToolMemory(path)
-    code, out, err = rooftree("show", "--memory", path)
-    assert code == 2 and out == "" and err.count("\n") == 1 and words in err
-    code, _, err = rooftree("export", tmp_path / "out.jsonl", "--memory", path)
-    assert code == 2 and words in err and not (tmp_path / "out.jsonl").exists()
+    done = rooftree("memory", "show", "--memory", path)
+    refused(done, words)
+    assert done.stdout == ""
+    refused(rooftree("memory", "export", tmp_path / "out.jsonl", "--memory", path), words)
+    assert not (tmp_path / "out.jsonl").exists()
     assert path.read_bytes() == before
 
 
@@ -261,9 +260,9 @@ def test_one_bad_line_and_nothing_is_imported(
     first, *rest = [line.rstrip("\n") for line in lines_of(MANY)]
     export, memory = tmp_path / "in.jsonl", filled(tmp_path / "m.sqlite", [one(77)])
     export.write_text("\n".join([first, "", spoil(rest[0]), *rest[1:]]) + "\n")
-    code, out, err = rooftree("import", export, "--memory", memory)
-    assert code == 2 and out == "" and err.count("\n") == 1
-    assert f"{export}, line 3" in err and words in err
+    done = rooftree("memory", "import", export, "--memory", memory)
+    refused(done, f"{export}, line 3", words)
+    assert done.stdout == ""
     assert held(memory) == [one(77)]
 
 
@@ -329,59 +328,53 @@ def test_forgetting_takes_what_all_conditions_apply_to(tmp_path: Path) -> None:
 
 def test_forget_wants_to_be_told_what(tmp_path: Path) -> None:
     path = filled(tmp_path / "m.sqlite")
-    code, _, err = rooftree("forget", "--memory", path)
-    assert code == 2 and "--all" in err
-    code, _, err = rooftree("forget", "--all", "--task", "t1", "--memory", path)
-    assert code == 2 and len(held(path)) == len(MANY)
-    code, _, err = rooftree("forget", "--task", "t1", "--memory", tmp_path / "none.sqlite")
-    assert code == 2 and "there is no memory" in err
-    code, out, _ = rooftree("forget", "--older-than", "7", "--memory", path)
-    assert code == 0 and out.startswith("0 contributions")
-    code, out, _ = rooftree("forget", "--all", "--memory", path)
-    assert code == 0 and held(path) == []
+    refused(rooftree("memory", "forget", "--memory", path), "--all")
+    refused(rooftree("memory", "forget", "--all", "--task", "t1", "--memory", path))
+    assert len(held(path)) == len(MANY)
+    refused(
+        rooftree("memory", "forget", "--task", "t1", "--memory", tmp_path / "none.sqlite"),
+        "there is no memory",
+    )
+    assert printed("forget", "--older-than", "7", "--memory", path).startswith("0 contributions")
+    printed("forget", "--all", "--memory", path)
+    assert held(path) == []
 
 
 def test_a_team_shares_one_through_exports(tmp_path: Path) -> None:
     mine = filled(tmp_path / "mine.sqlite", MANY[:16])
     theirs = filled(tmp_path / "theirs.sqlite", MANY[8:])
     for memory, name in ((mine, "mine.jsonl"), (theirs, "theirs.jsonl")):
-        code, out, _ = rooftree("export", tmp_path / name, "--memory", memory)
-        assert code == 0 and "16 contributions" in out
+        assert "16 contributions" in printed("export", tmp_path / name, "--memory", memory)
     exports = (tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl")
-    code, out, _ = rooftree("import", *exports, "--memory", mine)
-    assert code == 0 and out.startswith("8 contributions added")
-    code, out, _ = rooftree("import", *reversed(exports), "--memory", theirs)
+    assert printed("import", *exports, "--memory", mine).startswith("8 contributions added")
+    printed("import", *reversed(exports), "--memory", theirs)
     assert held(mine) == held(theirs) == sorted(MANY, key=lambda found: found.id)
-    code, printed, _ = rooftree("export", "-", "--memory", mine)
-    code, out, _ = rooftree("import", "-", "--memory", tmp_path / "new.sqlite", stdin=printed)
-    assert code == 0 and held(tmp_path / "new.sqlite") == held(mine)
+    text = printed("export", "-", "--memory", mine)
+    printed("import", "-", "--memory", tmp_path / "new.sqlite", stdin=text)
+    assert held(tmp_path / "new.sqlite") == held(mine)
 
 
 def test_an_export_replaces_nothing_unasked(tmp_path: Path) -> None:
     memory, target = filled(tmp_path / "m.sqlite"), tmp_path / "out.jsonl"
     target.write_text("precious")
-    code, _, err = rooftree("export", target, "--memory", memory)
-    assert code == 2 and "--force" in err and target.read_text() == "precious"
-    code, _, _ = rooftree("export", target, "--memory", memory, "--force")
-    assert code == 0 and len(read_lines(target)) == len(MANY)
+    refused(rooftree("memory", "export", target, "--memory", memory), "--force")
+    assert target.read_text() == "precious"
+    printed("export", target, "--memory", memory, "--force")
+    assert len(read_lines(target)) == len(MANY)
 
 
 def test_show_says_what_was_seen_and_what_is_expected(tmp_path: Path) -> None:
     path = filled(tmp_path / "m.sqlite")
-    code, out, _ = rooftree("show", "--memory", path)
-    assert code == 0 and "memory.vectorized_loads" in out
+    out = printed("show", "--memory", path)
+    assert "memory.vectorized_loads" in out
     assert "24 contributions of 2 runs on 3 tasks" in out
-    code, out, _ = rooftree("show", "--memory", path, "--every-state", "--json")
-    (row,) = json.loads(out)["experience"]
+    (row,) = json_of("memory", "show", "--memory", path, "--every-state")["experience"]
     assert row["state"]["secondary"] == "coalescing" and row["tried"] == 24 and row["failed"] == 6
     assert row["low"] < row["expected_gain"] < row["high"]
     assert row["predicted"] == pytest.approx(1.1)
-    code, out, _ = rooftree("show", "--memory", path, "--besides", "t1", "--json")
-    assert json.loads(out)["tasks"] == ["t0", "t2"]
-    code, out, _ = rooftree("show", "--memory", path, "--method", "no.such")
-    assert code == 0 and "nothing of that" in out
-    code, out, _ = rooftree("show", "--memory", tmp_path / "none.sqlite")
-    assert code == 0 and "holds nothing yet" in out
+    assert json_of("memory", "show", "--memory", path, "--besides", "t1")["tasks"] == ["t0", "t2"]
+    assert "nothing of that" in printed("show", "--memory", path, "--method", "no.such")
+    assert "holds nothing yet" in printed("show", "--memory", tmp_path / "none.sqlite")
     assert not (tmp_path / "none.sqlite").exists()
 
 

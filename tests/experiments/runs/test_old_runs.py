@@ -12,11 +12,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from experiments.benchmarks.studies.arms import settings_of
 from experiments.benchmarks.studies.config import Arm
-from experiments.cli import app
 from experiments.runs.folders.journal import SqliteJournal, read_events
 from experiments.runs.options.config import read_config
 from experiments.runs.tasks.files import bundled
@@ -29,14 +27,10 @@ from mcts.loop.reward import RewardSettings
 from mcts.options.search import Algorithm
 from mcts.search.greedy import GreedySettings
 from mcts.search.puct import PuctSettings
+from tests.support.commands import completed, rooftree
 
 OLD = Path(__file__).parents[2] / "data" / "old_runs" / "leaps"
 CONSTANTS = ("--search", "leaps=0", "--search", "calibrated_reward=0")
-
-
-def rooftree(*words: object) -> None:
-    done = CliRunner().invoke(app, [*map(str, words), "--quiet"])
-    assert done.exit_code == 0, done.output
 
 
 @pytest.fixture
@@ -55,9 +49,10 @@ def old_run(tmp_path: Path) -> Path:
 
 def test_it_resumes_to_the_tree_that_a_new_run_grows(old_run: Path, tmp_path: Path) -> None:
     before = read_result(read_events(old_run))
-    rooftree("resume", old_run, "--evaluations", 12)
+    completed("resume", old_run, "--evaluations", 12, "--quiet")
     new = tmp_path / "new"
-    rooftree("optimize", "row_softmax", "--evaluations", 12, *CONSTANTS, "--out", new)
+    words = ("optimize", "row_softmax", "--evaluations", 12, *CONSTANTS, "--out", new)
+    completed(*words, "--quiet")
     resumed, fresh = read_result(read_events(old_run)), read_result(read_events(new))
     assert (before.evaluations, resumed.evaluations) == (6, 12)
     assert resumed.tree_digest == fresh.tree_digest
@@ -66,7 +61,7 @@ def test_it_resumes_to_the_tree_that_a_new_run_grows(old_run: Path, tmp_path: Pa
 def test_it_is_not_resumed_with_other_constants(old_run: Path) -> None:
     config = old_run / "config.toml"
     config.write_text(config.read_text().replace("calibrated_reward = 0", "stepped_reward = 0"))
-    done = CliRunner().invoke(app, ["resume", str(old_run), "--evaluations", "12"])
+    done = rooftree("resume", old_run, "--evaluations", 12)
     assert done.exit_code and "was started with reward = " in done.output
 
 

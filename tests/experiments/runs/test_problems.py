@@ -6,10 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.folders.folder import create
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.option_conflicts import check_proposer
@@ -18,6 +15,7 @@ from experiments.runs.tasks.problems import problem_task
 from mcts.domain import Policy
 from mcts.errors import InputError
 from mcts.options import JudgingOptions, SearchOptions
+from tests.support.commands import refused, rooftree
 
 PROBLEM = '''
 import torch.nn as nn
@@ -36,10 +34,6 @@ def get_inputs():
 def get_init_inputs():
     return []
 '''
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
 
 
 @pytest.fixture
@@ -81,16 +75,12 @@ def test_what_is_no_problem_is_told_in_one_line(tmp_path: Path, text: str, word:
     path.write_text(text)
     with pytest.raises(InputError, match=word):
         problem_task(text, path, Policy())
-    done = rooftree("evaluate", path)
-    assert done.exit_code == 2
-    assert len(done.stderr.strip().splitlines()) == 1
+    refused(rooftree("evaluate", path))
 
 
 @pytest.mark.parametrize("pair", ["speed=high", "weights", "weights=melted", "precision=fp8"])
 def test_an_unknown_policy_is_refused(problem: Path, pair: str) -> None:
-    done = rooftree("evaluate", problem, "--policy", pair)
-    assert done.exit_code == 2
-    assert "--policy" in done.stderr
+    refused(rooftree("evaluate", problem, "--policy", pair), "--policy")
 
 
 @pytest.mark.parametrize(
@@ -103,24 +93,12 @@ def test_an_unknown_policy_is_refused(problem: Path, pair: str) -> None:
     ],
 )
 def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], said: str) -> None:
-    done = rooftree("evaluate", "row_softmax", *words)
-    assert done.exit_code == 2
-    assert said in done.stderr
+    refused(rooftree("evaluate", "row_softmax", *words), said)
 
 
 def test_an_unknown_objective_names_the_known_ones() -> None:
     done = rooftree("optimize", "row_softmax", "--objective", "beauty")
-    assert done.exit_code == 2
-    assert "time, energy or edp" in done.stderr
-
-
-def test_energy_of_a_replay_is_refused_before_anything_is_run(tmp_path: Path) -> None:
-    done = rooftree(
-        "optimize", "row_softmax", "--evaluator", "replay", "--objective", "energy",
-        "--out", tmp_path / "run",
-    )  # fmt: skip
-    assert done.exit_code == 2
-    assert "energy" in done.stderr
+    refused(done, "time, energy or edp")
 
 
 @pytest.mark.parametrize("words", [(), ("--evaluator", "spool:farm")])
@@ -128,8 +106,7 @@ def test_a_search_that_nobody_could_propose_for_is_refused(
     problem: Path, words: tuple[str, ...]
 ) -> None:
     done = rooftree("optimize", problem, *words)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("error: the scripted proposer writes no code")
+    refused(done, "error: the scripted proposer writes no code")
 
 
 def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
@@ -154,16 +131,13 @@ def test_what_a_problem_has_not_is_refused_in_one_line(
     problem: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = rooftree(*(problem if word == "PROBLEM" else word for word in words))
-    assert done.exit_code == 2
-    (line,) = done.stderr.splitlines()
-    assert said in line and "rooftree record" not in line
+    refused(done, said)
+    assert "rooftree record" not in done.stderr
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is here")
 def test_without_pytorch_the_extra_is_named(problem: Path) -> None:
-    done = rooftree("evaluate", problem, problem)
-    assert done.exit_code == 2
-    assert "rooftree[torch]" in done.stderr
+    refused(rooftree("evaluate", problem, problem), "rooftree[torch]")
 
 
 def test_a_run_keeps_its_problem_and_its_policy(problem: Path, tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.memory.advice import Firing, FollowUp, firings, follow_ups
 from experiments.runs.memory.tools import ToolMemory
 from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
 from mcts.errors import WorldError
 from mcts.journal.record import NodeRecord, Result
+from tests.support.commands import completed, json_of
 
 
 def evaluation(us: float, *, spread: float = 0.01) -> Evaluation:
@@ -128,36 +127,24 @@ def test_two_runs_may_teach_at_the_same_time(tmp_path: Path) -> None:
 
 def test_memory_tools_prints_what_a_replay_taught(tmp_path: Path) -> None:
     memory, out = tmp_path / "m.sqlite", tmp_path / "run"
-    run = CliRunner().invoke(
-        app,
-        ["optimize", "row_softmax", "--evaluations", "25", "--memory", str(memory), "--out",
-         str(out), "--json"],
-    )  # fmt: skip
-    assert run.exit_code == 0, run.output
-    shown = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory), "--json"])
-    tools = json.loads(shown.stdout)["tools"]
+    words = ("optimize", "row_softmax", "--evaluations", 25, "--memory", memory, "--out", out)
+    completed(*words)
+    tools = json_of("memory", "tools", "--memory", memory)["tools"]
     assert tools and all(row["fired"] > 0 for row in tools)
     assert any(row["followed"] > 0 and row["mean_gain"] > 0 for row in tools)
-    wide = {"COLUMNS": "200"}
-    table = CliRunner().invoke(app, ["memory", "tools", "--memory", str(memory)], env=wide)
+    table = completed("memory", "tools", "--memory", memory, columns=200)
     assert tools[0]["tool"] in table.stdout and "followed" in table.stdout
     # What the run began with is in its configuration, so that a resumed one ranks alike.
-    config = (out / "config.toml").read_text()
-    assert str(memory) in config
+    assert str(memory) in (out / "config.toml").read_text()
 
 
 def test_a_replay_neither_reads_nor_writes_a_memory_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    run = CliRunner().invoke(
-        app,
-        ["optimize", "row_softmax", "--evaluations", "3", "--out", str(tmp_path / "run"), "--json"],
-    )
-    assert run.exit_code == 0, run.output
+    completed("optimize", "row_softmax", "--evaluations", 3, "--out", tmp_path / "run")
     assert not (tmp_path / "data").exists()
-    shown = CliRunner().invoke(app, ["memory", "tools"])
-    assert shown.exit_code == 0 and "holds nothing yet" in shown.stdout
+    assert "holds nothing yet" in completed("memory", "tools").stdout
     assert not (tmp_path / "data").exists()
 
 
@@ -168,10 +155,7 @@ def test_a_memory_that_cannot_be_written_costs_the_run_nothing(
         raise WorldError("the disk is full")
 
     monkeypatch.setattr(ToolMemory, "learn", refuse)
-    run = CliRunner().invoke(
-        app,
-        ["optimize", "row_softmax", "--evaluations", "3", "--memory", str(tmp_path / "m.sqlite"),
-         "--out", str(tmp_path / "run"), "--json"],
-    )  # fmt: skip
-    assert run.exit_code == 0 and json.loads(run.stdout)["evaluations"] == 3
+    words = ("optimize", "row_softmax", "--evaluations", 3, "--memory", tmp_path / "m.sqlite")
+    run = completed(*words, "--out", tmp_path / "run", "--json")
+    assert json.loads(run.stdout)["evaluations"] == 3
     assert "nothing was remembered: the disk is full" in run.stderr

@@ -31,7 +31,7 @@ from mcts.journal.summary import RunSummary, Spent
 from mcts.loop.budget import Budget
 from mcts.ports import Proposal, ProposalRequest
 from mcts.testing.toy import MemoryJournal, ToyEvaluator, toy_task
-from tests.experiments.views.test_pictures import progress
+from tests.experiments.conftest import make_progress
 from tests.mcts.attribution.test_attribution import Rewriter
 from tests.mcts.journal.paid import CENTS, PaidToy, optimizer
 from tests.support.report_page import ReportPage
@@ -290,9 +290,7 @@ def test_a_worth_in_one_line() -> None:
 
 def test_the_panel_and_the_lines_tell_what_was_spent() -> None:
     spent = Spending(cost=Decimal("0.0246"), tokens=260, gpu_s=3.25, replies=2)
-    now = progress(
-        "node 2", spending=spent, caps=Budget(evaluations=9, cost_usd=0.5), phase="searching"
-    )
+    now = make_progress(spending=spent, caps=Budget(evaluations=9, cost_usd=0.5))
     out = io.StringIO()
     panel = Panel(title="toy", minutes=None, clock=lambda: 0.0)
     panel.take(now)
@@ -307,6 +305,6 @@ def test_the_panel_and_the_lines_tell_what_was_spent() -> None:
 def test_a_replay_without_a_model_has_nothing_to_tell() -> None:
     out = io.StringIO()
     panel = Panel(title="toy", minutes=None, replayed=True, clock=lambda: 0.0)
-    panel.take(progress("node 2", spending=Spending(gpu_s=0.5)))
+    panel.take(make_progress(spending=Spending(gpu_s=0.5)))
     Console(file=out, width=100).print(panel.render(width=100))
     assert "spent" not in out.getvalue()

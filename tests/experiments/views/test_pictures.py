@@ -25,7 +25,8 @@ from mcts.domain import (
 from mcts.errors import InputError
 from mcts.journal.record import NodeRecord
 from mcts.journal.summary import Provenance
-from mcts.loop.optimizer import Progress, Result
+from mcts.loop.optimizer import Result
+from tests.experiments.conftest import make_progress
 
 
 def page(result: Result) -> str:
@@ -273,22 +274,13 @@ def test_a_finalist_that_is_not_confirmed_looks_failed(result: Result) -> None:
     assert "not confirmed: refused (side_stream)" in page(seen)
 
 
-def progress(last: str, **changes: object) -> Progress:
-    facts: dict[str, object] = {
-        "evaluations": 20, "budget": 20, "unique": 20, "failed": 0, "in_flight": 0, "nodes": 21,
-        "baseline_us": 100.0, "best_us": 50.0, "best_speedup": 2.0, "elapsed_s": 9.0,
-        "last": last, "replaying": False, "phase": "confirming",
-    }  # fmt: skip
-    return Progress(**{**facts, **changes})  # type: ignore[arg-type]
-
-
 def test_every_finalist_is_a_line_however_soon_it_comes() -> None:
     out = io.StringIO()
     show = PlainLines(out, clock=lambda: 0.0)
-    show(progress("node 5: 2.00x", phase="searching"))
-    show(progress("node 6: 1.00x", phase="searching"))
-    show(progress("node 5: being measured again"))
-    show(progress("node 5: 1.90x confirmed", best_speedup=1.9))
+    show(make_progress("node 5: 2.00x"))
+    show(make_progress("node 6: 1.00x"))
+    show(make_progress("node 5: being measured again", phase="confirming"))
+    show(make_progress("node 5: 1.90x confirmed", phase="confirming", best_speedup=1.9))
     words = [line.split("  ")[-1] for line in out.getvalue().splitlines()]
     assert words == ["node 5: 2.00x", "node 5: being measured again", "node 5: 1.90x confirmed"]
 
@@ -297,6 +289,6 @@ def test_the_panel_says_that_it_confirms() -> None:
     from rich.console import Console
 
     panel, out = Panel(title="toy", minutes=None, clock=lambda: 0.0), io.StringIO()
-    panel.take(progress("node 5: being measured again"))
+    panel.take(make_progress("node 5: being measured again", phase="confirming"))
     Console(file=out, width=100).print(panel.render(width=100))
     assert "measuring the finalists again" in out.getvalue()

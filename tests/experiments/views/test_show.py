@@ -6,20 +6,15 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from experiments.cli import app
-
-
-def rooftree(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
+from tests.support.commands import completed, rooftree
 
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "run"
     words = ("optimize", "transpose", "--evaluator", "replay", "--out", out, "--evaluations", 3)
-    assert rooftree(*words).exit_code == 0
+    completed(*words)
     return out
 
 
@@ -36,8 +31,7 @@ def test_a_report_is_not_written_under_another_kinds_name(
 
 @pytest.mark.parametrize("name", ["page.html", "PAGE.HTML"])
 def test_a_report_is_written_as_html(run_dir: Path, tmp_path: Path, name: str) -> None:
-    found = rooftree("report", run_dir, "-o", tmp_path / name)
-    assert found.exit_code == 0, found.output
+    completed("report", run_dir, "-o", tmp_path / name)
     assert (tmp_path / name).read_text().startswith("<!doctype html>")
 
 

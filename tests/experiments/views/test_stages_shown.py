@@ -26,15 +26,8 @@ from mcts.domain import Candidate, Evaluation
 from mcts.journal.record import Result, read_result
 from mcts.journal.summary import Provenance
 from mcts.loop.budget import Budget
-from mcts.loop.optimizer import Optimizer
 from mcts.ports import Event, StageObserver
-from tests.experiments.conftest import (
-    ListJournal,
-    ModelEvaluator,
-    OneStepProposer,
-    SilentAdvisor,
-    make_task,
-)
+from tests.experiments.conftest import ListJournal, ModelEvaluator, make_optimizer, make_task
 
 Run = tuple[ListJournal, Result]
 NOW = 1000.0
@@ -294,10 +287,7 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, tick = tmp_path_factory.mktemp("telling"), [0.0]
     evaluator = TellingEvaluator(tick)
     with SqliteJournal(folder / "run.sqlite") as journal:
-        optimizer = Optimizer(
-            task=evaluator.task, proposer=OneStepProposer(), evaluator=evaluator,
-            advisor=SilentAdvisor(), journal=journal, budget=Budget(evaluations=8), seed=1,
-        )  # fmt: skip
+        optimizer = make_optimizer(journal, evaluations=8, evaluator=evaluator)
         optimizer.bench._stages._clock = lambda: tick[0]
         optimizer.run()
     return folder

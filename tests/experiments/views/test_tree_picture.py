@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli import app
 from experiments.runs.folders.journal import SqliteJournal
 from experiments.text.nodes import WORD, fit, move_words
 from experiments.views.tree import render
@@ -21,16 +19,11 @@ from experiments.views.tree.given_up import given_up
 from mcts.domain import Candidate
 from mcts.errors import JournalError
 from mcts.journal.record import NodeRecord, Result, read_result
-from mcts.loop.optimizer import Budget, Optimizer
+from mcts.loop.optimizer import Optimizer
 from mcts.ports import Event
 from mcts.search.puct import PuctSettings
-from tests.experiments.conftest import (
-    ListJournal,
-    ModelEvaluator,
-    OneStepProposer,
-    SilentAdvisor,
-    make_task,
-)
+from tests.experiments.conftest import ListJournal, make_optimizer
+from tests.support.commands import completed
 
 HOSTILE = (
     '</td></table>">\x00\x1b[31mred\x1b]0;title\x07 \u202egnp.\u200b \\N &amp; {x|y} <b>'
@@ -217,16 +210,9 @@ def test_what_was_given_up_is_dotted(result: Result) -> None:
 
 def searched(seed: int) -> tuple[Optimizer, ListJournal]:
     """A search of little patience, over."""
-    task, journal = make_task(), ListJournal()
-    optimizer = Optimizer(
-        task=task,
-        proposer=OneStepProposer(),
-        evaluator=ModelEvaluator(task),
-        advisor=SilentAdvisor(),
-        journal=journal,
-        budget=Budget(evaluations=60),
-        search_settings=PuctSettings(patience=2),
-        seed=seed,
+    journal = ListJournal()
+    optimizer = make_optimizer(
+        journal, evaluations=60, search_settings=PuctSettings(patience=2), seed=seed
     )
     optimizer.run()
     return optimizer, journal
@@ -249,8 +235,7 @@ def test_the_command_draws_what_was_given_up_apart(tmp_path: Path) -> None:
         for entry in kept.events():
             journal.append(entry.kind, entry.payload)
     out = tmp_path / "tree.dot"
-    done = CliRunner().invoke(app, ["tree", str(tmp_path), "-o", str(out), "--max-nodes", "900"])
-    assert done.exit_code == 0, done.output
+    completed("tree", tmp_path, "-o", out, "--max-nodes", 900)
     path = {node.id for node in read_result(kept.events()).path_to(read_result(kept.events()).best)}
     for id in given_up(kept.events()) - path:
         assert re.search(r"style=\"[\w,]*dotted", line_of(out.read_text(), id))
