@@ -86,7 +86,7 @@ def usages(run: Path) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_an_option_that_would_do_nothing_is_refused(
+def test_an_option_without_effect_is_refused(
     toy_folder: Path, tmp_path: Path, words: tuple[object, ...], named: str
 ) -> None:
     done = optimize(toy_folder, tmp_path / "run", *words)
@@ -102,9 +102,7 @@ def test_minutes_has_two_names(toy_folder: Path, tmp_path: Path) -> None:
 
 
 @needs_litellm
-def test_what_was_asked_for_reaches_the_server_and_the_configuration(
-    toy_folder: Path, tmp_path: Path
-) -> None:
+def test_options_reach_the_server_and_the_configuration(toy_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     words = ("--temperature", 0.25, "--reply-tokens", 321, "--llm-retries", 1, "--max-cost", 9)
     words += ("--fallback", "openai/spare", "--price", "openai/spare=1,2", "--max-tokens", 10**6)
@@ -141,9 +139,7 @@ def test_a_cap_on_the_cost_of_a_model_without_a_price_is_refused(
 
 
 @needs_litellm
-def test_a_run_played_from_another_ones_cache_or_tape_asks_nobody(
-    toy_folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_from_a_cache_or_a_tape_sends_no_request(toy_folder: Path, tmp_path: Path) -> None:
     cache, tape = tmp_path / "cache.sqlite", tmp_path / "tape.jsonl"
     keep = ("--llm-cache", cache, "--price", "test=1,2")
     with OpenAiServer([auto()]) as server:
@@ -163,7 +159,7 @@ def test_a_run_played_from_another_ones_cache_or_tape_asks_nobody(
 
 
 @needs_litellm
-def test_a_run_killed_with_calls_in_flight_asks_nothing_twice(
+def test_a_run_killed_with_calls_in_flight_repeats_only_those(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     words = ("--price", "test=1,2", "--parallel", 1)
@@ -217,14 +213,14 @@ def test_answers_are_kept_in_the_run_folder_without_any_secret(
 
 
 @needs_litellm
-def test_no_cache_where_none_is_wanted(toy_folder: Path, tmp_path: Path) -> None:
+def test_llm_cache_off_writes_no_cache(toy_folder: Path, tmp_path: Path) -> None:
     with OpenAiServer([auto()]) as server:
         optimized(toy_folder, tmp_path / "run", *asking(server, "--llm-cache", "off"))
     assert not (tmp_path / "run" / "llm_cache.sqlite").exists()
 
 
 @needs_litellm
-def test_a_run_that_spent_its_cap_goes_on_with_a_wider_one(
+def test_a_run_that_reached_its_cap_resumes_with_a_higher_one(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -239,9 +235,7 @@ def test_a_run_that_spent_its_cap_goes_on_with_a_wider_one(
     assert config.model.prices == ("test=500,0",)
 
 
-def test_a_cap_that_does_nothing_is_refused_when_resuming_too(
-    toy_folder: Path, tmp_path: Path
-) -> None:
+def test_resume_refuses_a_cap_without_effect(toy_folder: Path, tmp_path: Path) -> None:
     optimize(toy_folder, tmp_path / "run", "--evaluations", 2)
     for option in ("--max-cost", "--max-tokens", "--max-gpu-minutes", "--price"):
         refused(

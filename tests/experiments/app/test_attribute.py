@@ -82,7 +82,7 @@ def test_a_second_call_measures_nothing_and_says_the_same(run_dir: Path) -> None
     assert len(read_events(run_dir)) == written
 
 
-def test_a_table_for_people_and_a_line_for_each_as_it_comes(
+def test_the_command_prints_a_line_per_method_and_then_a_table(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
@@ -96,7 +96,7 @@ def test_a_table_for_people_and_a_line_for_each_as_it_comes(
     assert "methods       " in closing and " effective" in closing
 
 
-def test_only_the_nodes_that_were_asked_for(run_dir: Path) -> None:
+def test_node_options_choose_the_nodes_to_weigh(run_dir: Path) -> None:
     result = result_of(read_events(run_dir))
     path = {node.id for node in result.path_to(result.best)}
     other = next(n for n in result.nodes[1:] if n.speedup and n.id not in path)
@@ -114,7 +114,7 @@ def test_only_the_nodes_that_were_asked_for(run_dir: Path) -> None:
         (("--max-cost", 1), "--max-cost is for the llm proposer"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(
+def test_an_impossible_request_is_refused(
     run_dir: Path, words: tuple[object, ...], said: str
 ) -> None:
     refused(rooftree("attribute", run_dir, *words), said)
@@ -147,7 +147,7 @@ def test_optimize_attributes_at_the_end(toy_folder: Path, tmp_path: Path, capsys
     assert attributed(tmp_path / "r")["attributions"] == found["attributions"]
 
 
-def test_what_goes_wrong_with_it_does_not_cost_the_run_its_result(
+def test_a_failed_attribution_keeps_the_result_of_the_run(
     toy_folder: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:
@@ -304,7 +304,7 @@ def costs_of(run: Path) -> list[Decimal | None]:
     return [None if one is None else Decimal(str(one)) for one in told]
 
 
-def test_a_resumed_run_prices_its_removals_and_everybody_says_the_same(
+def test_a_resumed_run_prices_its_removals_and_all_views_agree(
     asked_unpriced: Path,
 ) -> None:
     run = asked_unpriced
@@ -324,7 +324,7 @@ def test_a_resumed_run_prices_its_removals_and_everybody_says_the_same(
     assert costs_of(run) == [expected] * 3
 
 
-def test_attribution_says_what_earlier_replies_are_known_to_cost_by_now(
+def test_attribute_reports_what_it_priced_of_earlier_replies(
     asked_unpriced: Path, tmp_path: Path
 ) -> None:
     run, copy = asked_unpriced, tmp_path / "copy"
@@ -441,11 +441,11 @@ def test_advice_that_the_machine_code_never_shows_was_not_followed(result: Run) 
     assert [one.tool for one in found] == ["tool_b"]
 
 
-def test_without_attribution_nothing_changes(result: Run) -> None:
+def test_follow_ups_are_unchanged_without_attribution(result: Run) -> None:
     assert list(attributed_follow_ups(result)) == list(follow_ups(result))
 
 
-def test_the_baseline_is_chosen_by_nobody(result: Run) -> None:
+def test_the_best_path_is_chosen_and_the_baseline_refused(result: Run) -> None:
     assert attributing.choose(result, ()) == result.path_to(result.best)
     with pytest.raises(InputError, match="baseline"):
         attributing.choose(result, [0])

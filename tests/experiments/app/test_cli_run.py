@@ -105,7 +105,7 @@ def test_a_recording_alone_is_a_task(toy_folder: Path, tmp_path: Path) -> None:
     completed("resume", tmp_path / "r", "--evaluations", 9)
 
 
-def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
+def test_an_input_error_during_a_run_says_how_to_resume(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -119,7 +119,7 @@ def test_a_mistake_found_during_a_run_says_how_to_go_on_once_it_is_mended(
     )
 
 
-def test_runs_are_numbered_where_no_folder_is_named(
+def test_run_folders_are_numbered_without_out(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -138,7 +138,7 @@ def test_tree_and_report_read_a_finished_run(toy_folder: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_a_run_that_cannot_take_its_first_step_leaves_no_folder(
+def test_a_run_that_fails_before_its_first_event_leaves_no_folder(
     toy_folder: Path, tmp_path: Path, exists: bool
 ) -> None:
     out = tmp_path / "run"
@@ -150,7 +150,7 @@ def test_a_run_that_cannot_take_its_first_step_leaves_no_folder(
     assert not out.exists()
 
 
-def test_a_single_candidate_is_announced_and_energy_only_where_it_takes_time(
+def test_evaluate_announces_a_candidate_and_notes_missing_energy(
     toy_folder: Path,
 ) -> None:
     words = ("evaluate", toy_folder, "--evaluator", "replay", "--energy", "--json")
@@ -186,7 +186,7 @@ def test_messages_are_wrapped_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert all(line.startswith("  ") and len(line) <= 80 for line in message.splitlines())
 
 
-def test_a_tick_comes_while_it_lasts_and_none_after() -> None:
+def test_ticking_reports_until_the_work_ends() -> None:
     said: list[str] = []
     ticked = threading.Event()
 

@@ -46,7 +46,7 @@ LOSSES = pytest.mark.parametrize("lose", [Path.unlink, emptied, without_events])
 
 
 @LOSSES
-def test_a_run_that_lost_its_journal_is_not_begun_anew(
+def test_a_run_that_lost_its_journal_is_not_started_again(
     run: Path, lose: Callable[[Path], None]
 ) -> None:
     lose(run / "run.sqlite")
@@ -58,7 +58,7 @@ def test_a_run_that_lost_its_journal_is_not_begun_anew(
 
 
 @pytest.mark.parametrize("left", ["best", "report.html", "tree.svg"])
-def test_any_result_is_reason_enough(run: Path, left: str) -> None:
+def test_one_result_file_is_enough_to_refuse(run: Path, left: str) -> None:
     (run / "run.sqlite").unlink()
     lose_results(run)
     (run / left).touch()
@@ -75,7 +75,7 @@ def test_a_log_beside_an_empty_journal_is_not_thrown_away(run: Path) -> None:
 
 
 @LOSSES
-def test_a_folder_left_before_its_journal_began_is_resumed(
+def test_a_run_killed_before_its_journal_began_is_resumed(
     run: Path, lose: Callable[[Path], None]
 ) -> None:
     digest = read_result(read_events(run)).tree_digest
@@ -103,7 +103,7 @@ def test_watching_a_damaged_journal_says_what_to_do(run: Path) -> None:
             ": put a copy of it back, or start a new run")  # fmt: skip
 
 
-def test_watching_a_journal_one_may_not_read_asks_for_that(
+def test_watch_asks_to_make_an_unreadable_journal_readable(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def barred(*_: object, **__: object) -> object:

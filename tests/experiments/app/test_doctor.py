@@ -65,7 +65,7 @@ def test_known_ceilings_stand_beside_the_datasheet() -> None:
 
 
 @pytest.mark.usefixtures("gpu", "nobody_measures")
-def test_ceilings_are_an_object_too() -> None:
+def test_json_has_the_ceilings() -> None:
     store_rates(UUID, DRIVER, asdict(RATES))
     (found,) = json_of("doctor")["ceilings"]
     assert (found["name"], found["measured_now"], found["problem"]) == ("NVIDIA H200", False, None)
@@ -132,7 +132,7 @@ def test_a_busy_gpu_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda failure: type(failure).__name__,
 )
 @pytest.mark.usefixtures("gpu")
-def test_no_failure_ends_the_examination(
+def test_a_failed_measurement_is_a_note(
     monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     def measure(*_: object, **__: object) -> Rates:

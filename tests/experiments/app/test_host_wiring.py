@@ -41,7 +41,7 @@ def test_a_cu_file_answers_a_problem_beside_a_py_file(problem: Path, tmp_path: P
     assert chosen.tunables == {"UNROLL": 2, "SCHEDULE": "plain"}
 
 
-def test_what_is_no_host_candidate_is_refused_by_name(problem: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_no_host_candidate_is_refused_by_name(problem: Path, tmp_path: Path) -> None:
     task = find_task(str(problem)).task
     other = tmp_path / "other.cu"
     other.write_text('extern "C" __global__ void k() {}')
@@ -115,7 +115,7 @@ def test_the_scripted_proposer_moves_its_tunables(problem: Path, tmp_path: Path)
     parse_host_plan(proposed.source).values(proposed.tunables)
 
 
-def test_options_that_would_do_nothing_are_refused(problem: Path) -> None:
+def test_includes_are_refused_without_host_code(problem: Path) -> None:
     gpu, spool = (JudgingOptions(evaluator=name, includes=("x",)) for name in ("gpu", "spool:d"))
     assert gpu.includes == (Path("x").absolute(),), "a run may be resumed from elsewhere"
     check_evaluator(find_task(str(problem)).task, gpu)

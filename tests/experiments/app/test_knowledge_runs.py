@@ -49,7 +49,7 @@ def test_a_run_teaches_what_came_of_each_method(taught: Path, tmp_path: Path) ->
         assert store.contributions() == found
 
 
-def test_what_is_known_changes_what_is_proposed_and_repeats_with_the_seed(
+def test_knowledge_changes_the_proposals_and_a_seed_repeats_them(
     taught: Path, tmp_path: Path
 ) -> None:
     export = tmp_path / "taught.jsonl"
@@ -64,7 +64,7 @@ def test_what_is_known_changes_what_is_proposed_and_repeats_with_the_seed(
     assert found["warm"] == found["again"] != rationales(tmp_path / "cold")
 
 
-def test_a_resumed_run_goes_on_from_what_it_knew(taught: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_the_knowledge_it_began_with(taught: Path, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     copies = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
     for copy in copies:

@@ -119,7 +119,7 @@ class Author:
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize("protocol", ["calls", "text"])
-def test_it_searches_reads_writes_compiles_and_repairs_and_refusals_end_nothing(
+def test_the_model_looks_things_up_and_repairs_and_a_refusal_does_not_end_the_run(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
 ) -> None:
     paper_gpu.install(monkeypatch)
@@ -188,7 +188,7 @@ class TestOptions:
         ],
         ids=str,
     )  # fmt: skip
-    def test_what_would_do_nothing_or_is_not_there_is_refused(
+    def test_an_option_without_effect_or_library_is_refused(
         self, tree: Path, tmp_path: Path, words: tuple[object, ...], told: str
     ) -> None:
         given = [str(word).replace("{tree}", str(tree)) for word in words]
@@ -203,7 +203,7 @@ class TestOptions:
         [("gpt-4o", None, "calls"), ("gpt-4o", "http://host:1/v1", "text"),
          ("openai/my-own", "http://host:1/v1", "text"), ("ollama/llama2", None, "text")],
     )  # fmt: skip
-    def test_the_protocol_is_decided_once_by_what_is_known_of_the_model(
+    def test_the_lookup_protocol_follows_from_the_model(
         self, model: str, server: str | None, protocol: str
     ) -> None:
         from codegen.chat.clients import with_protocol
@@ -220,7 +220,7 @@ def looks_then_auto(body: dict[str, Any]) -> Answer:
     return AutoModel()(body)
 
 
-def test_a_run_keeps_its_library_and_goes_on_with_no_other(tree: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_with_its_own_library_alone(tree: Path, tmp_path: Path) -> None:
     run, tape = tmp_path / "run", tmp_path / "tape.jsonl"
     start = ("optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x",
              "--library", f"cutlass={tree}", "--lookups", 3)  # fmt: skip
@@ -245,7 +245,7 @@ def test_a_run_keeps_its_library_and_goes_on_with_no_other(tree: Path, tmp_path:
         assert "is 8.1.3 now" in " ".join(other.stderr.split())
 
 
-def test_a_library_that_was_edited_is_another_one_and_one_installed_anew_is_not(
+def test_an_edited_library_is_refused_and_a_reinstalled_one_is_not(
     tree: Path,
 ) -> None:
     began = read_library(f"cutlass={tree}")

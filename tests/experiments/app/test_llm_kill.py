@@ -221,7 +221,7 @@ def assert_same(run: Path, whole: Whole) -> None:
     [("kept", 1), ("kept", 4), ("proposed", 2), ("proposed", 5), ("evaluating", 4),
      ("measured", 3), ("told", 5)],
 )  # fmt: skip
-def test_no_answer_that_was_kept_is_bought_twice(
+def test_a_stored_answer_is_not_paid_for_twice(
     nursery: Nursery, whole: Whole, tmp_path: Path, place: str, count: int
 ) -> None:
     """Killed behind the answer: before the journal says so, while it is judged, before the tree
@@ -236,7 +236,7 @@ def test_no_answer_that_was_kept_is_bought_twice(
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_of_calls_in_flight_only_the_unanswered_is_sent_again(
+def test_only_an_unanswered_call_is_sent_again(
     nursery: Nursery, whole: Whole, tmp_path: Path, count: int
 ) -> None:
     run = tmp_path / "run"
@@ -256,7 +256,7 @@ def test_of_calls_in_flight_only_the_unanswered_is_sent_again(
     assert_same(run, whole)
 
 
-def test_an_answer_read_but_not_yet_on_the_disk_is_the_only_one_lost(
+def test_an_answer_not_yet_on_disk_is_the_only_one_lost(
     nursery: Nursery, whole: Whole, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -268,7 +268,9 @@ def test_an_answer_read_but_not_yet_on_the_disk_is_the_only_one_lost(
     assert_same(run, whole)
 
 
-def test_killed_again_and_again(nursery: Nursery, whole: Whole, tmp_path: Path) -> None:
+def test_a_run_killed_many_times_ends_the_same(
+    nursery: Nursery, whole: Whole, tmp_path: Path
+) -> None:
     run, rng = tmp_path / "run", random.Random(os.environ.get("ROOFTREE_KILL_SEED", "0"))
     places = ("kept", "proposed", "evaluating", "told")
     with OpenAiServer([by_prompt]) as server:
@@ -283,9 +285,7 @@ def test_killed_again_and_again(nursery: Nursery, whole: Whole, tmp_path: Path) 
     assert_same(run, whole)
 
 
-def test_with_calls_side_by_side_each_question_is_bought_once(
-    nursery: Nursery, tmp_path: Path
-) -> None:
+def test_parallel_calls_repeat_only_those_in_flight(nursery: Nursery, tmp_path: Path) -> None:
     side_by_side = ("--parallel", 4)
     whole, run = uninterrupted(nursery, tmp_path, *side_by_side), tmp_path / "run"
     with OpenAiServer([by_prompt]) as server:
@@ -324,7 +324,7 @@ def looks_first(protocol: str) -> Step:
     ("protocol", "places"),
     [("calls", [("kept", 1), ("kept", 5)]), ("text", [("proposed", 3)])],
 )
-def test_a_run_that_was_killed_between_lookups_asks_nothing_twice(
+def test_a_run_killed_between_lookups_repeats_no_call(
     nursery: Nursery, tmp_path: Path, protocol: str, places: list[tuple[str, int]]
 ) -> None:
     """`kept` counts replies: three of each proposal and those that are repairs, so that it dies in

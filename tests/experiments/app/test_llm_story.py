@@ -46,7 +46,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "evaluator", ["replay", pytest.param("paper-gpu", marks=pytest.mark.nvrtc)]
 )
-def test_whatever_happens_the_journal_tells_it_and_the_cost_adds_up(
+def test_every_scene_of_the_story_is_in_the_journal_with_its_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evaluator: str
 ) -> None:
     """`replay`: a model that chooses values. `paper-gpu`: one that writes kernels, compiled."""
@@ -61,7 +61,7 @@ def test_whatever_happens_the_journal_tells_it_and_the_cost_adds_up(
     _a_repair_is_told_what_failed([seen.body for seen in server.requests])
 
 
-def test_the_tape_of_a_run_in_which_all_happens_plays_the_same_tree(tmp_path: Path) -> None:
+def test_the_tape_of_the_story_replays_the_same_tree(tmp_path: Path) -> None:
     """A refused prompt and a service that stays away included."""
     teller, run, tape = Storyteller(Values()), tmp_path / "run", tmp_path / "tape.jsonl"
     with OpenAiServer([teller]) as server:
@@ -168,7 +168,7 @@ def test_thirty_two_calls_are_in_flight_on_one_core(tmp_path: Path, one_core: No
     assert not any(event.kind == "abandoned" for event in read_events(tmp_path / "run"))
 
 
-def test_the_three_feedbacks_ask_the_same_but_for_what_they_say_of_the_profile(
+def test_feedback_changes_only_the_profile_section_of_the_prompt(
     tmp_path: Path,
 ) -> None:
     """The ablation of docs/models.md; only the first questions have the same parent for sure."""

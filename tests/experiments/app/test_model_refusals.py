@@ -31,7 +31,7 @@ def refused_at_once(done: Result, out: Path, *parts: str) -> None:
      "http://host:port/v1", "http://host:99999/v1", "http://[::1/v1", "http://ho st/v1",
      "me:word@host/v1"],
 )  # fmt: skip
-def test_what_is_no_address_is_refused_at_once(
+def test_an_invalid_address_is_refused_at_once(
     toy_folder: Path, tmp_path: Path, address: str
 ) -> None:
     out = tmp_path / "run"
@@ -43,7 +43,7 @@ def test_what_is_no_address_is_refused_at_once(
 @pytest.mark.parametrize(
     "address", ["http://localhost:9/v1", "https://host", "http://[::1]:80/v1", "HTTP://10.0.0.1:1"]
 )
-def test_an_address_is_taken(address: str) -> None:
+def test_a_valid_address_is_accepted(address: str) -> None:
     check_model("llm", ModelOptions(name="openai/x", api_base=address))
 
 
@@ -58,7 +58,7 @@ def test_an_address_is_taken(address: str) -> None:
         (("--model", "plain", "--api-base", "http://127.0.0.1:9/v1"), ("openai/MODEL",)),
     ],
 )
-def test_a_model_of_no_provider_is_refused_before_anything_is_measured(
+def test_a_model_without_a_provider_is_refused_before_anything_is_measured(
     toy_folder: Path, tmp_path: Path, words: tuple[str, ...], parts: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -69,14 +69,14 @@ def test_a_model_of_no_provider_is_refused_before_anything_is_measured(
     refused_at_once(optimize(toy_folder, tmp_path / "run", *words), tmp_path / "run", *parts)
 
 
-def test_models_that_may_be_there_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_model_without_a_provider_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     from codegen.chat.models import unknown_models
 
     models = ("openai/never-heard-of", "openrouter/some/model", "github_copilot/x", "gpt-4o")
     assert unknown_models((*models, "nosuchmodelatall")) == ["nosuchmodelatall"]
 
 
-def test_without_a_model_litellm_is_not_looked_for(
+def test_a_run_without_a_model_does_not_import_litellm(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def imported() -> None:
@@ -103,7 +103,7 @@ def test_a_tape_may_be_of_any_model(toy_folder: Path, tmp_path: Path) -> None:
     ],
     ids=lambda value: str(getattr(value, "status", "")),
 )
-def test_a_refusal_says_what_can_be_done_about_it(
+def test_a_servers_refusal_says_what_to_do(
     toy_folder: Path, tmp_path: Path, answer: Fail, way: str
 ) -> None:
     with OpenAiServer([answer]) as server:
@@ -123,9 +123,7 @@ def test_a_fallback_that_lacks_a_key_can_still_be_resumed(toy_folder: Path, tmp_
     assert "then resume with: rooftree resume" in done.stderr
 
 
-def test_a_server_that_is_silent_may_come_back_or_be_the_wrong_one(
-    toy_folder: Path, tmp_path: Path
-) -> None:
+def test_a_silent_server_says_how_to_resume(toy_folder: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         words = ("--api-base", f"http://127.0.0.1:{free.getsockname()[1]}/v1", "--llm-retries", 0)

@@ -102,7 +102,7 @@ def test_json_has_every_shape(folder: Path) -> None:
     assert row["speedup"] == pytest.approx(row["baseline_us"] / row["time_us"])
 
 
-def test_a_search_hands_back_nothing_that_slows_a_shape_down(folder: Path, tmp_path: Path) -> None:
+def test_the_best_kernel_slows_no_shape_down(folder: Path, tmp_path: Path) -> None:
     optimized(folder, tmp_path / "run", "--evaluations", 40, "--seed", 1)
     best = json.loads((tmp_path / "run" / "best" / "candidate.json").read_text())
     assert best["tunables"]["VEC"] == 1, "vectors are much faster on one shape, slower on the other"
@@ -124,7 +124,7 @@ def test_two_workloads_of_one_name_are_refused(folder: Path) -> None:
         load_task(folder)
 
 
-def test_a_run_tells_every_shape_of_its_best_kernel(folder: Path, tmp_path: Path) -> None:
+def test_a_run_prints_every_shape_of_its_best_kernel(folder: Path, tmp_path: Path) -> None:
     words = ("--evaluations", 10, "--seed", 1)
     done = optimized(folder, tmp_path / "run", *words)
     told = [line for line in done.stdout.splitlines() if line.startswith("shape ")]

@@ -80,7 +80,7 @@ def test_no_held_out_kernel_is_one_of_the_others_again() -> None:
             assert code[one.file] not in known, one.file
 
 
-def test_what_is_planted_cannot_be_true_of_the_repaired_twin() -> None:
+def test_a_planted_fault_cannot_be_expected_of_the_repaired_twin() -> None:
     with pytest.raises(ValueError, match="planted"):
         kernel(also_repaired=["coalescing"])
 
@@ -127,7 +127,7 @@ def test_a_planted_finding_below_the_fifth_is_found_but_not_shown() -> None:
     assert (scores.macro_recall, scores.shown) == (1.0, 0.0)
 
 
-def test_what_a_plugin_says_moves_no_figure() -> None:
+def test_plugins_do_not_change_the_scores() -> None:
     said = [("coalescing", "tail_wave"), ("dram_saturated",), ("global_latency", "coalescing")]
     alone = score([examined(*tools, repaired=at == 1) for at, tools in enumerate(said)])
     beside = score(

@@ -213,7 +213,7 @@ def test_a_curve_is_the_searches_best_after_each_distinct_candidate(two: list[Pa
         (("{run}", "{study}"), "is a study: compare one study by itself"),
     ],
 )
-def test_what_cannot_be_compared_is_said(
+def test_runs_that_cannot_be_compared_are_refused(
     words: tuple[str, ...], said: str, toy_folder: Path, tmp_path: Path
 ) -> None:
     places = {name: tmp_path / name for name in ("run", "empty", "study")}

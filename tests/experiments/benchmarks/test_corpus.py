@@ -175,7 +175,7 @@ def test_every_candidate_is_listed_and_every_listed_one_is_there() -> None:
     assert len({one.candidate.id for one in ALL}) == len(ALL)
 
 
-def test_every_class_of_cheat_has_a_case_in_every_dialect_that_can_be_of_it() -> None:
+def test_every_class_of_cheat_has_a_case_in_every_dialect_that_allows_it() -> None:
     assert {one.kind for one in KERNELBENCH if one.is_cheat} == set(CHEATS)
     assert {one.kind for one in CUDA if one.is_cheat} == IN_CUDA
     for members in (CUDA, KERNELBENCH):
@@ -325,14 +325,14 @@ def test_cases_are_chosen_by_dialect_name_and_class() -> None:
         (case(**{"class": "fault", "expect": ["refused"]}), "refused", {"cheat": "leak"}, True),
     ],
 )  # fmt: skip
-def test_a_verdict_is_right_where_the_manifest_says_so(
+def test_a_verdict_is_right_if_the_manifest_allows_it(
     one: CorpusCase, status: str, options: dict[str, Any], right: bool
 ) -> None:
     found = evaluation(Candidate(source="x"), status, **options)
     assert (JudgedCase.of(one, found, seconds=1).wrong is None) == right
 
 
-def test_what_was_not_run_is_neither_right_nor_wrong_and_a_broken_world_is_wrong() -> None:
+def test_a_skipped_case_is_not_wrong_and_a_world_error_is() -> None:
     assert JudgedCase(case=case(), verdict=None, message="no nvcc", skipped=True).wrong is None
     broken = JudgedCase(case=case(), verdict=None, message="no GPU").wrong
     assert broken is not None and "no GPU" in broken
@@ -415,7 +415,7 @@ def test_a_run_stops_before_the_case_that_is_after_its_deadline() -> None:
     assert len(found.results) == 2 and len(found.left) == 1 and not found.wrong
 
 
-def test_what_a_deadline_left_out_is_said_and_several_results_make_one(
+def test_cases_after_the_deadline_are_listed_and_results_are_merged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, two, both = (str(tmp_path / name) for name in ("one.json", "two.json", "both.json"))
@@ -467,13 +467,13 @@ def test_a_world_that_breaks_for_one_case_does_not_stop_the_others() -> None:
     ]  # fmt: skip
 
 
-def test_a_judge_that_a_case_breaks_has_given_no_verdict_on_it() -> None:
+def test_a_judge_that_raises_gives_no_verdict() -> None:
     factory = Factory(kernelbench__honest_plain=TypeError("'bool' object is not iterable"))
     (found,) = run(chosen(ALL, only=("honest_plain",)), factory, on_progress=silent).results
     assert found.verdict is None and "the judge broke: TypeError" in found.message and found.wrong
 
 
-def test_the_command_prints_the_table_writes_files_and_says_by_its_code_what_it_found(
+def test_the_command_prints_a_table_writes_files_and_exits_1_if_a_verdict_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = ["--json", str(tmp_path / "c.json"), "--markdown", str(tmp_path / "c.md")]

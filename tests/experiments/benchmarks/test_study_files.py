@@ -28,7 +28,7 @@ def refused(folder: Path, text: str) -> str:
     return str(caught.value).removeprefix(f"{file}: ")
 
 
-def test_the_file_these_are_made_of_is_right(tmp_path: Path) -> None:
+def test_the_unchanged_file_is_valid(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(TOP + ARMS)
     assert read_study(tmp_path / "mine.toml").others == ("walk",)
 
@@ -81,6 +81,6 @@ def test_a_wrong_value_is_shown_with_what_it_has_to_be(
     assert refused(tmp_path, text) == line
 
 
-def test_no_more_than_three_are_told_at_once(tmp_path: Path) -> None:
+def test_at_most_three_errors_are_listed(tmp_path: Path) -> None:
     wrong = "".join(f"{key} = -1\n" for key in ("alpha", "noise", "most", "matters"))
     assert refused(tmp_path, TOP + wrong + ARMS).endswith("(and 1 more)")

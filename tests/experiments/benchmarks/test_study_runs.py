@@ -120,7 +120,7 @@ def test_every_arm_has_the_same_unique_evaluations_on_every_task(folder: Path) -
     assert all(line.best == tuple(sorted(line.best)) for line in lines)
 
 
-def test_again_runs_nothing_and_more_seeds_go_on(config: Path, folder: Path) -> None:
+def test_a_second_call_runs_only_new_seeds(config: Path, folder: Path) -> None:
     before = (folder / RESULTS_FILE).read_bytes()
     study(config)
     assert (folder / RESULTS_FILE).read_bytes() == before
@@ -240,7 +240,7 @@ def test_pairs_are_of_one_task_and_seed_whatever_the_order(config: Path) -> None
     assert (contest.wins, contest.pairs) == (4, 4)
 
 
-def test_a_run_that_never_arrives_loses_to_one_that_does_and_ties_with_its_like(
+def test_a_run_that_misses_the_target_loses_to_one_that_reaches_it(
     config: Path,
 ) -> None:
     plan = plan_of(read_study(config), version="1")
@@ -436,7 +436,7 @@ def test_bundled_studies_are_run_by_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked == [bundled_studies()["search"]]
 
 
-def test_a_file_of_ones_own_is_meant_before_a_bundled_study(
+def test_a_users_file_comes_before_a_bundled_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -447,7 +447,7 @@ def test_a_file_of_ones_own_is_meant_before_a_bundled_study(
 
 
 @pytest.mark.parametrize("given", ["nowhere/search.toml", "serch", "serch.toml"])
-def test_a_study_that_is_nowhere_is_refused_with_the_names_there_are(
+def test_an_unknown_study_is_refused_with_the_known_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -195,7 +195,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 # Power.
 
 
-def test_what_is_said_to_be_seen_is_seen() -> None:
+def test_a_detectable_effect_is_detected() -> None:
     generator = np.random.default_rng(21)
     pilot = [generator.normal(0, 0.1, 20) for _ in range(3)]
     ratio = detectable(pilot, alpha=0.05, seed=1)

@@ -62,7 +62,7 @@ def test_numbers_ranges_and_all(root: Path, words: str, numbers: list[int]) -> N
         ("one", "write numbers"),
     ],
 )
-def test_what_chooses_nothing_is_refused(root: Path, words: str, said: str) -> None:
+def test_numbers_that_choose_nothing_are_refused(root: Path, words: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         chosen(problems_of(root, 1), words)
 
@@ -78,7 +78,7 @@ def test_what_chooses_nothing_is_refused(root: Path, words: str, said: str) -> N
         ("KernelBench/level1/1_A.py", 1, "is a file"),
     ],
 )
-def test_what_is_no_level_is_told(root: Path, below: str, level: int, said: str) -> None:
+def test_a_path_that_is_no_level_is_refused(root: Path, below: str, level: int, said: str) -> None:
     with pytest.raises(InputError, match=said):
         problems_of(root / below, level)
 

@@ -105,7 +105,7 @@ def test_the_model_of_every_problem_looks_into_the_library(
         assert len(server.requests) == asked, "figures of two libraries belong in no one table"
 
 
-def test_a_search_that_is_gone_on_with_asks_for_look_ups_as_it_did(
+def test_a_resumed_search_keeps_its_lookup_protocol(
     checkout: Path, tree: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "suite"
@@ -131,7 +131,7 @@ def test_a_search_that_is_gone_on_with_asks_for_look_ups_as_it_did(
         (("--include", "{tree}"), "--include is for .cu candidates with a launcher"),
     ],
 )
-def test_what_a_suite_cannot_do_is_refused_before_anything_is_made(
+def test_an_unfit_option_is_refused_before_anything_is_written(
     checkout: Path, tree: Path, tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     out = tmp_path / "suite"

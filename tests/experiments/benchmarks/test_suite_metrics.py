@@ -47,7 +47,7 @@ SUITE = (
 )
 
 
-def test_counted_by_hand() -> None:
+def test_metrics_agree_with_a_count_by_hand() -> None:
     found = summarize(SUITE)
     assert (found.counted, found.correct, found.failed, found.errors) == (5, 3, 1, 1)
     assert found.unfair == ("1/6",)
@@ -69,7 +69,7 @@ def test_what_was_not_compiled_is_left_out_not_failed() -> None:
     assert found.geomean_correct == pytest.approx(0.5)
 
 
-def test_of_nothing_there_are_no_figures() -> None:
+def test_an_empty_suite_has_no_figures() -> None:
     for suite in ((), (outcome(1, "unfair"),)):
         found = summarize(suite)
         assert found.pass_rate is None

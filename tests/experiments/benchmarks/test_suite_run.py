@@ -146,7 +146,7 @@ def test_an_exported_kernel_needs_pytorch_alone(tmp_path: Path) -> None:
     assert "1/2_B: not exported" in done.stdout
 
 
-def test_what_does_not_hold_when_measured_again_is_not_correct(tmp_path: Path) -> None:
+def test_a_kernel_that_fails_its_confirmation_is_not_correct(tmp_path: Path) -> None:
     root = make_level(
         tmp_path / "kb",
         {"1_A.py": problem_text("shaky"), "2_B.py": problem_text("shaky", "0.5")},
@@ -196,7 +196,7 @@ def test_a_second_call_may_add_problems(checkout: Path, tmp_path: Path) -> None:
     ["open 2_Slow eager", "evaluate 2_Slow 0.6", "confirm 2_Slow 0.6", "open 2_Slow compiled"],
 )
 @pytest.mark.parametrize("kill", ["", "1"])
-def test_stopped_anywhere_it_goes_on_as_if_it_had_not_been(
+def test_a_suite_stopped_anywhere_goes_on_to_the_same_results(
     checkout: Path, tmp_path: Path, stop_at: str, kill: str
 ) -> None:
     words = [
@@ -250,7 +250,7 @@ def test_a_model_that_fails_as_its_own_candidate_is_an_error_of_that_problem(
     assert status(tmp_path / "suite") == {1: "error", 2: "correct"}
 
 
-def test_without_the_comparison_it_says_that_nobody_asked(checkout: Path, tmp_path: Path) -> None:
+def test_no_compile_leaves_the_comparison_out(checkout: Path, tmp_path: Path) -> None:
     run(checkout, tmp_path / "suite", "--problems", "1", "--no-compile")
     (row,) = results(tmp_path / "suite")["problems"]
     assert (row["compiled"], row["not_compiled"]) == (None, "not asked for")
@@ -339,7 +339,7 @@ def test_other_settings_are_refused_in_one_line(checkout: Path, tmp_path: Path) 
         (("--proposer", "llm"), "--model"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_and_nothing_is_left(
+def test_a_wrong_option_is_refused_and_leaves_no_folder(
     checkout: Path, tmp_path: Path, words: tuple[object, ...], said: str
 ) -> None:
     out = tmp_path / "suite"
@@ -366,7 +366,7 @@ def test_two_processes_do_not_share_a_suite(checkout: Path, tmp_path: Path) -> N
     refused(done, "in use by another")
 
 
-def test_a_price_given_later_is_laid_on_problems_that_are_done(
+def test_a_later_price_is_applied_to_finished_problems(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "suite"

@@ -78,7 +78,7 @@ def test_unknown_parts_are_answered_with_the_known_ones(toy_folder: Path, tmp_pa
          ("task.toml", "cost.bytes", "'m'")),
     ],
 )  # fmt: skip
-def test_sizes_that_come_to_nothing_are_named_before_anything_runs(
+def test_an_invalid_size_is_named_before_anything_runs(
     toy_folder: Path, file: str, right: str, wrong: str, parts: tuple[str, ...]
 ) -> None:
     text = (toy_folder / file).read_text()
@@ -100,13 +100,13 @@ def test_sizes_that_come_to_nothing_are_named_before_anything_runs(
     ],
 )
 @pytest.mark.parametrize("command", ["optimize", "evaluate"])
-def test_an_option_the_evaluator_does_not_heed_is_refused(
+def test_an_option_that_the_evaluator_ignores_is_refused(
     toy_folder: Path, command: str, words: tuple[str, ...], part: str
 ) -> None:
     refused(rooftree(command, toy_folder, *words), part)
 
 
-def test_only_a_search_with_workers_elsewhere_waits_for_them(toy_folder: Path) -> None:
+def test_wait_is_refused_without_remote_workers(toy_folder: Path) -> None:
     done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--wait", 5)
     refused(done, "--wait is for --evaluator spool:DIR")
 
@@ -161,7 +161,7 @@ def test_what_the_file_system_refuses_is_one_line(toy_folder: Path, tmp_path: Pa
     refused(rooftree("report", file), "is a file")
 
 
-def test_a_run_folder_that_cannot_be_filled_is_taken_away_again(
+def test_a_run_folder_that_cannot_be_written_is_removed(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -189,7 +189,7 @@ def test_an_unknown_constant_of_the_search_is_refused(toy_folder: Path) -> None:
     refused(rooftree("optimize", toy_folder, "--search", "exploration=nan"), "NAME=NUMBER")
 
 
-def test_a_folder_that_holds_something_is_not_taken(toy_folder: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(toy_folder: Path) -> None:
     refused(rooftree("optimize", toy_folder, "--out", toy_folder), "not empty")
 
 
@@ -211,7 +211,7 @@ def test_a_run_in_use_cannot_be_resumed_but_can_be_drawn(toy_folder: Path, tmp_p
         completed("tree", run, "-o", tmp_path / "live.dot")
 
 
-def test_a_replay_does_not_know_other_source(toy_folder: Path, tmp_path: Path) -> None:
+def test_a_replay_refuses_other_source(toy_folder: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.cu"
     mine.write_text((toy_folder / "kernel.cu").read_text().replace("2 * x", "x[i] + x"))
     done = rooftree("evaluate", toy_folder, mine, "--evaluator", "replay")

@@ -53,7 +53,7 @@ def test_a_command_gets_models_of_what_was_given(tmp_path: Path) -> None:
     assert model.given() == {"fallbacks": ("a", "b"), "temperature": 0.7}
 
 
-def test_what_is_left_out_has_the_default_of_the_command_or_of_the_model() -> None:
+def test_a_missing_option_has_the_default_of_the_command_or_the_model() -> None:
     _, limits, judging, model, _ = called("t")
     assert limits == Limits(evaluations=20)
     assert judging == JudgingOptions() and judging.given() == {}

@@ -162,7 +162,7 @@ COLUMNS = (Column("name", "name"), Column("some words", "words"), Column("figure
 ROW = ("a_name_of_a_tool", "said in several words", "1.25x", "2.50x", "1234567890")
 
 
-def test_where_there_is_room_nothing_wraps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_with_room_does_not_wrap(capsys: pytest.CaptureFixture[str]) -> None:
     found = fitted(COLUMNS, [ROW], width=10_000)
     print_table(found.table)
     assert capsys.readouterr().out.splitlines() == [
@@ -172,7 +172,7 @@ def test_where_there_is_room_nothing_wraps(capsys: pytest.CaptureFixture[str]) -
     assert found.note == ""
 
 
-def test_titles_wrap_then_figures_go_and_a_note_says_which(
+def test_titles_wrap_first_then_columns_go_and_a_note_names_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "54")

@@ -79,7 +79,7 @@ def progress(evaluations: int, speedup: float, *, replaying: bool = False) -> Pr
     )
 
 
-def test_plain_lines_come_with_improvements_or_now_and_then() -> None:
+def test_plain_lines_come_with_improvements_or_every_few_seconds() -> None:
     out, now = io.StringIO(), [0.0]
     show = PlainLines(out, clock=lambda: now[0])
     show(progress(1, 1.5, replaying=True))
@@ -178,7 +178,7 @@ def test_help_needs_none_of_the_heavy_packages() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_folder_named_like_a_bundled_task_is_not_passed_over(
+def test_a_folder_named_like_a_bundled_task_is_ambiguous(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -190,7 +190,7 @@ def test_a_folder_named_like_a_bundled_task_is_not_passed_over(
     assert find_task("transpose").task.name == "transpose"
 
 
-def test_what_a_mistyped_name_may_have_meant() -> None:
+def test_a_mistyped_name_is_answered_with_the_closest() -> None:
     names = ("gelu", "gemm_fp32", "gemm_bf16")
     assert did_you_mean("gelo", names, behind=" ") == "did you mean gelu? "
     assert did_you_mean("gemm_fp16", names, most=2) == "did you mean gemm_bf16 or gemm_fp32?"

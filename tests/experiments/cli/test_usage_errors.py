@@ -48,7 +48,7 @@ def error_of(words: str) -> str:
         ("--debug optimize", "TASK is missing; see rooftree optimize --help"),
     ],
 )  # fmt: skip
-def test_it_says_what_is_wrong_and_where_help_is(words: str, line: str) -> None:
+def test_a_usage_error_says_what_is_wrong_and_where_help_is(words: str, line: str) -> None:
     assert error_of(words) == line
 
 
@@ -61,7 +61,7 @@ def commands(group: Any, *words: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", list(commands(get_command(app))), ids=" ".join)
-def test_every_command_refuses_an_unknown_option_so(words: tuple[str, ...]) -> None:
+def test_every_command_refuses_an_unknown_option_in_the_same_words(words: tuple[str, ...]) -> None:
     command = " ".join(words)
     found = error_of(f"{command} --zzz")
     assert found == f"there is no option --zzz; see rooftree {command} --help"

@@ -71,7 +71,7 @@ def test_the_headline_is_the_confirmed_measurement(delivery: Delivery) -> None:
     assert f"{delivery.best.speedup:.2f}x while searching" in head
 
 
-def test_every_step_of_the_way_is_there(delivery: Delivery) -> None:
+def test_every_node_of_the_best_path_is_listed(delivery: Delivery) -> None:
     lines = section(explanation(delivery), "The way there").splitlines()
     rows = [line for line in lines if line.startswith("|")][2:]
     path = delivery.result.path_to(delivery.best)
@@ -174,7 +174,7 @@ def owed(delivery: Delivery) -> str:
     return section(explanation(delivery), OWED).partition("\n")[0]
 
 
-def test_a_method_that_was_taken_back_is_not_what_the_best_owes_its_speed_to() -> None:
+def test_a_method_that_was_taken_back_is_listed_apart() -> None:
     text = owed(
         line_of(
             ({"VEC": 4, "BLOCK": 4}, {"memory.vectorized_loads": 0.3, "latency.block_size": 0.2}),
@@ -197,7 +197,7 @@ def test_a_method_that_slows_its_variant_is_called_harmful() -> None:
     assert "| harmful | -5.0 %" in text and "A harmful one makes its variant slower" in text
 
 
-def test_a_method_that_came_out_differently_is_said_to() -> None:
+def test_a_method_with_differing_results_is_listed_apart() -> None:
     run = line_of(
         ({"FAST": 1}, {"compute.fast_math": -0.05}),
         ({"FAST": 0}, {}),
@@ -206,7 +206,7 @@ def test_a_method_that_came_out_differently_is_said_to() -> None:
     assert "Effective in some steps, harmful in others: `compute.fast_math`." in owed(run)
 
 
-def test_what_was_not_weighed_is_said_with_the_reason() -> None:
+def test_methods_that_were_not_weighed_are_listed_with_the_reason() -> None:
     """BLOCK cannot be set back below VEC; FAST could be, and was not tried."""
     text = owed(
         line_of(
@@ -225,7 +225,7 @@ def test_what_was_not_weighed_is_said_with_the_reason() -> None:
     assert "`compute.fast_math`; `rooftree attribute` goes on" in left
 
 
-def test_what_was_not_measured_is_said_and_nothing_else(delivery: Delivery) -> None:
+def test_gaps_are_named_and_their_sections_left_out(delivery: Delivery) -> None:
     def bare(node: NodeRecord) -> NodeRecord:
         evaluation = node.evaluation and node.evaluation.model_copy(update={"profile": None})
         return replace(node, evaluation=evaluation, confirmed=None, guidance=None)
@@ -241,7 +241,7 @@ def test_what_was_not_measured_is_said_and_nothing_else(delivery: Delivery) -> N
     assert not section(text, "Shape by shape")
 
 
-def test_energy_and_shapes_are_shown_where_they_were_measured(delivery: Delivery) -> None:
+def test_measured_energy_and_shapes_are_shown(delivery: Delivery) -> None:
     best = delivery.best.verdict
     assert best is not None and best.timing is not None
     whole = best.timing
@@ -276,7 +276,7 @@ def test_what_is_left_is_the_time_over_the_floor(delivery: Delivery) -> None:
     assert "there is no floor" in text and "is left (" not in text
 
 
-def test_the_command_prints_or_writes(delivery: Delivery, tmp_path: Path) -> None:
+def test_the_command_prints_or_writes_the_text(delivery: Delivery, tmp_path: Path) -> None:
     assert completed("explain", delivery.run_dir).stdout == explanation(delivery)
     out = tmp_path / "why.md"
     completed("explain", delivery.run_dir, "-o", out)

@@ -75,7 +75,7 @@ def test_the_kernel_runs_as_it_stands(exported: Path, run_dir: Path) -> None:
     shutil.rmtree(copied)
 
 
-def test_a_folder_with_something_in_it_is_left_alone(run_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_written_with_force_alone(run_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     refused(rooftree("export", run_dir, tmp_path), "--force")
     assert files_of(tmp_path) == {"mine"}
@@ -153,7 +153,7 @@ def test_a_patch_of_any_text_reads_as_a_diff(
     ("before", "after"),
     [("a\nb", "a\nc"), ("a\nb\n", "a\nb"), ("", "a\n"), ("a\r\nb\r\n", "a\r\nc\r\n"), ("a\n", "")],
 )
-def test_git_takes_patches_of_odd_ends(before: str, after: str, work_tree: Path) -> None:
+def test_git_applies_patches_of_odd_line_ends(before: str, after: str, work_tree: Path) -> None:
     (work_tree / "k.cu").write_bytes(before.encode())
     (work_tree / "p").write_bytes(unified_patch(before, after, path="k.cu").encode())
     done = git(work_tree, "apply", "p")
@@ -200,7 +200,7 @@ def test_run_json_holds_every_source_once_and_loses_none(exported: Path, run_dir
     assert text.count(baseline) == 2, "in `sources`, and in the task"
 
 
-def test_run_json_says_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:
+def test_run_json_names_no_paths_of_the_machine(exported: Path) -> None:
     config = json.loads((exported / "run.json").read_text())["config"]
     assert config["recording"]["path"] == RECORDING.name
     assert config["memory"] is None and config["api_base"] is None
@@ -271,7 +271,7 @@ def test_the_verdict_of_a_reproduction(found: dict[str, Any], code: int, words: 
     assert words in "\n".join(reproduce.words(verdict))
 
 
-def test_a_recorded_space_says_what_it_cannot_be(toy_folder: Path, tmp_path: Path) -> None:
+def test_export_of_a_recording_says_what_is_left_out(toy_folder: Path, tmp_path: Path) -> None:
     recording = next((toy_folder / "recordings").iterdir())
     optimized(recording, tmp_path / "run", "--evaluations", 10, "--seed", 1)
     left_out = json_of("export", tmp_path / "run", tmp_path / "out")["left_out"]
@@ -281,7 +281,7 @@ def test_a_recorded_space_says_what_it_cannot_be(toy_folder: Path, tmp_path: Pat
     assert "`kernel.cu` is not here" in readme
 
 
-def test_a_run_without_gain_hands_over_the_baseline(toy_folder: Path) -> None:
+def test_a_run_without_gain_exports_the_baseline(toy_folder: Path) -> None:
     source = find_task(str(toy_folder))
     delivery = delivery_of(source, source.task.baseline, speedup=0.9)
     assert delivery.best.id == 0
@@ -351,7 +351,7 @@ def copied(tmp_path: Path) -> Callable[[Path, int], Path]:
     return copy
 
 
-def test_a_recording_that_has_moved_is_not_missed(run_dir: Path, tmp_path: Path) -> None:
+def test_export_needs_no_recording(run_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_dir, folder)
     config = (folder / "config.toml").read_text()

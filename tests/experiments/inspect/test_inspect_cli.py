@@ -251,7 +251,7 @@ def test_a_damaged_recording_that_was_asked_for_is_named(kernel: Path, tmp_path:
     refused(rooftree("inspect", kernel, "--replay", kept), "kept.json.gz")
 
 
-def test_a_picture_is_drawn_where_there_is_something_to_draw(kernel: Path, tmp_path: Path) -> None:
+def test_a_picture_is_drawn(kernel: Path, tmp_path: Path) -> None:
     record(tmp_path / "kept.json", kernel.read_text(), {"BLOCK": 64})
     out = tmp_path / "roofline.svg"
     done = completed("inspect", kernel, "--replay", tmp_path / "kept.json", "-o", out)
@@ -285,7 +285,7 @@ def test_counters_of_a_report_become_guidance_for_each_kernel() -> None:
     assert "% of each unit's peak" in done.stdout
 
 
-def test_a_report_that_is_none_is_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_report_is_refused(tmp_path: Path) -> None:
     for name, content in (("words.csv", "a,b\n1,2\n"), ("x.sqlite", "no"), ("y.ncu-rep", "no")):
         (tmp_path / name).write_text(content)
         refused(rooftree("inspect", tmp_path / name), name)

@@ -85,7 +85,7 @@ def test_a_flood_of_output_costs_no_memory_and_no_time(tmp_path: Path) -> None:
     run(script(tmp_path, body)).unprofiled()
 
 
-def test_what_cannot_be_started_is_one_line(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_refused(tmp_path: Path) -> None:
     path = script(tmp_path, "")
     path.chmod(0o644)
     with pytest.raises(InputError, match="program could not be started"):

@@ -141,7 +141,7 @@ def test_no_line_is_wider_than_the_terminal(
     assert max(map(len, text.splitlines())) <= max(50, columns)
 
 
-def test_what_others_wrote_is_text_and_nothing_else(
+def test_control_characters_and_markup_are_printed_as_text(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     finding = FINDING.model_copy(update={"advice": NASTY, "tool": NASTY, "methods": (NASTY,)})
@@ -293,7 +293,7 @@ def test_counted_operations_place_a_kernel_whose_work_nobody_declared() -> None:
     assert chart_of([replace(counted, profile=profile)]) is None
 
 
-def test_why_there_is_no_chart_is_known() -> None:
+def test_a_missing_chart_has_a_reason() -> None:
     assert "ceilings" in why_no_chart([replace(part(), profile=Profile())])
     assert "operations" in why_no_chart([part()])
 
@@ -308,7 +308,7 @@ def test_a_point_is_held_against_its_own_arithmetic() -> None:
     assert chart.limit_of(chart.points[0]) == 700
 
 
-def test_json_has_every_field_also_where_nothing_is_known() -> None:
+def test_json_has_every_field_even_if_nothing_is_known() -> None:
     full = as_json(inspection())
     empty = as_json(
         Inspection(

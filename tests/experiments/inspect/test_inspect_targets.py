@@ -64,7 +64,7 @@ def test_a_main_is_found(source: str) -> None:
         "__global__ void remain(int main) {}",
     ],
 )
-def test_what_only_looks_like_a_main_is_not(source: str) -> None:
+def test_a_main_in_a_comment_or_a_name_is_not_found(source: str) -> None:
     assert not has_main(source)
 
 
@@ -84,7 +84,7 @@ def test_any_text_has_a_main_or_not(text: str) -> None:
         ("bytes.cu", b"\xff\xfe\xff", ("not UTF-8",)),
     ],
 )
-def test_what_cannot_be_looked_at_is_one_line(
+def test_a_file_that_cannot_be_inspected_is_refused(
     tmp_path: Path, name: str, content: str | bytes, parts: tuple[str, ...]
 ) -> None:
     file = tmp_path / name
@@ -92,7 +92,7 @@ def test_what_cannot_be_looked_at_is_one_line(
     refused(rooftree("inspect", file), name, *parts)
 
 
-def test_places_that_are_no_files_are_one_line(tmp_path: Path, toy_folder: Path) -> None:
+def test_a_path_that_is_no_file_is_refused(tmp_path: Path, toy_folder: Path) -> None:
     refused(rooftree("inspect", tmp_path / "none.cu"), "does not exist")
     refused(rooftree("inspect", tmp_path), "is a folder")
     refused(rooftree("inspect", toy_folder), "its kernel is", "kernel.cu")
@@ -114,7 +114,5 @@ def test_places_that_are_no_files_are_one_line(tmp_path: Path, toy_folder: Path)
         ("inspect/row_sum.cu", ("--save", "a.json", "--replay", "b.json"), "leave --replay out"),
     ],
 )
-def test_an_option_that_would_do_nothing_is_refused(
-    file: str, words: tuple[str, ...], part: str
-) -> None:
+def test_an_option_without_effect_is_refused(file: str, words: tuple[str, ...], part: str) -> None:
     refused(rooftree("inspect", DATA / file, *words), part)

@@ -106,7 +106,7 @@ def test_branches_are_counted_while_they_are_measured(finished: Run) -> None:
     assert board.flights[0].doing == "branch 2 being measured"
 
 
-def test_what_belongs_to_no_trial_is_under_way_too() -> None:
+def test_profiling_and_ablations_are_under_way_without_a_trial() -> None:
     board = board_of([event("profiling", candidate_id="c"), event("removing", key="3:m")])
     assert [flight.doing for flight in board.flights] == ["profiling", "weighing a method"]
     assert board.in_flight == 0
@@ -179,7 +179,7 @@ def test_the_panel_fits_every_terminal(finished: Run, width: int, height: int) -
     assert any("best" in line for line in lines)
 
 
-def test_on_ten_rows_of_forty_columns_the_most_telling_stays(finished: Run) -> None:
+def test_a_small_panel_keeps_the_most_important_facts(finished: Run) -> None:
     board = board_of(until(finished[0].events(), "asked", 20))
     text = "\n".join(shown(panel_of(board), 40, 10))
     best = board.verdict(board.best or 0)
@@ -199,7 +199,7 @@ def test_a_roomy_panel_tells_failures_budget_tree_and_what_is_under_way(finished
         assert part in text
 
 
-def test_nothing_that_others_wrote_steers_the_terminal(finished: Run) -> None:
+def test_no_text_of_a_run_controls_the_terminal(finished: Run) -> None:
     board = board_of(until(finished[0].events(), "asked", 6))
     board.last, board.title = HOSTILE, HOSTILE
     panel = panel_of(board)
@@ -240,7 +240,7 @@ class Tty(io.StringIO):
         return True
 
 
-def test_what_is_said_meanwhile_is_shown_and_told_again_afterwards(
+def test_lines_printed_during_the_panel_are_repeated_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")

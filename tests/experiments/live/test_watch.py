@@ -114,7 +114,7 @@ def test_a_run_that_goes_on_after_its_end_is_followed_again(writer: Writer, fold
     assert not tail.more()
 
 
-def test_it_is_known_whether_anybody_writes(writer: Writer, folder: Path) -> None:
+def test_the_tail_knows_whether_a_process_writes(writer: Writer, folder: Path) -> None:
     tail = JournalTail(folder)
     assert tail.is_written() is True
     writer.journal.close()
@@ -123,7 +123,7 @@ def test_it_is_known_whether_anybody_writes(writer: Writer, folder: Path) -> Non
     assert tail.is_written() is False
 
 
-def test_looking_does_not_keep_a_search_from_going_on(writer: Writer, folder: Path) -> None:
+def test_a_tail_does_not_hold_the_lock(writer: Writer, folder: Path) -> None:
     writer.journal.close()
     tail = JournalTail(folder)
     assert tail.is_written() is False
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_the_watching_alone(
     assert completed("watch", folder).output == "no longer watching; the search goes on\n"
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run folder"):
         JournalTail(tmp_path)
     (tmp_path / "run.sqlite").write_bytes(b"no database at all, whatever it is named" * 50)

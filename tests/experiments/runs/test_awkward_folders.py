@@ -60,7 +60,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ("runs/gemm-3", None),
     ],
 )
-def test_who_names_something_else_is_told_which_run_may_be_meant(
+def test_a_wrong_path_is_answered_with_the_run_that_may_be_meant(
     runs: Path, named: str, meant: str | None
 ) -> None:
     said = str(not_a_run_folder(Path(named), "run.sqlite"))
@@ -86,7 +86,7 @@ def test_a_folder_without_a_run_is_refused_and_left_as_it_is(tmp_path: Path, com
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_runs_is_no_study_and_it_is_said_how_to_compare_them(runs: Path) -> None:
+def test_compare_of_a_folder_of_runs_says_how_to_compare_them(runs: Path) -> None:
     refused(rooftree("compare", "runs"), "rooftree compare runs/*")
 
 
@@ -99,7 +99,7 @@ def test_reading_leaves_nothing_behind(run: Path) -> None:
     assert sorted(path.name for path in run.iterdir()) == before
 
 
-def test_what_a_crashed_run_left_is_read_where_nobody_may_write(
+def test_a_crashed_run_is_read_from_a_read_only_folder(
     finished: tuple[ListJournal, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but the first pages of its journal lie in the write-ahead log."""
@@ -129,7 +129,7 @@ def test_the_report_alone_can_be_written_elsewhere(run: Path, tmp_path: Path) ->
     assert not (run / "report.html").exists()
 
 
-def test_tables_stand_where_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
+def test_compare_prints_its_tables_if_the_page_cannot_be_written(run: Path, tmp_path: Path) -> None:
     found = rooftree("compare", run, "-o", tmp_path)
     refused(found)
     assert "row_softmax" in found.stdout and "speedup" in found.stdout
@@ -140,7 +140,7 @@ def test_tables_stand_where_the_page_cannot_be_written(run: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", [("explain",), ("export", "out")])
-def test_a_run_without_its_task_is_not_handed_over_as_something_else(
+def test_a_run_without_its_task_is_not_exported(
     run: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     shutil.rmtree(run / "task")
@@ -163,7 +163,7 @@ def test_a_run_that_has_measured_nothing_says_what_to_do(tmp_path: Path) -> None
 # Files are written whole or not at all.
 
 
-def test_a_file_is_replaced_only_once_all_of_the_new_one_is_there(
+def test_a_file_is_replaced_only_by_a_complete_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
@@ -220,12 +220,12 @@ def test_a_new_task_may_not_have_a_bundled_ones_name(
     assert not (tmp_path / "row_softmax").exists()
 
 
-def test_headers_that_are_not_there_are_told_before_anything_else(tmp_path: Path) -> None:
+def test_a_missing_include_folder_is_refused(tmp_path: Path) -> None:
     refused(rooftree("evaluate", "row_softmax", "--include", tmp_path / "none"), "--include")
 
 
 @pytest.mark.parametrize("proposer", ["scripted", "uniform"])
-def test_a_model_is_refused_by_proposers_that_ask_none(proposer: str) -> None:
+def test_model_options_are_refused_by_proposers_without_a_model(proposer: str) -> None:
     words = ("optimize", "row_softmax", "--proposer", proposer)
     for option in (("--lookups", 3), ("--model", "one")):
         refused(rooftree(*words, *option), f"{option[0]}")

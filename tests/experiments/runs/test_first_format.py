@@ -16,7 +16,7 @@ REAL = Path(__file__).parents[2] / "data" / "configs" / "format_1.toml"
 """Of a search that was run with a model in November 2026."""
 
 
-def test_a_real_one_is_read_with_all_that_it_says() -> None:
+def test_a_real_configuration_is_read_in_full() -> None:
     config = read_config(REAL)
     assert config.format == CONFIG_FORMAT
     assert config.task == "KernelBench/KernelBench/level1/74_conv_transposed_1D_dilated.py"
@@ -31,7 +31,7 @@ def test_a_real_one_is_read_with_all_that_it_says() -> None:
     assert config.model.cache is None, "the one in the run folder"
 
 
-def test_what_it_says_is_said_again_in_its_own_shape() -> None:
+def test_a_real_configuration_is_written_back_in_format_1() -> None:
     table = tomllib.loads(REAL.read_text().replace("leaps", "expected_improvement"))
     again = flat(read_config(REAL).model_dump(mode="json"))
     assert {name: again[name] for name in table if name != "asking"} == {
@@ -58,9 +58,7 @@ def test_every_option_has_its_place() -> None:
     assert old.keys() - {"asking", "library"} <= {name for name in old if again[name] == old[name]}
 
 
-def test_a_run_that_was_begun_so_is_resumed_to_the_same_tree(
-    toy_folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_in_format_1_is_resumed_to_the_same_tree(toy_folder: Path, tmp_path: Path) -> None:
     old, whole = tmp_path / "old", tmp_path / "whole"
     start = ("optimize", toy_folder, "--evaluator", "replay", "--seed", 3, "--search", "beam")
     completed(*start, "--evaluations", 4, "--out", old)

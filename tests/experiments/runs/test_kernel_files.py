@@ -66,7 +66,7 @@ def test_a_file_is_recognised_whatever_the_ends_of_its_lines() -> None:
     assert canonical_source(make_task(), text) == KERNEL
 
 
-def test_a_plan_whose_defaults_cannot_be_put_in_needs_its_values_beside_it() -> None:
+def test_a_plan_whose_defaults_cannot_be_replaced_needs_set_options() -> None:
     source = KERNEL.replace("UNROLL = {", "'UNROLL' = {")
     assert parse_launch_plan(source).space.default() == parse_launch_plan(KERNEL).space.default()
     candidate = variant(source, UNROLL=4)
@@ -110,7 +110,7 @@ def test_the_best_kernel_of_a_run_runs_as_it_stands(tmp_path: Path) -> None:
     assert line.split() == ["kernel", str(tmp_path / "best" / "kernel.cu")]
 
 
-def test_where_it_does_not_the_run_says_what_evaluate_takes(tmp_path: Path) -> None:
+def test_a_kernel_that_needs_values_is_shown_with_set_options(tmp_path: Path) -> None:
     source = KERNEL.replace("UNROLL = {", "'UNROLL' = {")
     text, (line,) = written(variant(source, UNROLL=4), tmp_path)
     assert text == source and line.endswith("--set BLOCK=64 --set VEC=1 --set UNROLL=4")
@@ -129,7 +129,7 @@ def judged(*words: object) -> dict[str, Any]:
     return dict(row)
 
 
-def test_the_best_kernel_is_judged_as_what_it_is(run_dir: Path) -> None:
+def test_evaluate_recognises_the_best_kernel(run_dir: Path) -> None:
     best = json.loads((run_dir / "best" / "candidate.json").read_text())
     settings = [
         word for name, value in best["tunables"].items() for word in ("--set", f"{name}={value}")

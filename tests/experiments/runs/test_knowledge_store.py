@@ -71,7 +71,7 @@ def test_adding_again_changes_nothing(tmp_path: Path) -> None:
 @settings(max_examples=8, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(seed=st.integers(0, 2**32))
-def test_stores_that_import_each_other_in_any_order_come_to_the_same(
+def test_stores_that_import_each_other_in_any_order_are_equal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(stores, "MAX_PER_GROUP", 4)
@@ -196,13 +196,13 @@ def test_a_read_only_folder_can_be_read_but_not_taught(tmp_path: Path) -> None:
         path.parent.chmod(0o755)
 
 
-def test_a_place_where_nothing_can_be_made_is_no_fault_of_a_memory(tmp_path: Path) -> None:
+def test_a_memory_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MemoryUnavailable, match="cannot use the memory"):
         KnowledgeStore(tmp_path / "file" / "m.sqlite")
 
 
-def test_a_memory_that_cannot_be_written_is_the_worlds_fault(tmp_path: Path) -> None:
+def test_writing_to_a_read_only_memory_is_a_world_error(tmp_path: Path) -> None:
     path = filled(tmp_path / "m.sqlite")
     with (
         KnowledgeStore(path, readonly=True) as store,
@@ -222,7 +222,7 @@ def test_a_memory_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> 
     assert filled(path) and len(held(path)) == len(MANY)
 
 
-def test_two_that_bring_it_up_to_date_at_once_do_not_meet(tmp_path: Path) -> None:
+def test_two_connections_may_migrate_a_memory_at_once(tmp_path: Path) -> None:
     one_, other = open_memory(tmp_path / "m.sqlite"), open_memory(tmp_path / "m.sqlite")
     assert one_.execute("PRAGMA user_version").fetchone() == (2,)
     one_.close()
@@ -317,7 +317,7 @@ def test_whatever_bytes_an_export_holds_they_are_read_or_refused(
 # ForgetFilter, showing, sharing.
 
 
-def test_forgetting_takes_what_all_conditions_apply_to(tmp_path: Path) -> None:
+def test_forget_removes_what_meets_all_conditions(tmp_path: Path) -> None:
     path = filled(tmp_path / "m.sqlite")
     with KnowledgeStore(path) as store:
         assert store.forget(ForgetFilter(run="r0", task="t1")) == 4
@@ -326,7 +326,7 @@ def test_forgetting_takes_what_all_conditions_apply_to(tmp_path: Path) -> None:
         assert store.forget(ForgetFilter(method="memory.vectorized_loads")) == len(MANY) - 4
 
 
-def test_forget_wants_to_be_told_what(tmp_path: Path) -> None:
+def test_forget_needs_a_condition_or_all(tmp_path: Path) -> None:
     path = filled(tmp_path / "m.sqlite")
     refused(rooftree("memory", "forget", "--memory", path), "--all")
     refused(rooftree("memory", "forget", "--all", "--task", "t1", "--memory", path))

@@ -65,7 +65,7 @@ def test_it_is_not_resumed_with_other_constants(old_run: Path) -> None:
     assert done.exit_code and "was started with reward = " in done.output
 
 
-def test_its_configuration_and_journal_are_read_under_the_names_of_now(old_run: Path) -> None:
+def test_its_configuration_and_journal_are_read_with_todays_names(old_run: Path) -> None:
     constants = {"expected_improvement": 0, "calibrated_reward": 0}
     assert read_config(old_run / "config.toml").search.algorithm.constants == constants
     started = as_started_now(next(iter(read_events(old_run))).payload)
@@ -80,7 +80,7 @@ def test_only_the_tree_search_had_leaps() -> None:
     assert as_started_now(written)["settings"] == {"leaps": 3}
 
 
-def test_an_arm_of_a_study_may_use_the_names_of_then() -> None:
+def test_an_arm_of_a_study_may_use_the_old_names() -> None:
     search, reward = settings_of(Arm(settings={"leaps": 0, "stepped_reward": 0, "endgame": 0.5}))
     assert reward == RewardSettings(stepped_reward=False)
     assert search == PuctSettings(expected_improvement=False, endgame=0.5)

@@ -70,7 +70,7 @@ def test_a_policy_is_part_of_the_task(problem: Path) -> None:
         (PROBLEM.replace("def get_init_inputs", "def init"), "no get_init_inputs"),
     ],
 )
-def test_what_is_no_problem_is_told_in_one_line(tmp_path: Path, text: str, word: str) -> None:
+def test_a_file_that_is_no_problem_is_refused(tmp_path: Path, text: str, word: str) -> None:
     path = tmp_path / "problem.py"
     path.write_text(text)
     with pytest.raises(InputError, match=word):
@@ -102,7 +102,7 @@ def test_an_unknown_objective_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--evaluator", "spool:farm")])
-def test_a_search_that_nobody_could_propose_for_is_refused(
+def test_the_scripted_proposer_is_refused_for_a_problem(
     problem: Path, words: tuple[str, ...]
 ) -> None:
     done = rooftree("optimize", problem, *words)
@@ -127,7 +127,7 @@ def test_models_and_plug_ins_may_write_pytorch(problem: Path) -> None:
         (("evaluate", "PROBLEM", "--evaluator", "replay"), "measured with --evaluator gpu"),
     ],
 )
-def test_what_a_problem_has_not_is_refused_in_one_line(
+def test_an_option_that_a_problem_lacks_is_refused(
     problem: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = rooftree(*(problem if word == "PROBLEM" else word for word in words))

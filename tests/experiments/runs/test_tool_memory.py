@@ -148,7 +148,7 @@ def test_a_replay_neither_reads_nor_writes_a_memory_unasked(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_memory_that_cannot_be_written_costs_the_run_nothing(
+def test_a_memory_that_cannot_be_written_does_not_fail_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

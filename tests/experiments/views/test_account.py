@@ -68,7 +68,7 @@ def test_money_is_told_to_the_cent_and_small_sums_to_more(amount: str, text: str
         ),
     ],
 )
-def test_what_is_not_known_is_said_and_never_invented(spending: Spending, text: str) -> None:
+def test_unknown_spending_is_said_to_be_unknown(spending: Spending, text: str) -> None:
     assert spending_text(spending, replayed=True) == text
 
 

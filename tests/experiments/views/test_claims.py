@@ -45,7 +45,7 @@ def test_a_method_that_was_switched_off_again_is_not_claimed() -> None:
     assert standing_methods(path[:1]) == ()
 
 
-def test_nothing_is_taken_back_where_the_code_itself_changed() -> None:
+def test_a_method_is_not_taken_back_if_the_code_changed() -> None:
     steps = ({"VEC": 1, "FAST": 0}, ()), ({"VEC": 1, "FAST": 0}, ("compute.fast_math",))
     assert standing_methods(line(*steps, source=SOURCE + "// rewritten\n")) == (
         "compute.fast_math",
@@ -53,7 +53,7 @@ def test_nothing_is_taken_back_where_the_code_itself_changed() -> None:
     assert standing_methods(line(*steps)) == ()
 
 
-def test_what_was_switched_on_and_off_after_a_rewrite_is_taken_back() -> None:
+def test_a_method_switched_on_and_off_after_a_rewrite_is_taken_back() -> None:
     path = line(
         ({"VEC": 1, "FAST": 0}, ()),
         ({"VEC": 1, "FAST": 0}, ("own.reordering",)),

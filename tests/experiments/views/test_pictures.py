@@ -239,7 +239,7 @@ def test_the_page_tells_what_was_confirmed_and_how_it_was_held(
         assert words in report
 
 
-def test_when_no_finalist_holds_it_is_the_baseline_that_is_told(
+def test_the_baseline_is_reported_if_no_finalist_is_confirmed(
     result: Result, tmp_path: Path
 ) -> None:
     seen = with_second_look(result, share=0.01)

@@ -79,6 +79,6 @@ def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
         ({"main": 'import * as b from "./b.js";\n'}, "cannot link"),
     ],
 )
-def test_what_cannot_be_linked_is_said(modules: dict[str, str], why: str) -> None:
+def test_an_import_that_cannot_be_linked_is_refused(modules: dict[str, str], why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         link(modules, "main")

@@ -39,7 +39,7 @@ def large() -> Result:
     return large_result(300)
 
 
-def test_the_course_is_in_the_order_of_telling_with_what_was_spent_by_then() -> None:
+def test_progress_is_in_the_order_of_results_with_the_spending_so_far() -> None:
     def reply(trial: int, cost: float) -> Event:
         usage = {"model": "m", "cost_usd": cost}
         return Event(0, "proposed", {"trial": trial, "candidate": {}, "usage": usage})
@@ -141,7 +141,7 @@ def test_methods_are_counted_against_parents(large: Result) -> None:
     assert {row["method"] for row in rows if row["on_best_path"]} == on_path
 
 
-def test_tools_are_held_against_the_children_that_followed_them(large: Result) -> None:
+def test_tools_are_compared_with_the_children_that_followed_them(large: Result) -> None:
     rows = {row["tool"]: row for row in tool_rows(large)}
     spoke = [f.tool for n in large.nodes if n.guidance for f in n.guidance.findings]
     assert {tool: row["spoke"] for tool, row in rows.items()} == {t: spoke.count(t) for t in spoke}
@@ -151,7 +151,7 @@ def test_tools_are_held_against_the_children_that_followed_them(large: Result) -
         assert row["expected"] == 1.2 and row["pairs"] <= row["followed"]
 
 
-def test_a_variant_stands_where_its_counters_put_it(large: Result) -> None:
+def test_a_variants_place_follows_from_its_counters(large: Result) -> None:
     node = large.best
     assert node.evaluation is not None and node.evaluation.timing is not None
     roofline = Roofline(
@@ -215,7 +215,7 @@ def test_questions_are_found_by_their_seeds_in_the_runs_own_cache(tmp_path: Path
     assert texts == [["question first", "first"], ["question repaired", "repaired"]]
 
 
-def test_of_a_shared_cache_only_what_this_run_paid_for_is_its_own(tmp_path: Path) -> None:
+def test_a_run_owns_only_the_answers_it_paid_for_in_a_shared_cache(tmp_path: Path) -> None:
     shared, run = tmp_path / "shared.sqlite", tmp_path / "run"
     run.mkdir()
     run_folder(run, cache=shared)
@@ -224,7 +224,7 @@ def test_of_a_shared_cache_only_what_this_run_paid_for_is_its_own(tmp_path: Path
     assert set(read_conversations(run, [asked(11, 1), asked(12, 2)])) == {2}
 
 
-def test_what_was_not_kept_is_simply_not_there(tmp_path: Path) -> None:
+def test_missing_conversations_are_left_out(tmp_path: Path) -> None:
     assert read_conversations(tmp_path, [asked(11, 1)]) == {}
     run_folder(tmp_path, cache=tmp_path / "gone.sqlite")
     assert read_conversations(tmp_path, [asked(11, 1)]) == {}

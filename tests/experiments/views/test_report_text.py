@@ -28,12 +28,12 @@ from experiments.views.report.text import cleaned, line, shown, visible
         ("naïve 한국어 שלום", "naïve 한국어 שלום"),
     ],
 )
-def test_what_acts_is_shown_instead(text: str, seen: str) -> None:
+def test_control_characters_are_made_visible(text: str, seen: str) -> None:
     assert visible(text) == seen
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_that_is_shown_acts(text: str) -> None:
+def test_visible_text_has_no_control_characters(text: str) -> None:
     seen = visible(text)
     seen.encode("utf-8")
     assert not any(ord(sign) < 32 and sign not in "\t\n" for sign in seen)
@@ -51,7 +51,7 @@ def test_a_line_is_one_line() -> None:
     assert line("word " * 100, 20) == "word word word word…"
 
 
-def test_values_are_cleaned_through_and_through() -> None:
+def test_nested_values_are_cleaned() -> None:
     found = cleaned({"a\x00": ["\x1b", 1 / 3, math.inf, None, True, 7]})
     assert found == {"a⟨NUL⟩": ["⟨ESC⟩", 0.333333, None, None, True, 7]}
 

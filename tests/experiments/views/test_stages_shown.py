@@ -80,7 +80,7 @@ def test_a_trial_is_told_by_what_its_evaluator_says() -> None:
     )
 
 
-def test_of_an_evaluator_that_tells_nothing_only_what_is_known_is_shown() -> None:
+def test_a_trial_without_stages_is_shown_as_being_measured() -> None:
     flights = flights_of(asked(1), event("measuring", trial=1, candidate_id="c"))
     assert [flight.doing for flight in flights.out] == ["being measured"]
 
@@ -108,14 +108,14 @@ def test_a_parent_that_is_profiled_is_the_work_of_the_trial_that_needs_it() -> N
     assert [flight.doing for flight in flights.out] == ["about to propose"]
 
 
-def test_a_profile_while_all_trials_are_further_on_is_nobodys() -> None:
+def test_a_profile_that_no_trial_needs_belongs_to_none() -> None:
     flights = flights_of(
         asked(4), event("proposing", trial=4), event("profiling", candidate_id="p")
     )
     assert [(f.trial, f.doing) for f in flights.out] == [(4, "proposing"), (None, "profiling")]
 
 
-def test_the_baseline_is_told_by_its_stages_though_nobody_asked_for_it() -> None:
+def test_the_baseline_is_shown_by_its_stages() -> None:
     begun = [event("measuring", trial=0, candidate_id="b"), stage("b", "timing", trial=0)]
     assert [flight.doing for flight in flights_of(*begun[:1]).out] == ["measuring the baseline"]
     flights = flights_of(*begun)
@@ -135,13 +135,13 @@ def test_a_finalist_is_told_by_its_stages_too() -> None:
     assert [flight.doing for flight in flights.out] == ["measuring a finalist again: verifying"]
 
 
-def test_after_a_resume_the_clock_of_what_was_out_begins_anew() -> None:
+def test_a_resume_restarts_the_clock_of_open_work() -> None:
     flights = flights_of(asked(1), event("proposing", trial=1), event("resumed"), every_s=500)
     (flight,) = flights.out
     assert flight_words(flight, NOW + 1003) == "#1 proposing 3 s (from #0)"
 
 
-def test_a_stage_of_a_newer_version_is_shown_as_it_is_and_steers_nothing() -> None:
+def test_an_unknown_stage_is_shown_as_text() -> None:
     flights = flights_of(asked(1), stage("c", "\x1b[2Jcooling\u202e", trial=1))
     assert "\x1b" not in flights.out[0].doing and "\u202e" not in flights.out[0].doing
     assert "cooling" in flights.out[0].doing
@@ -185,7 +185,7 @@ def test_many_trials_fit_every_terminal(finished: Run, width: int, height: int, 
     assert any("best" in line for line in lines) and any("now" in line for line in lines)
 
 
-def test_of_many_trials_the_sum_comes_first_and_some_are_shown(finished: Run) -> None:
+def test_many_trials_are_summed_up_and_some_are_shown(finished: Run) -> None:
     board = crowd(finished, 64)
     text = "\n".join(shown(board, 120, 40))
     assert counted(board.flights) in text
@@ -256,7 +256,7 @@ def test_shares_are_of_all_trials_and_the_greatest_comes_first() -> None:
 
 
 @pytest.mark.parametrize("stages", [{}, {"judging": 99.0}, {"timing": 0.4, "compiling": 0.3}])
-def test_what_tells_nothing_apart_is_not_told(stages: dict[str, float]) -> None:
+def test_shares_that_tell_nothing_are_left_out(stages: dict[str, float]) -> None:
     assert time_text(stages) == "" and shares(stages) == []
 
 

@@ -56,7 +56,7 @@ def test_a_node_tells_speedup_methods_changes_and_visits(result: Result) -> None
     assert all(name.split(".")[1].replace("_", " ") in line for name in node.candidate.methods)
 
 
-def test_a_duplicate_is_linked_to_its_twin_where_both_are_drawn(result: Result) -> None:
+def test_a_duplicate_is_linked_to_its_original_if_both_are_drawn(result: Result) -> None:
     source = tree_source(result, title="toy", max_nodes=1000).source
     twins = [node for node in result.nodes if node.kind == "duplicate"]
     assert twins
@@ -124,7 +124,7 @@ def hostile(result: Result) -> Result:
     return replace(result, nodes=tuple(spoil(node) for node in result.nodes[:12]))
 
 
-def test_what_others_wrote_is_text_and_short(result: Result) -> None:
+def test_text_of_candidates_is_escaped_and_short(result: Result) -> None:
     source = tree_source(hostile(result), title=HOSTILE).source
     assert len(source) < 60_000
     for sign in ("\x00", "\x1b", "\x07", "\u202e", "\u200b", '</td></table>"'):
@@ -178,7 +178,7 @@ def fruitless() -> list[Event]:
     return [*lines, *barren]
 
 
-def test_a_line_that_brings_nothing_is_given_up() -> None:
+def test_a_branch_without_progress_is_given_up() -> None:
     assert given_up([started(), *fruitless()]) == {1, 2, 3}
     assert given_up([started(patience=3), *fruitless()]) == {2, 3}
 
@@ -189,7 +189,7 @@ def test_other_searches_and_constants_of_other_versions_are_no_trouble() -> None
     assert given_up([]) == frozenset()
 
 
-def test_where_nothing_is_left_anywhere_no_line_was_given_up_for_another() -> None:
+def test_an_exhausted_search_has_given_up_no_branch() -> None:
     asked = event("asked", trial=1, parent=0, kind="improve", ordinal=0, seed=1)
     assert given_up([started(), told(0, None, 0.1), asked, event("no_moves", trial=1)]) == set()
 
@@ -219,7 +219,7 @@ def searched(seed: int) -> tuple[Optimizer, ListJournal]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_journal_gives_up_what_the_search_gave_up(seed: int) -> None:
+def test_the_journal_shows_the_branches_that_the_search_gave_up(seed: int) -> None:
     optimizer, journal = searched(seed)
     lines = [event.payload for event in journal.events() if event.kind == "told"]
     grows = {line["trial"] for line in lines if line["expandable"]}
