@@ -1,4 +1,4 @@
-"""A program of the user's, built_program with nvcc."""
+"""A program of the user's, built with nvcc."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def built_program(
     if nvcc is None:
         raise InputError(
             f"{path} is a program (it has a main): building it needs nvcc, which was not found; "
-            "install a CUDA toolkit, or give the built_program executable"
+            "install a CUDA toolkit, or give the built executable"
         )
     options = ["-O3", "-lineinfo", f"-arch={arch}", *kernel_macros(values)]
     with tempfile.TemporaryDirectory(prefix="rooftree-build-") as name:
@@ -50,7 +50,7 @@ def built_program(
         if ended.stopped:
             raise InputError(f"{path}: nvcc {ended.problem}: give it longer with --timeout-s")
         if ended.problem is not None or not executable.is_file():
-            raise InputError(f"{path} cannot be built_program: {_first_error(ended.output)}")
+            raise InputError(f"{path} cannot be built: {_first_error(ended.output)}")
         yield executable
 
 

@@ -312,7 +312,7 @@ def test_a_program_without_a_gpu_is_built_and_read() -> None:
 def test_a_program_that_cannot_be_built_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "broken.cu"
     file.write_text("int main() { return nothing; }\n")
-    refused(rooftree("inspect", file), "broken.cu cannot be built_program", "nothing")
+    refused(rooftree("inspect", file), "broken.cu cannot be built", "nothing")
 
 
 def test_a_program_needs_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
