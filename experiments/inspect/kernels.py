@@ -121,7 +121,7 @@ def choose(spec: KernelSpec, pairs: Sequence[str]) -> dict[str, Scalar]:
 
 
 def macros(pairs: Sequence[str]) -> dict[str, Scalar]:
-    """The given ``NAME=VALUE`` as macros for a compiler, as_one_part numbers as such."""
+    """The given ``NAME=VALUE`` as macros for a compiler, whole numbers as such."""
     chosen: dict[str, Scalar] = {}
     for name, text in _pairs(pairs):
         if not (name.isidentifier() and name.isascii()):

@@ -18,7 +18,7 @@ _MOST_TOLD = 300
 
 def read(target: Target, *, task: str | None) -> tuple[Part, ...]:
     """Of counters a part per distinct kernel, the longest first, which is what `task` computes; of
-    a timeline one for the as_one_part run.
+    a timeline one for the whole run.
 
     Raises InputError if the report holds nothing.
     """

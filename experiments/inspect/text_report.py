@@ -88,7 +88,7 @@ def _where(inspection: Inspection) -> str:
 def _kernel_title(part: Part) -> str:
     kernel = part.kernel
     if kernel is None:
-        return "the as_one_part run"
+        return "the whole run"
     time = f", {facts.duration(part.time_us)}" if part.time_us else ""
     times = f", launched {kernel.launches} times" if kernel.launches > 1 else ""
     return f"{clean(kernel.name)}{time}{times}"
