@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mcts.search.puct import Puct, PuctSettings
 from mcts.search.select import widening_bound
 from mcts.search.trial import Outcome, Trial
+from mcts.testing.searches import ROOT, ask, grow
 
-ROOT = Outcome("measured", reward=0.1, prior=1.0)
 DEFAULTS = PuctSettings()
 
 
@@ -46,18 +46,9 @@ def snapshot(search: Puct) -> list[tuple[object, ...]]:
     ]
 
 
-def grown(trials: int, *, seed: int = 1, in_flight: int = 1) -> Puct:
-    search = puct(ROOT, seed=seed)
-    waiting: list[Trial] = []
-    for _ in range(trials):
-        trial = search.ask()
-        assert trial is not None
-        waiting.append(trial)
-        if len(waiting) == in_flight:
-            told = waiting.pop(0)
-            search.tell(told.id, outcome_for(told))
-    for trial in waiting:
-        search.tell(trial.id, outcome_for(trial))
+def grown(trials: int) -> Puct:
+    search = puct(ROOT, seed=1)
+    grow(search, trials, judge=outcome_for)
     return search
 
 
@@ -108,16 +99,10 @@ def test_widening_bound_holds_at_every_ask(
             search.tell(told.id, outcome_for(told))
 
 
-def test_the_same_seed_grows_the_same_tree_and_another_does_not() -> None:
-    assert snapshot(grown(50, seed=3)) == snapshot(grown(50, seed=3))
-    assert snapshot(grown(50, seed=3)) != snapshot(grown(50, seed=4))
-
-
 def test_abandon_leaves_no_trace_in_the_sums() -> None:
     search = grown(20)
     before = snapshot(search)
-    trial = search.ask()
-    assert trial is not None
+    trial = ask(search)
     assert search.tree.root.pending == 1
     search.abandon(trial.id)
     assert snapshot(search) == before
@@ -134,8 +119,7 @@ def test_virtual_loss_spreads_trials_in_flight() -> None:
 
 def test_tell_refuses_what_contradicts_or_was_never_asked() -> None:
     search = puct(ROOT)
-    trial = search.ask()
-    assert trial is not None
+    trial = ask(search)
     search.tell(trial.id, Outcome("measured", reward=0.4))
     with pytest.raises(ValueError, match="another outcome"):
         search.tell(trial.id, Outcome("measured", reward=0.5))
@@ -148,8 +132,7 @@ def test_tell_refuses_what_contradicts_or_was_never_asked() -> None:
 def test_43_failures_in_a_row_do_not_end_the_search() -> None:
     search = puct(ROOT, settings=PuctSettings(max_repairs=1, patience=4))
     for _ in range(43):
-        trial = search.ask()
-        assert trial is not None
+        trial = ask(search)
         search.tell(trial.id, Outcome("failed"))
     assert search.ask() is not None
 
@@ -157,30 +140,17 @@ def test_43_failures_in_a_row_do_not_end_the_search() -> None:
 def test_a_failed_node_gets_its_repairs_and_no_more() -> None:
     search = puct(ROOT, settings=PuctSettings(max_repairs=2))
     for _ in range(60):
-        trial = search.ask()
-        assert trial is not None
+        trial = ask(search)
         search.tell(trial.id, Outcome("failed"))
     failed = [node for node in search.tree.nodes.values() if node.state == "failed"]
     assert max(len(node.children) for node in failed) <= 2
-
-
-def test_the_search_ends_when_the_proposer_has_nothing_left() -> None:
-    search = puct(ROOT)
-    for _ in range(5):
-        trial = search.ask()
-        assert trial is not None
-        search.tell(trial.id, Outcome("measured", reward=0.2))
-    while (trial := search.ask()) is not None:
-        search.exhaust(trial.id)
-    assert all(node.exhausted for node in search.tree.nodes.values())
 
 
 def test_good_lines_are_visited_more_than_bad_ones() -> None:
     search = puct(ROOT, seed=5)
     good: set[int] = set()
     for _ in range(200):
-        trial = search.ask()
-        assert trial is not None
+        trial = ask(search)
         lucky = trial.parent in good or (trial.parent == 0 and trial.id == 1)
         if lucky:
             good.add(trial.id)
@@ -195,8 +165,8 @@ def kinds_below_the_root(rewards: list[float], settings: PuctSettings) -> list[s
     search = puct(Outcome("measured", reward=0.5), settings=settings)
     kinds = []
     for reward in rewards:
-        trial = search.ask()
-        assert trial is not None and trial.parent == 0
+        trial = ask(search)
+        assert trial.parent == 0
         kinds.append(trial.move.kind)
         search.tell(trial.id, Outcome("measured", reward=reward, expandable=False))
     return kinds
@@ -218,8 +188,7 @@ def test_trials_in_flight_take_turns_too(anywhere: bool) -> None:
     )
     search = puct(Outcome("measured", reward=0.5), settings=settings)
     for _ in range(2):
-        trial = search.ask()
-        assert trial is not None
+        trial = ask(search)
         search.tell(trial.id, Outcome("measured", reward=0.1, expandable=False))
     kinds = [trial.move.kind for _ in range(4) if (trial := search.ask())]
     assert kinds == ["diversify", "improve", "diversify", "improve"]
@@ -229,8 +198,7 @@ def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
     search = puct(ROOT, settings=PuctSettings(stagnation=1, max_repairs=9))
     kinds = set()
     for _ in range(40):
-        trial = search.ask()
-        assert trial is not None
+        trial = ask(search)
         if search.tree.nodes[trial.parent].state == "failed":
             kinds.add(trial.move.kind)
         search.tell(trial.id, Outcome("failed"))
@@ -239,8 +207,7 @@ def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
 
 def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent() -> None:
     search = puct(ROOT)
-    first = search.ask()
-    assert first is not None
+    first = ask(search)
     search.tell(first.id, Outcome("measured", reward=0.3))
     while (trial := search.ask()) is not None:
         search.exhaust(trial.id)
@@ -249,18 +216,17 @@ def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent()
     assert added == search.asked and not search.tree.root.dead
     root = search.tree.root
     assert root.visits == 3 and root.best == search.tree.nodes[added].reward
-    trial = search.ask()
-    assert trial is not None and trial.parent == added
+    assert ask(search).parent == added
     with pytest.raises(ValueError, match="another outcome"):
         search.tell(added, Outcome("failed"))
 
 
 def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_hope() -> None:
     search = puct(ROOT, settings=PuctSettings(patience=1, far_proposals=0))
-    middle = asked(search)
+    middle = ask(search)
     search.tell(middle.id, Outcome("measured", reward=0.1))
     while not search.tree.nodes[middle.id].dead:
-        trial = asked(search)
+        trial = ask(search)
         if trial.parent == middle.id:
             search.exhaust(trial.id)
         else:
@@ -268,12 +234,12 @@ def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_
     assert search.tree.root.dead
     search.add_judged(middle.id, Outcome("measured", reward=0.9, expandable=False))
     assert search.tree.nodes[middle.id].dead and not search.tree.root.dead
-    assert asked(search).parent == 0
+    assert ask(search).parent == 0
 
 
 def test_exhaust_refuses_what_is_not_in_flight_and_changes_nothing() -> None:
     search = puct(ROOT)
-    first, second = asked(search), asked(search)
+    first, second = ask(search), ask(search)
     search.tell(first.id, Outcome("measured", reward=0.4))
     search.abandon(second.id)
     before = snapshot(search)
@@ -284,33 +250,27 @@ def test_exhaust_refuses_what_is_not_in_flight_and_changes_nothing() -> None:
     assert not any(node.exhausted for node in search.tree.nodes.values())
 
 
-def asked(search: Puct) -> Trial:
-    trial = search.ask()
-    assert trial is not None
-    return trial
-
-
 def test_a_fresh_failure_is_repaired_before_anything_else_until_its_line_is_spent() -> None:
     search = puct(ROOT, settings=PuctSettings(max_repairs=2), seed=3)
-    first = asked(search)
+    first = ask(search)
     search.tell(first.id, Outcome("measured", reward=0.9))
-    line = [asked(search)]
+    line = [ask(search)]
     for _ in range(2):
         search.tell(line[-1].id, Outcome("failed"))
-        line.append(asked(search))
+        line.append(ask(search))
         assert line[-1].move.kind == "repair" and line[-1].parent == line[-2].id
     search.tell(line[-1].id, Outcome("failed"))
-    assert asked(search).move.kind != "repair"
+    assert ask(search).move.kind != "repair"
     assert search.tree.nodes[line[0].id].dead
 
 
 def test_a_repair_that_works_ends_the_line_and_can_be_built_upon() -> None:
     search = puct(ROOT, settings=PuctSettings(far_proposals=0), seed=3)
-    broken = asked(search)
+    broken = ask(search)
     search.tell(broken.id, Outcome("failed"))
-    repair = asked(search)
+    repair = ask(search)
     search.tell(repair.id, Outcome("measured", reward=0.9))
-    assert {asked(search).parent for _ in range(4)} & {repair.id}
+    assert {ask(search).parent for _ in range(4)} & {repair.id}
     assert not search.tree.nodes[broken.id].dead
 
 
@@ -319,34 +279,34 @@ def test_several_failures_are_repaired_oldest_first_in_whatever_order_they_were_
     for order in ((1, 2, 3), (3, 1, 2)):
         search = puct(ROOT, seed=3)
         for _ in order:
-            asked(search)
+            ask(search)
         for trial in order:
             search.tell(trial, Outcome("failed"))
-        parents.append([asked(search).parent for _ in order])
+        parents.append([ask(search).parent for _ in order])
     assert parents == [[1, 2, 3]] * 2
 
 
 def test_an_abandoned_repair_is_asked_for_again_and_an_exhausted_one_is_not() -> None:
     search = puct(ROOT, seed=3)
-    broken = asked(search)
+    broken = ask(search)
     search.tell(broken.id, Outcome("failed"))
-    search.abandon(asked(search).id)
-    again = asked(search)
+    search.abandon(ask(search).id)
+    again = ask(search)
     assert again.parent == broken.id and again.move.kind == "repair"
     search.exhaust(again.id)
-    assert asked(search).parent != broken.id
+    assert ask(search).parent != broken.id
 
 
 def test_a_failure_without_code_is_not_repaired() -> None:
     search = puct(ROOT, seed=3)
-    search.tell(asked(search).id, Outcome("failed", expandable=False))
-    assert asked(search).parent == 0
+    search.tell(ask(search).id, Outcome("failed", expandable=False))
+    assert ask(search).parent == 0
 
 
 def test_repairing_at_once_can_be_switched_off() -> None:
     search = puct(ROOT, settings=PuctSettings(repair_at_once=False), seed=3)
-    search.tell(asked(search).id, Outcome("failed"))
-    assert asked(search).move.kind == "improve"
+    search.tell(ask(search).id, Outcome("failed"))
+    assert ask(search).move.kind == "improve"
 
 
 @pytest.mark.parametrize("far", [0, 1, 5])
@@ -354,7 +314,7 @@ def test_the_first_children_of_the_root_are_far_and_no_others(far: int) -> None:
     search = puct(ROOT, settings=PuctSettings(far_proposals=far), seed=3)
     moves = []
     for _ in range(30):
-        trial = asked(search)
+        trial = ask(search)
         moves.append((trial.parent, trial.move.far))
         search.tell(trial.id, Outcome("measured", reward=0.1 + trial.id / 100))
     assert moves[:far] == [(0, True)] * far
@@ -366,7 +326,7 @@ def test_another_approach_may_lie_anywhere_unless_switched_off(anywhere: bool) -
     search = puct(ROOT, settings=PuctSettings(expected_improvement=anywhere, stagnation=2), seed=3)
     far = {"improve": set[bool](), "diversify": set[bool](), "repair": set[bool]()}
     for _ in range(60):
-        trial = asked(search)
+        trial = ask(search)
         if trial.id > 4:
             far[trial.move.kind].add(trial.move.far)
         outcome = Outcome("failed") if trial.id % 7 == 0 else Outcome("measured", reward=0.3)
@@ -381,7 +341,7 @@ def test_it_is_the_run_that_stagnates_not_a_node() -> None:
     search = puct(ROOT, settings=settings, seed=3)
     kinds = []
     for _ in range(8):
-        trial = asked(search)
+        trial = ask(search)
         kinds.append((trial.parent, trial.move.kind))
         search.tell(trial.id, Outcome("measured", reward=0.5 if trial.id == 2 else 0.4))
     assert [kind for _, kind in kinds[:5]] == ["improve"] * 5
@@ -392,14 +352,14 @@ def test_it_is_the_run_that_stagnates_not_a_node() -> None:
 def test_many_in_flight_are_no_stagnation() -> None:
     settings = PuctSettings(stagnation=2, widening_root=50.0)
     search = puct(ROOT, settings=settings, seed=3)
-    assert {asked(search).move.kind for _ in range(12)} == {"improve"}
+    assert {ask(search).move.kind for _ in range(12)} == {"improve"}
 
 
 def test_far_proposals_end_with_what_the_proposer_has() -> None:
     search = puct(ROOT, seed=3)
-    search.tell(asked(search).id, Outcome("measured", reward=0.5))
-    search.exhaust(asked(search).id)
-    assert asked(search).parent == 1
+    search.tell(ask(search).id, Outcome("measured", reward=0.5))
+    search.exhaust(ask(search).id)
+    assert ask(search).parent == 1
 
 
 def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> None:
@@ -407,9 +367,9 @@ def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> 
     for stop in (False, True):
         settings = PuctSettings(stop_near_peak=stop, far_proposals=0, widening_root=1.0)
         search = puct(ROOT, settings=settings, seed=3)
-        search.tell(asked(search).id, peak)
+        search.tell(ask(search).id, peak)
         assert search.tree.nodes[1].dead is stop
-        assert asked(search).parent == (0 if stop else 1)
+        assert ask(search).parent == (0 if stop else 1)
 
 
 def test_towards_the_end_exploration_and_widening_fall_to_nothing() -> None:
@@ -432,8 +392,7 @@ def test_only_the_end_of_a_run_differs_by_its_endgame() -> None:
     def parents(constants: PuctSettings) -> list[int]:
         search, found = puct(ROOT, settings=constants, seed=5), []
         for _ in range(60):
-            trial = search.ask()
-            assert trial is not None
+            trial = ask(search)
             search.tell(trial.id, outcome_for(trial))
             found.append(trial.parent)
         return found
