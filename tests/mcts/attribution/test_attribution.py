@@ -38,6 +38,7 @@ from tests.mcts.journal.paid import (
     usage,
     variant,
 )
+from tests.support.evaluations import measured
 
 METHODS = {"BLOCK": ("toy.block",), "TILE": ("toy.tile", "toy.reuse"), "UNROLL": ("toy.unroll",)}
 SPACE = TunableSpace(
@@ -47,18 +48,6 @@ SPACE = TunableSpace(
     }
 )
 TASK = toy_task().model_copy(update={"space": SPACE})
-
-
-def timed(speedup: float, spread: float = 0.01, name: str = "x") -> Evaluation:
-    found = ToyEvaluator().evaluate(variant())
-    assert found.timing is not None
-    ends = {
-        "speedup": speedup,
-        "speedup_low": speedup * (1 - spread),
-        "speedup_high": speedup * (1 + spread),
-    }
-    timing = found.timing.model_copy(update=ends)
-    return found.model_copy(update={"timing": timing, "candidate_id": name})
 
 
 def worth(whole: Evaluation, without: Evaluation, seen: bool | None = None) -> Attribution:
@@ -80,7 +69,7 @@ def worth(whole: Evaluation, without: Evaluation, seen: bool | None = None) -> A
 def test_a_methods_worth_follows_from_its_gain_and_the_machine_code(
     without: float, seen: bool | None, expected: str
 ) -> None:
-    found = worth(timed(2.0), timed(without), seen)
+    found = worth(measured(2.0), measured(without), seen)
     assert found.worth == expected and found.realised is seen
     assert found.gain == pytest.approx(2.0 / without - 1)
     assert found.gain_low is not None and found.gain_high is not None
@@ -88,16 +77,16 @@ def test_a_methods_worth_follows_from_its_gain_and_the_machine_code(
 
 
 def test_a_gain_inside_the_noise_or_its_own_interval_is_none() -> None:
-    assert worth(timed(2.0, 0.1), timed(1.9, 0.1)).worth == "ineffective"
-    assert worth(timed(2.0, 0.001), timed(1.97, 0.001)).worth == "ineffective"
-    assert worth(timed(2.0, 0.001), timed(1.95, 0.001)).worth == "effective"
+    assert worth(measured(2.0, spread=0.1), measured(1.9, spread=0.1)).worth == "ineffective"
+    assert worth(measured(2.0, spread=0.001), measured(1.97, spread=0.001)).worth == "ineffective"
+    assert worth(measured(2.0, spread=0.001), measured(1.95, spread=0.001)).worth == "effective"
 
 
 def test_a_variant_that_fails_says_nothing_of_the_gain() -> None:
     failed = Evaluation(candidate_id="y", status="compile_failed", message="no such type")
-    assert worth(timed(2.0), failed).worth == "unknown"
-    assert "compile_failed" in worth(timed(2.0), failed).note
-    assert worth(timed(2.0), failed, False).worth == "implementation_failed"
+    assert worth(measured(2.0), failed).worth == "unknown"
+    assert "compile_failed" in worth(measured(2.0), failed).note
+    assert worth(measured(2.0), failed, False).worth == "implementation_failed"
 
 
 @pytest.mark.parametrize(
@@ -117,12 +106,12 @@ def test_an_attribution_that_contradicts_itself_cannot_be_made(wrong: dict[str, 
 
 def test_a_lesson_is_the_methods_own_gain_with_its_proof() -> None:
     state = StateSignature(bound="memory")
-    helped = worth(timed(2.0), timed(1.0), True).lesson(state, noise=0.02)
+    helped = worth(measured(2.0), measured(1.0), True).lesson(state, noise=0.02)
     assert helped is not None and helped.outcome == "improved" and helped.realised is True
     assert helped.gain == pytest.approx(2.0) and helped.state == state
-    hurt = worth(timed(1.0), timed(2.0)).lesson(state, noise=0.02)
+    hurt = worth(measured(1.0), measured(2.0)).lesson(state, noise=0.02)
     assert hurt is not None and hurt.outcome == "regressed"
-    nothing = worth(timed(1.0), timed(1.0)).lesson(state, noise=0.02)
+    nothing = worth(measured(1.0), measured(1.0)).lesson(state, noise=0.02)
     assert nothing is not None and nothing.outcome == "neutral"
     assert (
         Attribution(candidate_id="c", method="m", worth="unknown", note="x").lesson(

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcts.domain import Energy, Evaluation, Timing, Verification
+from mcts.domain import Energy, Evaluation, Timing
 from mcts.domain.evaluation import ShapeTiming
 from mcts.domain.objective import Ranking, credited, energy_gain, standing
 from mcts.errors import InputError
-from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.reward import RewardScale
-from mcts.testing.toy import MemoryJournal, SilentAdvisor, ToyEvaluator, ToyProposer, toy_task
+from mcts.testing.toy import MemoryJournal, ToyEvaluator
 from tests.mcts.loop.finals import EnergyToy, optimizer
+from tests.support import evaluations
 
 gains = st.floats(1e-3, 1e3)
 
 
-def times(speedup: float, *, spread: float) -> dict[str, Any]:
-    return {
-        "median_us": 100 / speedup,
-        "low_us": 99 / speedup,
-        "high_us": 101 / speedup,
-        "baseline_us": 100,
-        "speedup": speedup,
-        "speedup_low": speedup * (1 - spread),
-        "speedup_high": speedup * (1 + spread),
-        "rounds": 20,
-    }
-
-
 def measured(speedup: float, saved: float | None = None, *, name: str = "c") -> Evaluation:
-    energy = None
-    if saved is not None:
-        mj = 10.0 / saved
-        energy = Energy(
-            energy_mj=mj, low_mj=mj * 0.99, high_mj=mj * 1.01, window_s=1.0, baseline_mj=10.0
-        )
-    return Evaluation(
-        candidate_id=name,
-        status="measured",
-        verification=Verification(passed=True, rounds=1),
-        timing=Timing(**times(speedup, spread=0.01)),
-        energy=energy,
+    found = evaluations.measured(speedup, name=name)
+    if saved is None:
+        return found
+    mj = 10.0 / saved
+    energy = Energy(
+        energy_mj=mj, low_mj=mj * 0.99, high_mj=mj * 1.01, window_s=1.0, baseline_mj=10.0
     )
+    return found.model_copy(update={"energy": energy})
 
 
 FIELD = {
@@ -208,15 +188,7 @@ def test_an_objective_that_cannot_be_measured_is_refused_at_the_start() -> None:
     with pytest.raises(InputError, match="edp cannot be searched for here: this GPU has no energy"):
         optimizer(MemoryJournal(), toy, objective="edp").run()
     with pytest.raises(InputError, match="no objective 'power'; one of: time, energy, edp"):
-        Optimizer(
-            task=toy_task(),
-            proposer=ToyProposer(),
-            evaluator=toy,
-            advisor=SilentAdvisor(),
-            journal=MemoryJournal(),
-            budget=Budget(evaluations=1),
-            objective="power",  # type: ignore[arg-type]
-        )
+        optimizer(MemoryJournal(), toy, objective="power")
 
 
 def shaped(
@@ -227,9 +199,7 @@ def shaped(
     assert plain.timing is not None
     found = tuple(
         ShapeTiming(
-            workload=workload,
-            weight=1 / len(shapes),
-            **times(speedup, spread=0.002),
+            workload=workload, weight=1 / len(shapes), **evaluations.times(speedup, spread=0.002)
         )
         for workload, speedup in shapes.items()
     )

@@ -17,16 +17,9 @@ from mcts.journal.record import Result, read_result
 from mcts.journal.runlog import RunLog
 from mcts.journal.stages import StageClock
 from mcts.loop.bench import Bench
-from mcts.loop.optimizer import Budget, Optimizer
 from mcts.ports import Event, Proposal, ProposalRequest, StageObserver
-from mcts.testing.toy import (
-    Killed,
-    MemoryJournal,
-    SilentAdvisor,
-    ToyEvaluator,
-    ToyProposer,
-    toy_task,
-)
+from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer, toy_task
+from tests.mcts.journal.paid import optimizer
 
 
 class Hands:
@@ -76,23 +69,14 @@ class FullJournal(MemoryJournal):
         raise JournalError("the disk is full")
 
 
-def optimizer(journal: MemoryJournal, **parts: Any) -> Optimizer:
-    return Optimizer(
-        **{
-            "task": toy_task(),
-            "proposer": ToyProposer(),
-            "evaluator": TellingEvaluator(),
-            "advisor": SilentAdvisor(),
-            "journal": journal,
-            "budget": Budget(evaluations=6),
-            "seed": 3,
-            **parts,
-        }
-    )
-
-
-def tree_of(result: Result) -> str:
-    return result.tree_digest
+def run(
+    journal: MemoryJournal,
+    *,
+    proposer: ToyProposer | None = None,
+    evaluator: ToyEvaluator | None = None,
+) -> Result:
+    proposer, evaluator = proposer or ToyProposer(), evaluator or TellingEvaluator()
+    return optimizer(journal, proposer, evaluator, evaluations=6, seed=3).run()
 
 
 def test_a_clock_charges_each_stage_what_passed_in_it() -> None:
@@ -113,7 +97,7 @@ def test_a_clock_charges_each_stage_what_passed_in_it() -> None:
 
 def test_stages_are_jotted_down_in_order_with_the_trial_that_they_are_of() -> None:
     journal = JottingJournal()
-    optimizer(journal).run()
+    run(journal)
     events = [event for event in journal.events() if event.kind in ("stage", "measuring")]
     measured = [at for at, event in enumerate(events) if event.kind == "measuring"]
     assert len(measured) == 7
@@ -125,7 +109,7 @@ def test_stages_are_jotted_down_in_order_with_the_trial_that_they_are_of() -> No
 
 def test_of_finalists_and_profiles_no_trial_is_told() -> None:
     journal = JottingJournal()
-    optimizer(journal).run()
+    run(journal)
     last: dict[str, str] = {}
     for event in journal.events():
         if event.kind in ("profiling", "confirming"):
@@ -137,27 +121,22 @@ def test_of_finalists_and_profiles_no_trial_is_told() -> None:
 
 
 def test_a_journal_that_takes_no_notes_gets_none_and_the_tree_is_the_same() -> None:
-    plain, noted, silent = MemoryJournal(), JottingJournal(), MemoryJournal()
-    trees = {
-        tree_of(optimizer(plain).run()),
-        tree_of(optimizer(noted).run()),
-        tree_of(optimizer(FullJournal()).run()),
-    }
-    assert len(trees) == 1
+    plain, noted = MemoryJournal(), JottingJournal()
+    mute = run(JottingJournal(), evaluator=ToyEvaluator())
+    results = (mute, run(plain), run(noted), run(FullJournal()))
+    assert len({result.tree_digest for result in results}) == 1
     assert not any(event.kind == "stage" for event in plain.events())
-    optimizer(silent, evaluator=ToyEvaluator()).run()
     assert [e.kind for e in noted.events() if e.kind != "stage"] == [e.kind for e in plain.events()]
 
 
 @pytest.mark.parametrize("kill_after", range(0, 60, 7))
 def test_a_run_killed_at_any_stage_goes_on_to_the_same_tree(kill_after: int) -> None:
-    whole = tree_of(optimizer(JottingJournal()).run())
+    whole = run(JottingJournal()).tree_digest
     killed = JottingJournal(kill_after=kill_after)
     with pytest.raises(Killed):
-        optimizer(killed).run()
+        run(killed)
     resumed = JottingJournal(tuple(killed.events()))
-    assert tree_of(optimizer(resumed).run()) == whole
-    assert tree_of(read_result(resumed.events())) == whole
+    assert run(resumed).tree_digest == whole == read_result(resumed.events()).tree_digest
 
 
 def bench_of(journal: MemoryJournal, evaluator: ToyEvaluator, hands: Hands) -> Bench:
@@ -265,7 +244,7 @@ def test_proposing_is_timed_whatever_comes_of_it(monkeypatch: pytest.MonkeyPatch
     hands = SimpleNamespace(monotonic=lambda: float(next(ticks)))
     monkeypatch.setattr("mcts.loop.world.time", hands)
     journal = MemoryJournal()
-    result = optimizer(journal, proposer=SlowProposer()).run()
+    result = run(journal, proposer=SlowProposer())
     kinds = ("rejected", "abandoned", "proposed")
     took = {
         (event.kind, event.payload["trial"]): event.payload.get("seconds")
@@ -276,19 +255,19 @@ def test_proposing_is_timed_whatever_comes_of_it(monkeypatch: pytest.MonkeyPatch
     assert all(seconds for key, seconds in took.items() if key != ("proposed", 0))
     assert {kind for kind, _ in took} == set(kinds)
     assert result.stages["proposing"] == sum(seconds or 0 for seconds in took.values())
-    again = optimizer(MemoryJournal(tuple(journal.events())), proposer=SlowProposer()).run()
+    again = run(MemoryJournal(tuple(journal.events())), proposer=SlowProposer())
     assert again.stages["proposing"] == result.stages["proposing"]
 
 
 def test_a_proposer_that_answers_at_once_is_not_timed() -> None:
     journal = MemoryJournal()
-    optimizer(journal).run()
+    run(journal)
     assert not any("seconds" in e.payload for e in journal.events() if e.kind == "proposed")
 
 
 def test_a_journal_of_before_says_only_that_it_was_judged() -> None:
     journal = MemoryJournal()
-    optimizer(journal).run()
+    run(journal)
     reader = EventReader()
     for event in journal.events():
         old = {name: value for name, value in event.payload.items() if name != "stages"}
@@ -300,7 +279,7 @@ def test_a_journal_of_before_says_only_that_it_was_judged() -> None:
 @pytest.mark.parametrize("stages", ["much", [1], {"timing": "long"}])
 def test_damaged_stages_are_named_as_damage(stages: object) -> None:
     journal = MemoryJournal()
-    optimizer(journal).run()
+    run(journal)
     events = [
         Event(event.seq, event.kind, {**event.payload, "stages": stages})
         if event.kind == "measured"

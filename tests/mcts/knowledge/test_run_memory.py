@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mcts.domain import Candidate, Evaluation, StateSignature
-from mcts.knowledge.moves import Act, acts_of
 from mcts.knowledge.run_memory import RunMemory
 from mcts.testing.toy import SPACE, ToyEvaluator
 
@@ -76,12 +75,3 @@ def test_with_its_origin_a_candidate_teaches_what_it_applied_and_what_it_took_ba
         )  # fmt: skip
     told = {lesson.undone: lesson.outcome for lesson in memory.recall(StateSignature())}
     assert told == {False: "improved", True: "regressed"}
-
-
-def test_a_step_back_is_learned_from_also_where_nothing_is_claimed() -> None:
-    block = SPACE.tunables["BLOCK"].model_copy(update={"methods": ("toy.block",)})
-    space = SPACE.model_copy(update={"tunables": {**SPACE.tunables, "BLOCK": block}})
-    task = ToyEvaluator().task.model_copy(update={"space": space})
-    silent = [one.model_copy(update={"methods": ()}) for one in (SLOW, FAST)]
-    assert acts_of(silent[1], silent[0], task) == (Act("toy.block", undone=True),)
-    assert acts_of(silent[0], silent[1], task) == ()

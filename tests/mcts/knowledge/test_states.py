@@ -89,6 +89,9 @@ def test_a_step_from_the_default_applies_and_a_step_back_undoes() -> None:
     plain, wide = variant(methods=(VEC,)), variant(methods=(VEC,), VEC=4)
     assert acts_of(plain, wide, task) == (Act(VEC, undone=False),)
     assert acts_of(wide, plain, task) == (Act(VEC, undone=True),)
+    silent = variant(VEC=4)
+    assert acts_of(silent, variant(), task) == (Act(VEC, undone=True),), "claimed or not"
+    assert acts_of(variant(), silent, task) == ()
 
 
 def test_a_change_of_source_applies_what_it_claims() -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from mcts.domain import Candidate, Energy, Evaluation, Refusal
 from mcts.errors import WorldError
-from mcts.loop.optimizer import Budget, Optimizer
-from mcts.testing.toy import (
-    SPACE,
-    MemoryJournal,
-    SilentAdvisor,
-    ToyEvaluator,
-    ToyProposer,
-    toy_task,
-    toy_time_us,
-)
+from mcts.loop.optimizer import Optimizer
+from mcts.testing.toy import SPACE, MemoryJournal, ToyEvaluator, ToyProposer, toy_time_us
+from tests.mcts.journal import paid
 
 
 class ConfirmingToy(ToyEvaluator):
@@ -90,15 +84,6 @@ def toy_mj(tunables: Mapping[str, object]) -> float:
 
 
 def optimizer(
-    journal: MemoryJournal, evaluator: ToyEvaluator, *, evaluations: int = 25, **options: object
+    journal: MemoryJournal, evaluator: ToyEvaluator, *, evaluations: int = 25, **options: Any
 ) -> Optimizer:
-    return Optimizer(
-        task=toy_task(),
-        proposer=ToyProposer(),
-        evaluator=evaluator,
-        advisor=SilentAdvisor(),
-        journal=journal,
-        budget=Budget(evaluations=evaluations),
-        seed=7,
-        **options,  # type: ignore[arg-type]
-    )
+    return paid.optimizer(journal, ToyProposer(), evaluator, evaluations=evaluations, **options)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from mcts.domain import Candidate, Evaluation
 from mcts.domain.objective import Ranking
-from mcts.errors import NotRecorded, WorldError
-from mcts.journal.record import Result
+from mcts.errors import NoMoves, NotRecorded, WorldError
 from mcts.loop.branches import Branch, Frontier, candidates_of, select
 from mcts.ports import Proposal, ProposalRequest
 from mcts.search.puct import PuctSettings
@@ -24,6 +23,7 @@ from mcts.testing.toy import (
 )
 from tests.mcts.journal.paid import PaidToy, optimizer, variant
 from tests.mcts.loop.finals import EnergyToy
+from tests.support.evaluations import measured
 
 RANKING = Ranking(noise=0.01)
 
@@ -33,16 +33,7 @@ def timed(candidate: Candidate) -> Evaluation:
 
 
 def of_speedup(speedup: float) -> Evaluation:
-    found = timed(variant())
-    assert found.timing is not None
-    timing = found.timing.model_copy(
-        update={
-            "speedup": speedup,
-            "speedup_low": speedup * 0.999,
-            "speedup_high": speedup * 1.001,
-        }
-    )
-    return found.model_copy(update={"timing": timing})
+    return measured(speedup, spread=0.001)
 
 
 def test_the_fastest_beyond_the_noise_wins_and_a_tie_goes_to_the_proposal_itself() -> None:
@@ -208,8 +199,6 @@ def test_who_has_nothing_left_to_propose_restarts_from_a_loser() -> None:
     class Once(OneIdea):
         def propose(self, request: ProposalRequest) -> Proposal:
             if self.count:
-                from mcts.errors import NoMoves
-
                 raise NoMoves("that was all")
             return super().propose(request)
 
@@ -217,15 +206,6 @@ def test_who_has_nothing_left_to_propose_restarts_from_a_loser() -> None:
     result = optimizer(journal, Once(GOOD, BEST), evaluations=9).run()
     assert [node.candidate for node in result.nodes[1:]] == [BEST, GOOD]
     assert result.stop_reason == "nothing left to try" and len(restarts(journal)) == 1
-
-
-def test_the_same_branches_in_another_thread_give_the_same_tree() -> None:
-    def run(parallel: int) -> Result:
-        toy = PaidToy(branches=3, rejects=6)
-        return optimizer(MemoryJournal(), toy, evaluations=80, parallel=parallel).run()
-
-    assert run(4).tree_digest == run(4).tree_digest
-    assert run(1).tree_digest == run(1).tree_digest
 
 
 @settings(max_examples=40, deadline=None)

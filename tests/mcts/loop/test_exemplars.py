@@ -8,29 +8,15 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcts.domain import Candidate, Evaluation, Timing, Verification
+from mcts.domain import Candidate, Evaluation
 from mcts.loop.exemplars import BUCKET, TEMPERATURE, Exemplars
 from mcts.ports import Attempt
+from tests.support.evaluations import measured
 
 
 def attempt(speedup: float, name: object = None) -> Attempt:
     candidate = Candidate(source=str(speedup if name is None else name))
-    timing = Timing(
-        median_us=1 / speedup,
-        low_us=1 / speedup,
-        high_us=1 / speedup,
-        baseline_us=1.0,
-        speedup=speedup,
-        speedup_low=speedup,
-        speedup_high=speedup,
-        rounds=1,
-    )
-    evaluation = Evaluation(
-        candidate_id=candidate.id,
-        status="measured",
-        verification=Verification(passed=True, rounds=1),
-        timing=timing,
-    )
+    evaluation = measured(speedup, spread=0.0, name=candidate.id)
     return Attempt(candidate=candidate, evaluation=evaluation)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,42 +12,24 @@ from pydantic import ValidationError
 
 from mcts.errors import JournalError, WorldError
 from mcts.journal.record import RUNNING, Result
-from mcts.loop.optimizer import Budget, Optimizer, Progress, read_result
+from mcts.loop.optimizer import Optimizer, Progress, read_result
 from mcts.ports import Event
-from mcts.testing.toy import (
-    Killed,
-    MemoryJournal,
-    SilentAdvisor,
-    ToyEvaluator,
-    ToyProposer,
-    toy_task,
-    toy_time_us,
-)
+from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer, toy_time_us
+from tests.mcts.journal import paid
 
 
 def optimizer(
     journal: MemoryJournal,
     evaluator: ToyEvaluator | None = None,
     *,
-    evaluations: int = 25,
-    seed: int = 7,
-    parallel: int = 1,
     inline: bool = True,
+    **options: Any,
 ) -> Optimizer:
-    return Optimizer(
-        task=toy_task(),
-        proposer=ToyProposer(inline=inline),
-        evaluator=evaluator or ToyEvaluator(),
-        advisor=SilentAdvisor(),
-        journal=journal,
-        budget=Budget(evaluations=evaluations),
-        seed=seed,
-        parallel=parallel,
-    )
+    return paid.optimizer(journal, ToyProposer(inline=inline), evaluator, **options)
 
 
-def run(**options: object) -> Result:
-    return optimizer(MemoryJournal(), **options).run()  # type: ignore[arg-type]
+def run(**options: Any) -> Result:
+    return optimizer(MemoryJournal(), **options).run()
 
 
 def test_finds_a_faster_variant_and_accounts_for_every_trial() -> None:
@@ -65,7 +48,7 @@ def test_finds_a_faster_variant_and_accounts_for_every_trial() -> None:
     assert all(child.parent == parent.id for parent, child in itertools.pairwise(path))
 
 
-def test_same_seed_same_tree_also_with_trials_in_flight() -> None:
+def test_the_same_seed_gives_the_same_tree_also_with_trials_in_flight() -> None:
     assert run().tree_digest == run().tree_digest
     assert run(parallel=4).tree_digest == run(parallel=4).tree_digest
     assert run(seed=8).tree_digest != run().tree_digest
