@@ -58,6 +58,12 @@ scale(const float* __restrict__ x, float* __restrict__ y, int n)
     }
 }
 """
+FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
+GOOD = (
+    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n"
+    f"```cuda\n{FASTER}\n```\n"
+)
+"""A reply that holds a faster variant of SCALE."""
 DEFAULTS: dict[str, int] = {"BLOCK": 64, "VEC": 1, "ITEMS": 1, "HINT": 0}
 
 
@@ -99,16 +105,8 @@ def space_task(*, tunables: int = 3, values: int = 4, rows: int = 0) -> KernelTa
 
 
 def measured(candidate: Candidate) -> Evaluation:
-    timing = Timing(
-        median_us=50.0, low_us=49.0, high_us=51.0, baseline_us=100.0,
-        speedup=2.0, speedup_low=1.9, speedup_high=2.1, rounds=20,
-    )  # fmt: skip
-    return Evaluation(
-        candidate_id=candidate.id,
-        status="measured",
-        verification=Verification(passed=True, rounds=3),
-        timing=timing,
-    )
+    """A measured evaluation of twice the baseline's speed."""
+    return timed(candidate, 50.0)
 
 
 def ask(task: KernelTask | None = None, **changes: Any) -> ProposalRequest:

@@ -7,16 +7,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codegen.chat.messages import Message, Offer, Reply
+from codegen.chat.messages import Reply
 from codegen.llm import LlmProposer
 from mcts.domain import Candidate, Hardware
-from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
+from mcts.errors import (
+    InputError,
+    JournalError,
+    NoMoves,
+    ProposalRejected,
+    RooftreeError,
+    WorldError,
+)
 from mcts.journal.spending import spent_on_reply
 from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest, Proposer
@@ -24,6 +31,8 @@ from mcts.search.trial import Move
 from mcts.testing.proposers import ProposerContract
 from tests.codegen.cases import (
     DEFAULTS,
+    FASTER,
+    GOOD,
     MODEL_NEW,
     SCALE,
     ask,
@@ -32,55 +41,22 @@ from tests.codegen.cases import (
     space_task,
 )
 from tests.support.openai_server import AutoModel, OpenAiServer, Say
+from tests.support.scripted_client import Asked, ScriptedClient, Step
 
 needs_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
 )
 ROOT = Path(__file__).parents[2]
 SERVER = ROOT / "tests" / "support" / "openai_server.py"
-FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
-GOOD = (
-    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n"
-    f"```cuda\n{FASTER}\n```\n"
-)
 MODEL_REPLY = f"## Plan\n\nFuse: memory.fused_passes\n\n## Code\n\n```python\n{MODEL_NEW}\n```\n"
 
 
-class Script:
-    """A client that plays replies in order, the last one for ever; errors are raised."""
-
-    def __init__(self, *answers: str | Reply | Exception) -> None:
-        self._answers = answers
-        self.seen: list[list[Message]] = []
-        self.seeds: list[int | None] = []
-        self.closed = False
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        temperature: float,
-        seed: int | None = None,
-        offer: Offer | None = None,
-    ) -> Reply:
-        answer = self._answers[min(len(self.seen), len(self._answers) - 1)]
-        self.seen.append(list(messages))
-        self.seeds.append(seed)
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, Reply):
-            return answer
-        return Reply(
-            text=answer, model="test", prompt_tokens=1000, completion_tokens=10, cost_usd=0.1
-        )
-
-    def close(self) -> None:
-        self.closed = True
+def script(*answers: Step) -> ScriptedClient:
+    return ScriptedClient(answers)
 
 
 def propose(
-    client: Script,
+    client: ScriptedClient,
     request: ProposalRequest | None = None,
     *,
     tunables_only: bool = False,
@@ -108,7 +84,7 @@ class TestContractOnValues(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Proposer:
         return LlmProposer(
-            ModelOptions(name="openai/test"), client=Script('```json\n{"T1": 2}\n```')
+            ModelOptions(name="openai/test"), client=script('```json\n{"T1": 2}\n```')
         )
 
     @pytest.fixture
@@ -119,7 +95,7 @@ class TestContractOnValues(ProposerContract):
 class TestContractOnModels(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Proposer:
-        return LlmProposer(ModelOptions(name="openai/test", branches=3), client=Script(MODEL_REPLY))
+        return LlmProposer(ModelOptions(name="openai/test", branches=3), client=script(MODEL_REPLY))
 
     @pytest.fixture
     def request_(self) -> ProposalRequest:
@@ -163,10 +139,10 @@ def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
 
 
 def test_a_first_implementation_is_asked_for_and_journalled_as_such() -> None:
-    client = Script(MODEL_REPLY)
+    client = script(MODEL_REPLY)
     proposal = propose(client, ask(problem_task(), seed=77))
-    assert proposal.usage["prompt"] == "implement/1" and client.seeds == [77]
-    assert "class Model(nn.Module)" in client.seen[0][1]["content"]
+    assert proposal.usage["prompt"] == "implement/1" and client.asked[0].seed == 77
+    assert "class Model(nn.Module)" in client.asked[0].messages[1]["content"]
     assert proposal.candidate.source == MODEL_NEW
 
 
@@ -175,76 +151,81 @@ def test_a_first_implementation_is_asked_for_and_journalled_as_such() -> None:
     [(Move("improve", 1), "optimize/2"), (Move("diversify", 2), "diversify/1")],
 )
 def test_the_move_decides_the_role(move: Move, prompt: str) -> None:
-    assert propose(Script(GOOD), ask(move=move)).usage["prompt"] == prompt
+    assert propose(script(GOOD), ask(move=move)).usage["prompt"] == prompt
 
 
 def test_a_failed_parent_is_repaired() -> None:
     request = ask(evaluation=failed("compile_failed"), move=Move("repair", 0))
-    client = Script(GOOD)
+    client = script(GOOD)
     assert propose(client, request).usage["prompt"] == "repair/1"
-    assert 'identifier "quad" is undefined' in client.seen[0][1]["content"]
+    assert 'identifier "quad" is undefined' in client.asked[0].messages[1]["content"]
 
 
 class TestUnusableReplies:
     def test_the_model_is_told_why_and_asked_again(self) -> None:
-        client = Script("<think>hm</think>I cannot.", GOOD)
+        client = script("<think>hm</think>I cannot.", GOOD)
         proposal = propose(client)
         assert "x[i] + x[i]" in proposal.candidate.source
-        again = client.seen[1]
+        again = client.asked[1].messages
         assert [message["role"] for message in again] == ["system", "user", "assistant", "user"]
-        assert again[:2] == client.seen[0] and again[2]["content"] == "I cannot."
+        assert again[:2] == client.asked[0].messages and again[2]["content"] == "I cannot."
         assert "no CUDA code" in again[3]["content"]
-        assert proposal.usage["replies"] == 2 and proposal.usage["cost_usd"] == 0.2
-        assert proposal.usage["prompt_tokens"] == 2000
+        assert proposal.usage["replies"] == 2 and proposal.usage["cost_usd"] == 0.02
+        assert proposal.usage["prompt_tokens"] == 200
 
     @pytest.mark.parametrize(("repairs", "asked"), [(0, 1), (1, 2), (3, 4)])
     def test_no_more_often_than_configured(self, repairs: int, asked: int) -> None:
-        client = Script("No.")
+        client = script("No.")
         with pytest.raises(ProposalRejected, match="no CUDA code") as caught:
             propose(client, reply_repairs=repairs)
-        assert len(client.seen) == asked
+        assert len(client.asked) == asked
         assert caught.value.usage["replies"] == asked
-        assert caught.value.usage["cost_usd"] == pytest.approx(0.1 * asked, abs=0)
+        assert caught.value.usage["cost_usd"] == pytest.approx(0.01 * asked, abs=0)
 
     def test_a_reply_that_was_cut_off_is_not_repeated_to_the_model(self) -> None:
         cut = Reply(text=GOOD[:-200], model="test", finish_reason="length")
-        client = Script(cut, GOOD)
+        client = script(cut, GOOD)
         assert propose(client).usage["cost_usd"] is None
-        assert GOOD[:50] not in client.seen[1][2]["content"]
-        assert "Be brief" in client.seen[1][3]["content"]
+        assert GOOD[:50] not in client.asked[1].messages[2]["content"]
+        assert "Be brief" in client.asked[1].messages[3]["content"]
 
     def test_costs_that_one_call_did_not_tell_are_unknown(self) -> None:
-        usage = propose(Script(Reply(text="No.", model="test", cost_usd=0.1), GOOD)).usage
-        assert usage["prompt_tokens"] is None and usage["cost_usd"] == 0.2
+        usage = propose(script(Reply(text="No.", model="test", cost_usd=0.1), GOOD)).usage
+        assert usage["prompt_tokens"] is None and usage["cost_usd"] == 0.11
 
-    def test_what_was_paid_is_kept_where_the_second_call_fails(self) -> None:
-        with pytest.raises(ProposalRejected, match=r"no CUDA code.*gone") as caught:
-            propose(Script("No.", WorldError("the server is gone")))
-        assert caught.value.usage["cost_usd"] == 0.1
-
-    def test_what_was_paid_is_kept_where_the_second_call_is_the_users_to_mend(self) -> None:
-        with pytest.raises(InputError, match="no key") as caught:
-            propose(Script("No.", InputError("no key")))
-        assert caught.value.usage["cost_usd"] == 0.1 and caught.value.usage["replies"] == 1
+    @pytest.mark.parametrize(
+        ("error", "raised", "said"),
+        [
+            (WorldError("the server is gone"), ProposalRejected, "no CUDA code.*gone"),
+            (InputError("no key"), InputError, "no key"),
+        ],
+        ids=["world", "user"],
+    )
+    def test_what_was_paid_is_kept_if_the_second_call_fails(
+        self, error: RooftreeError, raised: type[RooftreeError], said: str
+    ) -> None:
+        with pytest.raises(raised, match=said) as caught:
+            propose(script("No.", error))
+        assert caught.value.usage["cost_usd"] == 0.01 and caught.value.usage["replies"] == 1
 
     @pytest.mark.parametrize("error", [WorldError("gone"), InputError("no key")])
-    def test_a_broken_world_before_any_reply_is_no_rejection(self, error: Exception) -> None:
+    def test_an_error_before_any_reply_is_no_rejection(self, error: RooftreeError) -> None:
         with pytest.raises(type(error)):
-            propose(Script(error))
+            propose(script(error))
 
     def test_a_journal_that_cannot_be_written_stops_everything(self) -> None:
         with pytest.raises(JournalError):
-            propose(Script("No.", JournalError("the disk is full")))
+            propose(script("No.", JournalError("the disk is full")))
 
     def test_a_prompt_that_the_service_refuses_costs_what_was_paid_before(self) -> None:
         with pytest.raises(ProposalRejected, match="too long") as caught:
-            propose(Script(ProposalRejected("too long")))
+            propose(script(ProposalRejected("too long")))
         assert caught.value.usage == {}
 
 
 def test_replies_from_the_cache_cost_nothing() -> None:
     bought = Reply(text=GOOD, model="m", asked="openai/m", prompt_tokens=5, cost_usd=0.25)
-    usage = propose(Script(bought.from_before())).usage
+    usage = propose(script(bought.from_before())).usage
     assert (usage["cost_usd"], usage["prompt_tokens"], usage["cached"]) == (0.0, 0, True)
     assert usage["original_cost_usd"] == 0.25 and usage["attempts"] == 0
 
@@ -255,13 +236,13 @@ def test_replies_of_several_models_are_priced_each_by_its_own() -> None:
                      completion_tokens=100_000, cost_usd=cost)  # fmt: skip
 
     replies = says("No.", "big"), says("No.", "known", 0.25), says(GOOD, "small")
-    usage = json.loads(json.dumps(propose(Script(*replies), reply_repairs=2).usage))
+    usage = json.loads(json.dumps(propose(script(*replies), reply_repairs=2).usage))
     assert usage["cost_usd"] is None and usage["model"] == "small"
     assert [one["model"] for one in usage["unpriced"]] == ["big", "small"]
     assert usage["priced_usd"] == 0.25 and usage["models"] == ["big", "known", "small"]
 
     def later(*prices: str) -> float | None:
-        return LlmProposer(ModelOptions(name="m", prices=prices), client=Script(GOOD)).price(usage)
+        return LlmProposer(ModelOptions(name="m", prices=prices), client=script(GOOD)).price(usage)
 
     assert later("small=1,1") is None and later("openai/big=3,10") is None
     assert later("openai/big=3,10", "small=0.1,0.2") == 4.37
@@ -270,16 +251,16 @@ def test_replies_of_several_models_are_priced_each_by_its_own() -> None:
 def test_of_several_replies_those_that_counted_their_tokens_are_counted() -> None:
     silent = Reply(text="No.", model="m", prompt_tokens=7, cost_usd=0.1)
     counted = Reply(text="No.", model="m", prompt_tokens=100, completion_tokens=10, cost_usd=0.1)
-    usage = propose(Script(counted, silent, GOOD), reply_repairs=2).usage
-    assert usage["prompt_tokens"] == 1107 and usage["completion_tokens"] is None
-    assert (usage["counted_tokens"], usage["uncounted"]) == (1127, 1)
+    usage = propose(script(counted, silent, GOOD), reply_repairs=2).usage
+    assert usage["prompt_tokens"] == 207 and usage["completion_tokens"] is None
+    assert (usage["counted_tokens"], usage["uncounted"]) == (227, 1)
     spent = spent_on_reply(usage)
-    assert (spent.tokens, spent.replies, spent.uncounted) == (1127, 3, 1)
-    assert "uncounted" not in propose(Script(counted, GOOD)).usage
+    assert (spent.tokens, spent.replies, spent.uncounted) == (227, 3, 1)
+    assert "uncounted" not in propose(script(counted, GOOD)).usage
 
 
 def test_what_did_not_fit_is_journalled() -> None:
-    usage = propose(Script(GOOD), prompt_tokens=6_000).usage
+    usage = propose(script(GOOD), prompt_tokens=6_000).usage
     assert usage["dropped"]["method"] > 0
 
 
@@ -287,7 +268,7 @@ class TestBranches:
     LISTED = f'{GOOD}\n## Branches\n\n[{{"BLOCK": 256}}, {{"BLOCK": 999}}, {{"ITEMS": 8}}]\n'
 
     def test_listed_values_come_first_and_neighbours_fill_up(self) -> None:
-        client = Script(self.LISTED)
+        client = script(self.LISTED)
         proposal = propose(client, branches=4)
         values = [branch.tunables for branch in proposal.branches]
         assert values[:2] == [{**DEFAULTS, "BLOCK": 256}, {**DEFAULTS, "ITEMS": 8}]
@@ -296,21 +277,21 @@ class TestBranches:
             assert branch.source == proposal.candidate.source
             assert branch.methods == proposal.candidate.methods
         assert proposal.branches[0].rationale.endswith("with BLOCK = 256")
-        assert "up to 3 other combinations" in client.seen[0][0]["content"]
+        assert "up to 3 other combinations" in client.asked[0].messages[0]["content"]
 
     def test_the_same_request_gives_the_same_branches(self) -> None:
-        first, again = (propose(Script(GOOD), branches=5) for _ in range(2))
+        first, again = (propose(script(GOOD), branches=5) for _ in range(2))
         assert first.branches == again.branches
-        assert propose(Script(GOOD), ask(seed=5), branches=5).branches != first.branches
+        assert propose(script(GOOD), ask(seed=5), branches=5).branches != first.branches
 
     def test_what_was_tried_is_no_branch(self) -> None:
         tried = Candidate(source=FASTER + "\n", tunables={**DEFAULTS, "BLOCK": 256})
-        proposal = propose(Script(self.LISTED), ask(tried=frozenset({tried.id})), branches=2)
+        proposal = propose(script(self.LISTED), ask(tried=frozenset({tried.id})), branches=2)
         assert [branch.tunables for branch in proposal.branches] == [{**DEFAULTS, "ITEMS": 8}]
 
     def test_constants_of_a_python_file_are_branched_in_the_file(self) -> None:
         listed = f'{MODEL_REPLY}\n## Branches\n\n[{{"BLOCK": 512}}]\n'
-        proposal = propose(Script(listed), ask(problem_task()), branches=4)
+        proposal = propose(script(listed), ask(problem_task()), branches=4)
         sources = [branch.source for branch in proposal.branches]
         assert len(sources) == 2, "there are but two other values"
         assert sources[0] == MODEL_NEW.replace("BLOCK = 256  #", "BLOCK = 512  #")
@@ -319,11 +300,11 @@ class TestBranches:
 
     def test_without_tunables_there_is_nothing_to_branch(self) -> None:
         plain = MODEL_REPLY.replace("  # tunable: 128, 256, 512", "")
-        assert propose(Script(plain), ask(problem_task()), branches=4).branches == ()
+        assert propose(script(plain), ask(problem_task()), branches=4).branches == ()
 
 
 @needs_litellm
-def test_values_alone_are_asked_for_where_source_cannot_be_judged() -> None:
+def test_only_values_are_asked_for_if_source_cannot_be_judged() -> None:
     with OpenAiServer(['```json\n{"BLOCK": 256}\n```']) as server:
         proposer = LlmProposer(
             ModelOptions(name="openai/test", api_base=server.url), tunables_only=True
@@ -339,11 +320,11 @@ def test_a_kernel_without_tunables_leaves_no_values_to_choose() -> None:
     bare = SCALE.split("[tunables]")[0] + "[[launch]]" + SCALE.split("[[launch]]")[1]
     source = bare.replace('where = ["n % VEC == 0", "BLOCK * ITEMS <= 2048"]', "")
     with pytest.raises(NoMoves):
-        propose(Script(GOOD), ask(parent=Candidate(source=source)), tunables_only=True)
+        propose(script(GOOD), ask(parent=Candidate(source=source)), tunables_only=True)
 
 
 def test_closing_closes_the_client() -> None:
-    client = Script()
+    client = script()
     LlmProposer(ModelOptions(name="openai/test"), client=client).close()
     assert client.closed
 
@@ -351,14 +332,13 @@ def test_closing_closes_the_client() -> None:
 def test_the_served_script_auto_answers_from_the_prompt() -> None:
     auto = AutoModel()
 
-    class Auto(Script):
-        def complete(self, messages: Sequence[Message], **_: object) -> Reply:
-            said = auto({"messages": list(messages)})
-            assert isinstance(said, str)
-            return Reply(text=said, model="auto")
+    def answer(asked: Asked) -> str:
+        said = auto({"messages": list(asked.messages)})
+        assert isinstance(said, str)
+        return said
 
     kept: list[Candidate] = []
-    proposer = LlmProposer(ModelOptions(name="openai/auto", reply_repairs=0), client=Auto())
+    proposer = LlmProposer(ModelOptions(name="openai/auto", reply_repairs=0), client=script(answer))
     request = ask()
     for at in range(1, 11):
         if at % 5 == 0:
@@ -418,7 +398,7 @@ def test_a_method_is_taken_out_for_attribution() -> None:
     assert proposer.can_ablate
 
 
-def test_where_only_values_may_change_no_model_takes_a_method_out() -> None:
+def test_a_method_cannot_be_taken_out_if_only_values_may_change() -> None:
     with OpenAiServer([GOOD]) as server:
         proposer = LlmProposer(
             ModelOptions(name="openai/test", api_base=server.url), tunables_only=True

@@ -22,21 +22,16 @@ from codegen.chat.request import Route
 from codegen.llm import LlmProposer
 from codegen.lookups import messages as lookup_messages
 from codegen.lookups.conversation import MOST_AT_ONCE, NONE_LEFT
-from mcts.errors import InputError, ProposalRejected, WorldError
+from mcts.errors import InputError, ProposalRejected, RooftreeError, WorldError
 from mcts.options import ModelOptions
 from mcts.ports import Proposal
-from tests.codegen.cases import SCALE, ask
+from tests.codegen.cases import GOOD, ask
 from tests.support.openai_server import Fail, OpenAiServer, Say, Step
 from tests.support.scripted_client import PLAIN, ScriptedClient
 from tests.support.shelf import Shelf, blocks, calls
 
 needs_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
-)
-FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
-GOOD = (
-    "## Analysis\n\nIt waits.\n\n## Plan\n\nAdd: memory.vectorized_loads\n\n## Code\n\n"
-    f"```cuda\n{FASTER}\n```\n"
 )
 CALLS: dict[str, Any] = {"lookup_protocol": "calls"}
 TEXT: dict[str, Any] = {"lookup_protocol": "text"}
@@ -77,15 +72,18 @@ def answers(client: ScriptedClient) -> list[str]:
     return [each["content"] for each in client.asked[-1].messages if each["role"] == "tool"]
 
 
+def over_http(server: OpenAiServer, shelf: Shelf | None = None, **options: Any) -> LlmProposer:
+    settings = {"name": "openai/test", "api_base": server.url, **CALLS, **options}
+    return LlmProposer(ModelOptions(**settings), library=shelf or Shelf())
+
+
 @needs_litellm
 class TestOverHttp:
     def test_tools_are_called_answered_and_the_variant_is_written(self) -> None:
         shelf = Shelf(swizzle="include/swizzle.hpp:40  struct Swizzle")
         said = Say("Let me see.", calls=calls(*search("swizzle"), ("read", {"path": "a.hpp"})))
         with OpenAiServer([said, GOOD]) as server:
-            proposer = LlmProposer(
-                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=shelf
-            )
+            proposer = over_http(server, shelf)
             proposal = proposer.propose(ask())
             proposer.close()
             first, second = (seen.body for seen in server.requests)
@@ -108,10 +106,7 @@ class TestOverHttp:
         shelf = Shelf(swizzle="include/swizzle.hpp:40  struct Swizzle\n  more\n  of it")
         said = Say("", calls=calls(*search("swizzle")))
         with OpenAiServer([said, GOOD]) as server:
-            proposer = LlmProposer(
-                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=shelf
-            )
-            usage = proposer.propose(ask()).usage
+            usage = over_http(server, shelf).propose(ask()).usage
         (one,) = usage["lookups"]
         assert one.pop("seconds") >= 0
         assert one == {
@@ -145,31 +140,21 @@ class TestOverHttp:
         assert usage["prompt_tokens"] == sum(a for a, _ in spent)
         assert usage["completion_tokens"] == sum(b for _, b in spent)
 
-    def test_when_the_budget_is_used_up_the_service_is_told_that_no_tool_may_be_called(
-        self,
-    ) -> None:
+    def test_a_used_up_budget_forbids_further_calls(self) -> None:
         said = Say("", calls=calls(*search("a", "b")))
         with OpenAiServer([said, GOOD]) as server:
-            LlmProposer(
-                ModelOptions(
-                    name="openai/test",
-                    api_base=server.url,
-                    **{"lookups": 2, "lookup_protocol": "calls"},
-                ),
-                library=Shelf(),
-            ).propose(ask())
+            over_http(server, lookups=2).propose(ask())
             choices = [seen.body["tool_choice"] for seen in server.requests]
             assert all(seen.body["tools"] for seen in server.requests)
         assert choices == ["auto", "none"]
 
     def test_a_server_that_knows_no_tools_is_the_users_to_mend(self) -> None:
         refusal = Fail(400, message='"auto" tool choice requires --enable-auto-tool-choice')
-        with OpenAiServer([refusal]) as server:
-            proposer = LlmProposer(
-                ModelOptions(name="openai/test", api_base=server.url, **CALLS), library=Shelf()
-            )
-            with pytest.raises(InputError, match="--lookup-protocol text"):
-                proposer.propose(ask())
+        with (
+            OpenAiServer([refusal]) as server,
+            pytest.raises(InputError, match="--lookup-protocol text"),
+        ):
+            over_http(server).propose(ask())
 
     def test_halves_of_characters_in_a_call_break_nothing(self, tmp_path: Path) -> None:
         said = Say("\ud83d", calls=(("search", '{"query": "\ud83d"}'), ("se\ud83d", "{}")))
@@ -188,11 +173,8 @@ class TestOverHttp:
         monkeypatch.setenv("SOME_API_KEY", secret)
         said = Say("", calls=calls(*search(f"key {secret}")))
         with OpenAiServer([said, GOOD]) as server:
-            proposer = LlmProposer(
-                ModelOptions(name="openai/test", api_base=server.url, **CALLS),
-                library=Shelf(**{"key [SOME_API_KEY]": f"int key = {secret};"}),
-            )
-            proposal = proposer.propose(ask())
+            shelf = Shelf(**{"key [SOME_API_KEY]": f"int key = {secret};"})
+            proposal = over_http(server, shelf).propose(ask())
             assert secret not in json.dumps([seen.body for seen in server.requests])
         assert secret not in json.dumps(looked(proposal)[0]["asked"])
 
@@ -427,15 +409,10 @@ class TestTheRestOfTheTalk:
         assert proposal.usage["replies"] == 4 and proposal.usage["cost_usd"] == 0.04
         assert len(looked(proposal)) == 2
 
-    def test_what_was_paid_is_kept_where_the_service_goes_away_in_the_middle(self) -> None:
-        with pytest.raises(WorldError, match="gone") as caught:
-            propose([asks_for(*search("a")), asks_for(*search("b")), WorldError("gone")])
-        assert caught.value.usage["cost_usd"] == 0.02
-        assert len(caught.value.usage["lookups"]) == 2
-
-    def test_what_was_paid_is_kept_where_the_key_is_refused_in_the_middle(self) -> None:
-        with pytest.raises(InputError, match="no key") as caught:
-            propose([asks_for(*search("a")), asks_for(*search("b")), InputError("no key")])
+    @pytest.mark.parametrize("error", [WorldError("gone"), InputError("no key")])
+    def test_what_was_paid_is_kept_if_a_later_call_fails(self, error: RooftreeError) -> None:
+        with pytest.raises(type(error), match=str(error)) as caught:
+            propose([asks_for(*search("a")), asks_for(*search("b")), error])
         assert caught.value.usage["cost_usd"] == 0.02
         assert len(caught.value.usage["lookups"]) == 2
 
@@ -461,7 +438,7 @@ class TestTheRestOfTheTalk:
             assert "\u202e" not in told and len(looked(proposal)) == 1
             assert "data, as everything in fences is" in client.asked[0].messages[0]["content"]
 
-    def test_where_no_library_is_nothing_changes(self) -> None:
+    def test_nothing_changes_without_a_library(self) -> None:
         client = ScriptedClient([GOOD])
         usage = LlmProposer(ModelOptions(name="openai/test"), client=client).propose(ask()).usage
         assert client.asked[0].offer is None

@@ -14,13 +14,12 @@ from codegen.replies import without_thoughts
 from mcts.domain import CUDA, SPACE, Candidate, parse_launch_plan
 from mcts.errors import ProposalRejected
 from mcts.ports import ProposalRequest
-from tests.codegen.cases import DEFAULTS, SCALE, ask, space_task
+from tests.codegen.cases import DEFAULTS, FASTER, SCALE, ask, space_task
 
 PROSE = (
     "## Analysis\n\nNarrow loads; memory.async_copy would not help.\n\n"
     "## Plan\n\nLoad wider: memory.vectorized_loads, compute.brand_new\n\n## Code\n\n"
 )
-FASTER = SCALE.replace("2.0f * x[i]", "x[i] + x[i]")
 LINE = "        if (i < n) y[i] = 2.0f * x[i];"
 EDIT = f"<<<<<<< SEARCH\n{LINE}\n=======\n{LINE.replace('2.0f *', 'x[i] +')}\n>>>>>>> REPLACE"
 DIFF = f"--- a/x.cu\n+++ b/x.cu\n@@ -19,1 +19,1 @@\n-{LINE}\n+{LINE.replace('2.0f *', 'x[i] +')}"

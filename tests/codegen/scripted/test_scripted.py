@@ -50,26 +50,21 @@ class TestOnARecordedSpace(TestOnASource):
         return ask(space_task(tunables=6, values=4, rows=60))
 
 
-def _moved(request: ProposalRequest, *, draws: int = 600) -> Counter[str]:
-    """How often each tunable is moved over many seeds."""
+def _drawn(count: int, task: KernelTask | None = None, **told: Any) -> list[Candidate]:
+    """The answers to one request under so many seeds."""
     proposer = ScriptedProposer()
-    counts: Counter[str] = Counter()
-    for seed in range(draws):
-        fresh = ask(
-            request.task,
-            parent=request.parent,
-            evaluation=request.evaluation,
-            guidance=request.guidance,
-            lessons=request.lessons,
-            move=request.move,
-            tried=request.tried,
-            seed=seed,
-        )
-        after = proposer.propose(fresh).candidate.tunables
-        counts.update(
-            name for name, value in after.items() if request.parent.tunables[name] != value
-        )
-    return counts
+    return [proposer.propose(ask(task, seed=seed, **told)).candidate for seed in range(count)]
+
+
+def _moved(parent: Candidate | None = None, **told: Any) -> Counter[str]:
+    """How often each tunable is moved over many seeds."""
+    parent = parent or scale_task().baseline
+    return Counter(
+        name
+        for candidate in _drawn(600, parent=parent, **told)
+        for name, value in candidate.tunables.items()
+        if parent.tunables[name] != value
+    )
 
 
 def _advice(strength: float = 1.0) -> Guidance:
@@ -86,8 +81,7 @@ def _advice(strength: float = 1.0) -> Guidance:
 
 def test_without_advice_every_tunable_is_moved_alike_and_near_values_come_first() -> None:
     task = space_task(tunables=4, values=5)
-    proposer = ScriptedProposer()
-    proposals = [proposer.propose(ask(task, seed=seed)).candidate.tunables for seed in range(1200)]
+    proposals = [candidate.tunables for candidate in _drawn(1200, task)]
     moved = Counter(name for values in proposals for name, value in values.items() if value)
     assert max(moved.values()) < 1.35 * min(moved.values())
     steps = Counter(value for values in proposals for value in values.values() if value)
@@ -97,7 +91,7 @@ def test_without_advice_every_tunable_is_moved_alike_and_near_values_come_first(
 
 
 def test_a_finding_draws_moves_to_its_methods() -> None:
-    plain, advised = _moved(ask()), _moved(ask(guidance=_advice()))
+    plain, advised = _moved(), _moved(guidance=_advice())
     assert advised["VEC"] > 1.6 * plain["VEC"]
     assert min(advised[name] for name in DEFAULTS) > 0, "nothing is ruled out"
 
@@ -106,14 +100,15 @@ def test_a_finding_draws_moves_that_apply_its_methods_not_moves_that_take_them_b
     parent = Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": 2})
     (finding,) = _advice().findings
     more = finding.model_copy(update={"methods": ("latency.work_per_thread",)})
-    steps: Counter[tuple[bool, object]] = Counter()
-    for guidance in (Guidance(), Guidance(findings=(more,))):
-        for seed in range(600):
-            request = ask(parent=parent, guidance=guidance, seed=seed)
-            after = ScriptedProposer().propose(request).candidate.tunables["ITEMS"]
-            steps[bool(guidance.findings), after] += 1
-    assert steps[True, 4] > 1.5 * steps[False, 4]
-    assert 0 < steps[True, 1] <= steps[False, 1]
+    plain, advised = (
+        Counter(
+            candidate.tunables["ITEMS"]
+            for candidate in _drawn(600, parent=parent, guidance=guidance)
+        )
+        for guidance in (Guidance(), Guidance(findings=(more,)))
+    )
+    assert advised[4] > 1.5 * plain[4]
+    assert 0 < advised[1] <= plain[1]
 
 
 def test_the_method_budget_draws_moves_to_its_axis() -> None:
@@ -124,7 +119,7 @@ def test_the_method_budget_draws_moves_to_its_axis() -> None:
         near_peak=False,
         method_budget={"compute": 0, "memory": 2, "latency": 0},
     )
-    plain, advised = _moved(ask()), _moved(ask(guidance=Guidance(roofline=roofline)))
+    plain, advised = _moved(), _moved(guidance=Guidance(roofline=roofline))
     assert advised["HINT"] > 1.1 * plain["HINT"]
     assert advised["BLOCK"] < plain["BLOCK"]
 
@@ -136,7 +131,7 @@ def test_lessons_draw_moves_to_what_helped_and_away_from_what_failed() -> None:
 
     helped = [lesson("memory.cache_hints", 1.6)] * 3
     failed = [lesson("latency.work_per_thread", None)] * 4
-    plain, taught = _moved(ask()), _moved(ask(lessons=(*helped, *failed)))
+    plain, taught = _moved(), _moved(lessons=(*helped, *failed))
     assert taught["HINT"] > 1.3 * plain["HINT"]
     assert taught["ITEMS"] < 0.6 * plain["ITEMS"]
 
@@ -147,7 +142,7 @@ def test_a_lesson_of_taking_a_method_back_says_nothing_of_applying_it() -> None:
         undone=True,
     )  # fmt: skip
     applied = undone.model_copy(update={"undone": False})
-    plain, back, there = (_moved(ask(lessons=told)) for told in ((), (undone,) * 4, (applied,) * 4))
+    plain, back, there = (_moved(lessons=told) for told in ((), (undone,) * 4, (applied,) * 4))
     assert back["HINT"] == plain["HINT"] > 1.5 * there["HINT"]
 
 
@@ -165,23 +160,16 @@ def test_values_that_were_fast_in_this_run_are_drawn_more_often() -> None:
 
     fast_when_hinted = tuple(attempt(hint, items) for hint in (0, 1) for items in (1, 4, 8))
     plain, told = (
-        Counter(
-            ScriptedProposer().propose(ask(history=history, seed=seed))
-            .candidate.tunables["HINT"]
-            for seed in range(300)
-        )
+        Counter(candidate.tunables["HINT"] for candidate in _drawn(300, history=history))
         for history in ((), fast_when_hinted)
-    )  # fmt: skip
+    )
     assert told[1] > 1.5 * plain[1] > 0
 
 
 def test_without_any_advice_the_first_proposals_are_far_ones() -> None:
     def changed(**told: object) -> float:
-        proposals = [
-            ScriptedProposer().propose(ask(seed=seed, **told)).candidate.tunables
-            for seed in range(200)
-        ]
-        return sum(values[name] != DEFAULTS[name] for values in proposals for name in DEFAULTS)
+        found = _drawn(200, **told)
+        return sum(one.tunables[name] != DEFAULTS[name] for one in found for name in DEFAULTS)
 
     baseline = scale_task().baseline
     begun = (Attempt(candidate=baseline, evaluation=measured(baseline)),)
@@ -257,8 +245,7 @@ def test_where_no_times_are_known_it_is_drawn() -> None:
 def test_a_step_back_claims_no_method_and_says_what_it_takes_back() -> None:
     far = Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": 8})
     words: dict[object, str] = {}
-    for seed in range(200):
-        candidate = ScriptedProposer().propose(ask(parent=far, seed=seed)).candidate
+    for candidate in _drawn(200, parent=far):
         moved = [name for name in DEFAULTS if candidate.tunables[name] != far.tunables[name]]
         if moved == ["ITEMS"]:
             after = candidate.tunables["ITEMS"]
@@ -270,33 +257,27 @@ def test_a_step_back_claims_no_method_and_says_what_it_takes_back() -> None:
 
 def test_later_siblings_turn_to_tunables_that_earlier_ones_left_alone() -> None:
     blocks = [Candidate(source=SCALE, tunables={**DEFAULTS, "ITEMS": v}).id for v in (4, 8)]
-    plain, later = _moved(ask()), _moved(ask(tried=frozenset(blocks)))
+    plain, later = _moved(), _moved(tried=frozenset(blocks))
     assert later["ITEMS"] < plain["ITEMS"]
 
 
 def test_a_repair_steps_back_towards_the_defaults() -> None:
     parent = Candidate(source=SCALE, tunables={**DEFAULTS, "BLOCK": 256, "ITEMS": 8})
     failed = Evaluation(candidate_id=parent.id, status="runtime_error", message="no resources")
-    moved = _moved(ask(parent=parent, evaluation=failed, move=Move("repair", 0)))
+    moved = _moved(parent=parent, evaluation=failed, move=Move("repair", 0))
     assert moved["BLOCK"] + moved["ITEMS"] > 4 * (moved["VEC"] + moved["HINT"])
-    proposer = ScriptedProposer()
-    smaller = 0
-    for seed in range(200):
-        request = ask(parent=parent, evaluation=failed, move=Move("repair", 0), seed=seed)
-        candidate = proposer.propose(request).candidate
-        smaller += int(candidate.tunables["BLOCK"]) <= 256 and int(candidate.tunables["ITEMS"]) <= 8
-    assert smaller > 180
-    assert "repair of runtime error" in candidate.rationale
+    found = _drawn(200, parent=parent, evaluation=failed, move=Move("repair", 0))
+    values = [(int(one.tunables["BLOCK"]), int(one.tunables["ITEMS"])) for one in found]
+    assert sum(block <= 256 and items <= 8 for block, items in values) > 180
+    assert "repair of runtime error" in found[-1].rationale
 
 
 def test_a_far_move_changes_several_tunables_the_advised_ones_above_all() -> None:
     def changes(far: bool) -> list[set[str]]:
-        proposer, found = ScriptedProposer(), []
-        for seed in range(200):
-            request = ask(guidance=_advice(), move=Move("improve", 0, far), seed=seed)
-            candidate, origin = proposer.propose(request).candidate, request.parent.tunables
-            found.append({name for name, at in candidate.tunables.items() if at != origin[name]})
-        return found
+        found = _drawn(200, guidance=_advice(), move=Move("improve", 0, far))
+        return [
+            {name for name, at in one.tunables.items() if at != DEFAULTS[name]} for one in found
+        ]
 
     near, far = changes(False), changes(True)
     assert sum(map(len, far)) > 1.5 * sum(map(len, near))
@@ -335,7 +316,6 @@ def test_a_task_of_the_same_name_with_other_shapes_has_its_own_space() -> None:
     task = scale_task()
     proposer.propose(ask(task))
     odd = tuple(load.model_copy(update={"shape": {"n": 1001}}) for load in task.workloads)
-    request = ask(task.model_copy(update={"workloads": odd}))
+    other = task.model_copy(update={"workloads": odd})
     for seed in range(60):
-        fresh = ask(request.task, seed=seed)
-        assert proposer.propose(fresh).candidate.tunables["VEC"] == 1
+        assert proposer.propose(ask(other, seed=seed)).candidate.tunables["VEC"] == 1
