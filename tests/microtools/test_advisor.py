@@ -14,6 +14,7 @@ from mcts.domain import (
     Evaluation,
     Evidence,
     Finding,
+    Guidance,
     KernelProfile,
     KernelTask,
     Level,
@@ -94,50 +95,57 @@ def _measured(bound: BoundClass | None = "memory", **profile: Any) -> Evaluation
     )  # fmt: skip
 
 
+def advise(tools: list[Tool], bound: BoundClass | None = "memory", **profile: Any) -> Guidance:
+    """What these tools make of a measured candidate with such a profile."""
+    return RooflineAdvisor(tools).advise(TASK, _measured(bound, **profile))
+
+
+def names(guidance: Guidance) -> list[str]:
+    return [finding.tool for finding in guidance.findings]
+
+
 def test_is_an_advisor() -> None:
     assert isinstance(RooflineAdvisor(), Advisor)
 
 
 def test_the_class_gates_the_tools() -> None:
     tools = [a_tool("a", 0.5, "memory"), a_tool("b", 0.5, "compute"), a_tool("c", 0.5)]
-    advisor = RooflineAdvisor(tools)
-    assert [f.tool for f in advisor.advise(TASK, _measured("memory")).findings] == ["a", "c"]
-    assert [f.tool for f in advisor.advise(TASK, _measured("compute")).findings] == ["b", "c"]
+    assert names(advise(tools, "memory")) == ["a", "c"]
+    assert names(advise(tools, "compute")) == ["b", "c"]
 
 
 @pytest.mark.parametrize("bound", ["unknown", None])
 def test_without_a_class_every_tool_runs(bound: BoundClass | None) -> None:
     tools = [a_tool("a", 0.5, "memory"), a_tool("b", 0.5, "compute")]
-    assert len(RooflineAdvisor(tools).advise(TASK, _measured(bound)).findings) == 2
+    assert len(advise(tools, bound).findings) == 2
 
 
 def test_findings_are_ranked_and_ties_keep_their_order() -> None:
     tools = [a_tool("a", 0.2), a_tool("b", 0.9), a_tool("c", 0.2)]
-    guidance = RooflineAdvisor(tools).advise(TASK, _measured())
-    assert [finding.tool for finding in guidance.findings] == ["b", "a", "c"]
+    assert names(advise(tools)) == ["b", "a", "c"]
 
 
 def test_weights_change_the_ranking_within_bounds() -> None:
     tools = [a_tool("a", 0.5), a_tool("b", 0.6)]
     guidance = RooflineAdvisor(tools, {"a": 1.5}).advise(TASK, _measured())
-    assert [finding.tool for finding in guidance.findings] == ["a", "b"]
+    assert names(guidance) == ["a", "b"]
     assert guidance.findings[0].strength == 0.5
     strengths = [a_tool("a", 0.2), a_tool("b", 0.9)]
     guidance = RooflineAdvisor(strengths, {"a": 1e9, "b": float("nan")}).advise(TASK, _measured())
-    assert [finding.tool for finding in guidance.findings] == ["b", "a"]
+    assert names(guidance) == ["b", "a"]
 
 
 def test_a_tool_sees_the_work_the_time_and_the_kernel() -> None:
     seen: list[KernelContext] = []
     watcher = Tool(name="w", level="kernel", affinity=ANY, judge=seen.append)  # type: ignore
-    RooflineAdvisor([watcher]).advise(TASK, _measured())
+    advise([watcher])
     assert seen[0].work == Work(bytes=80, flops=20) and seen[0].time_us == 7
     assert seen[0].kernel.name == "k" and seen[0].bound == "memory"
 
 
 def test_a_tool_that_raises_is_skipped_with_a_note() -> None:
-    guidance = RooflineAdvisor([BROKEN, a_tool("a", 0.5)]).advise(TASK, _measured())
-    assert [finding.tool for finding in guidance.findings] == ["a"]
+    guidance = advise([BROKEN, a_tool("a", 0.5)])
+    assert names(guidance) == ["a"]
     assert "micro-tool broken failed: ZeroDivisionError: division by zero" in guidance.notes
 
 
@@ -158,16 +166,15 @@ def test_a_tool_that_raises_is_skipped_with_a_note() -> None:
     ],
 )
 def test_a_tool_that_answers_nonsense_is_skipped_with_a_note(answer: object, words: str) -> None:
-    advisor = RooflineAdvisor([answering("odd", answer), a_tool("a", 0.5)])
-    guidance = advisor.advise(TASK, _measured())
-    assert [finding.tool for finding in guidance.findings] == ["a"]
+    guidance = advise([answering("odd", answer), a_tool("a", 0.5)])
+    assert names(guidance) == ["a"]
     (note,) = [note for note in guidance.notes if "odd" in note]
     assert words in note and note.endswith("skipped")
 
 
 def test_a_finding_carries_the_level_of_its_tool() -> None:
     tools = [a_tool("a", 0.5, level="instruction"), a_tool("b", 0.4, level="system")]
-    guidance = RooflineAdvisor(tools).advise(TASK, _measured())
+    guidance = advise(tools)
     assert [finding.level for finding in guidance.findings] == ["instruction", "system"]
 
 
@@ -194,7 +201,7 @@ def test_kernels_that_take_a_quarter_of_the_time_are_examined() -> None:
         _at("b", small=1.0),
         _at("c", second=0.9),
     ]
-    guidance = RooflineAdvisor(tools).advise(TASK, _measured(kernels=LEADING))
+    guidance = advise(tools, kernels=LEADING)
     assert [(f.tool, f.kernel) for f in guidance.findings] == [
         ("a", "longest, second"),  # 0.5 of 65 % outranks 1.0 of 30 %
         ("c", "second"),
@@ -207,30 +214,28 @@ def test_kernels_that_take_a_quarter_of_the_time_are_examined() -> None:
 
 def test_a_tool_that_speaks_twice_is_heard_once_at_its_strongest() -> None:
     even = _kernels(one=5e5, two=5e5)
-    guidance = RooflineAdvisor([_at("a", one=0.3, two=0.8)]).advise(TASK, _measured(kernels=even))
+    guidance = advise([_at("a", one=0.3, two=0.8)], kernels=even)
     (finding,) = guidance.findings
     assert finding.strength == 0.8 and finding.kernel == "two, one"
 
 
 def test_a_gain_counts_for_its_kernels_share_of_the_time() -> None:
     tool = a_tool("a", 0.5, expected_gain=2.0)
-    alone = RooflineAdvisor([tool]).advise(TASK, _measured())
+    alone = advise([tool])
     assert alone.findings[0].expected_gain == 2.0 and alone.findings[0].kernel == ""
-    halves = RooflineAdvisor([tool]).advise(TASK, _measured(kernels=_kernels(a=5e5, b=5e5)))
+    halves = advise([tool], kernels=_kernels(a=5e5, b=5e5))
     assert halves.findings[0].expected_gain == 1.33
 
 
 def test_every_kernel_is_examined_where_none_was_timed() -> None:
     kernels = tuple(kernel(name=name) for name in ("a", "b", "c"))
     tool = _at("t", a=0.3, b=0.6, c=0.5)
-    guidance = RooflineAdvisor([tool]).advise(TASK, _measured(kernels=kernels))
+    guidance = advise([tool], kernels=kernels)
     assert guidance.findings[0].kernel == "b, c, a"
 
 
 def test_system_tools_run_once_per_profile() -> None:
-    guidance = RooflineAdvisor([a_tool("s", 0.5, level="system")]).advise(
-        TASK, _measured(kernels=LEADING)
-    )
+    guidance = advise([a_tool("s", 0.5, level="system")], kernels=LEADING)
     (finding,) = guidance.findings
     assert finding.kernel == ""
 
@@ -242,7 +247,7 @@ def test_a_timeline_alone_is_enough_for_system_tools() -> None:
     guidance = RooflineAdvisor().examine(
         work=None, profile=Profile(timeline=timeline), time_us=None
     )
-    assert [finding.tool for finding in guidance.findings] == ["launch_overhead"]
+    assert names(guidance) == ["launch_overhead"]
 
 
 def _program(busy_us: float, **facts: Any) -> TimelineFacts:
@@ -252,11 +257,11 @@ def _program(busy_us: float, **facts: Any) -> TimelineFacts:
 
 def test_kernels_of_a_program_that_keeps_the_device_waiting_are_not_examined() -> None:
     tools = [a_tool("k", 0.9), a_tool("s", 0.3, level="system")]
-    idling = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(240)))
-    assert [finding.tool for finding in idling.findings] == ["s"]
+    idling = advise(tools, timeline=_program(240))
+    assert names(idling) == ["s"]
     (note,) = [note for note in idling.notes if "is not examined" in note]
     assert note.startswith("Kernels run for 24.0% of the program's time on the device")
-    busy = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(250)))
+    busy = advise(tools, timeline=_program(250))
     assert {finding.tool for finding in busy.findings} == {"k", "s"}
     assert not [note for note in busy.notes if "is not examined" in note]
 
@@ -266,7 +271,7 @@ def test_kernels_of_a_program_that_keeps_the_device_waiting_are_not_examined() -
 )
 def test_what_kernels_do_counts_for_the_time_they_run(busy_us: float, first: str) -> None:
     tools = [a_tool("k", 0.8), a_tool("s", 0.4, level="system")]
-    guidance = RooflineAdvisor(tools).advise(TASK, _measured(timeline=_program(busy_us)))
+    guidance = advise(tools, timeline=_program(busy_us))
     assert guidance.findings[0].tool == first
     assert {finding.tool: finding.strength for finding in guidance.findings} == {"k": 0.8, "s": 0.4}
 
@@ -279,8 +284,8 @@ def test_repeated_calls_and_first_uses_are_no_idling() -> None:
         _program(100, first_use_us=800),
         _program(0, first_use_us=1000),
     ):
-        guidance = RooflineAdvisor([tool]).advise(TASK, _measured(timeline=timeline))
-        assert [finding.tool for finding in guidance.findings] == ["k"] and not guidance.notes
+        guidance = advise([tool], timeline=timeline)
+        assert names(guidance) == ["k"] and not guidance.notes
 
 
 @pytest.mark.parametrize(
@@ -314,13 +319,11 @@ def test_machine_code_alone_is_enough_for_instruction_tools() -> None:
 
 def test_a_symptom_is_left_out_as_far_as_its_cause_explains_it() -> None:
     symptom = a_tool("symptom", 1.0, symptom_of=frozenset({"cause"}))
-    strong = RooflineAdvisor([symptom, a_tool("cause", 0.9)]).advise(TASK, _measured())
-    assert [finding.tool for finding in strong.findings] == ["cause"]
+    strong = advise([symptom, a_tool("cause", 0.9)])
+    assert names(strong) == ["cause"]
     assert "left out as consequences: symptom (of cause)" in strong.notes
-    weak = RooflineAdvisor([symptom, a_tool("cause", 0.3)]).advise(TASK, _measured())
-    assert [finding.tool for finding in weak.findings] == ["symptom", "cause"]
-    middling = RooflineAdvisor([symptom, a_tool("cause", 0.6)]).advise(TASK, _measured())
-    assert [finding.tool for finding in middling.findings] == ["cause", "symptom"]
+    assert names(advise([symptom, a_tool("cause", 0.3)])) == ["symptom", "cause"]
+    assert names(advise([symptom, a_tool("cause", 0.6)])) == ["cause", "symptom"]
 
 
 def test_a_cause_in_one_kernel_explains_nothing_in_another() -> None:
@@ -331,14 +334,14 @@ def test_a_cause_in_one_kernel_explains_nothing_in_another() -> None:
         judge=lambda context: found("symptom", 1.0) if context.kernel.name == "two" else None,
         symptom_of=frozenset({"cause"}),
     )
-    even = _measured(kernels=_kernels(one=5e5, two=5e5))
-    guidance = RooflineAdvisor([symptom, _at("cause", one=1.0)]).advise(TASK, even)
+    even = _kernels(one=5e5, two=5e5)
+    guidance = advise([symptom, _at("cause", one=1.0)], kernels=even)
     assert {finding.tool for finding in guidance.findings} == {"symptom", "cause"}
 
 
 def test_what_was_not_measured_is_said_once_per_reason() -> None:
     missing = {f"metric_{i}": "refused" for i in range(6)}
-    guidance = RooflineAdvisor([]).advise(TASK, _measured(missing=missing))
+    guidance = advise([], missing=missing)
     assert guidance.notes == (
         "not measured: metric_0, metric_1, metric_2, metric_3 and 2 more (refused)",
     )
@@ -391,7 +394,7 @@ def test_kernels_of_libraries_are_told_of_but_not_examined() -> None:
     some = RooflineAdvisor(tools).examine(work=None, profile=of_library(0.6), time_us=None)
     assert [(one.tool, one.kernel) for one in some.findings] == [("whole", ""), ("local", "mine")]
     most = RooflineAdvisor(tools).examine(work=None, profile=of_library(0.9), time_us=None)
-    assert [one.tool for one in most.findings] == ["whole"]
+    assert names(most) == ["whole"]
     assert not [note for note in most.notes if "No kernel" in note]
 
 

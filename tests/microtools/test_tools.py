@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcts.domain import Finding, Metric, SassFacts
+from mcts.domain import Finding, SassFacts
 from mcts.domain import metrics as m
 from mcts.microtool.tool import KernelContext, MicroTool
 from microtools import registry
@@ -209,8 +209,3 @@ def test_every_file_is_a_tool_that_is_found() -> None:
 def test_no_two_tools_have_the_same_place() -> None:
     places = [tool.order for tool in registry.BUILTIN]
     assert places == sorted(set(places))
-
-
-def test_numbers_are_frozen_metrics() -> None:
-    """The builders make what a profile holds, not something easier."""
-    assert isinstance(make_context({m.DRAM: 1}).kernel.metrics[m.DRAM], Metric)
