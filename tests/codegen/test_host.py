@@ -131,6 +131,6 @@ def test_branches_move_the_plans_own_tunables() -> None:
     ],
     ids=["prose", "no plan", "no launcher", "no stream", "no extern", "too large"],
 )
-def test_what_cannot_be_used_is_told(text: str, why: str) -> None:
+def test_an_unusable_reply_says_why(text: str, why: str) -> None:
     with pytest.raises(ProposalRejected, match=why):
         propose(text)

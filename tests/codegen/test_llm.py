@@ -259,7 +259,7 @@ def test_of_several_replies_those_that_counted_their_tokens_are_counted() -> Non
     assert "uncounted" not in propose(script(counted, GOOD)).usage
 
 
-def test_what_did_not_fit_is_journalled() -> None:
+def test_dropped_parts_are_journalled() -> None:
     usage = propose(script(GOOD), prompt_tokens=6_000).usage
     assert usage["dropped"]["method"] > 0
 

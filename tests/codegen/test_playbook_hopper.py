@@ -124,7 +124,7 @@ def test_other_gpus_and_unknown_ones_get_the_general_methods(
     assert playbook_for(dialect, capability) == playbook()
 
 
-def test_what_needs_a_tensor_map_is_not_proposed_where_there_is_no_host_code() -> None:
+def test_methods_with_a_tensor_map_are_not_proposed_without_host_code() -> None:
     cuda = set(playbook_for("cuda", "9.0"))
     assert not {"memory.tma_loads", "memory.tma_stores"} & cuda
     assert {"compute.wgmma", "memory.bulk_copy", "latency.mbarrier_pipeline"} <= cuda

@@ -80,7 +80,7 @@ def test_a_source_without_the_helper_is_left_alone() -> None:
     assert self_contained(source) == source
 
 
-def test_it_runs_where_rooftree_is_not(tmp_path: Path) -> None:
+def test_it_runs_without_rooftree(tmp_path: Path) -> None:
     then = "print(ModelNew.kernels.__name__, issubclass(ModelNew.failed, RuntimeError))"
     assert run_alone(self_contained(CANDIDATE), tmp_path, then) == "compile_cuda True\n"
 

@@ -103,7 +103,7 @@ def test_tensors_and_none_are_pointers() -> None:
     assert null.value is None
 
 
-def test_ctypes_values_go_through_where_the_size_is_right() -> None:
+def test_ctypes_values_go_through_if_the_size_is_right() -> None:
     class Pair(ctypes.Structure):
         _fields_ = [("a", ctypes.c_float), ("b", ctypes.c_int)]
 

@@ -84,7 +84,7 @@ def test_a_long_reading_says_where_to_go_on(library: CutlassLibrary) -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_in_one_line(
+def test_wrong_arguments_are_refused_in_one_line(
     library: CutlassLibrary, tool: str, arguments: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(InputError) as refusal:

@@ -44,7 +44,7 @@ def test_lines_are_read_as_they_were_asked_for(tree: Path) -> None:
         ("x/" * 600, "name a file"),
     ],
 )
-def test_what_is_no_text_of_the_tree_is_refused(tree: Path, path: str, why: str) -> None:
+def test_a_path_that_is_no_text_of_the_tree_is_refused(tree: Path, path: str, why: str) -> None:
     (tree.parent / "outside.h").write_text("int secret;")
     (tree / "include/link.h").symlink_to(tree.parent / "outside.h")
     (tree / "include/folder_link").symlink_to(tree.parent)

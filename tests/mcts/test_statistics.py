@@ -83,7 +83,7 @@ def test_half_width_shrinks_with_precision_and_needs_samples() -> None:
 
 
 @pytest.mark.parametrize("bad", [[], [0.0], [1.0, math.nan], [math.inf], [-1.0]])
-def test_what_is_no_timing_is_refused(bad: list[float]) -> None:
+def test_invalid_times_are_refused(bad: list[float]) -> None:
     with pytest.raises(ValueError):
         median_interval(bad, 0)
 
@@ -124,7 +124,7 @@ def test_a_difference_between_blocks_widens_what_rounds_alone_would_not() -> Non
     assert moved.high / moved.low > 1 + 5 * (still.high / still.low - 1)
 
 
-def test_what_can_be_told_from_none() -> None:
+def test_the_detectable_effect_follows_from_the_spread_between_blocks() -> None:
     same = [[1.0]] * 4
     after = [[math.exp(x)] for x in (0.0, 0.02, 0.0, 0.02)]
     spread = math.sqrt(4 * 0.01**2 / 3)

@@ -334,7 +334,7 @@ def test_a_gain_is_promised_only_where_the_numbers_give_it() -> None:
     assert say("tail_wave", make_context(tail, bound="memory")).expected_gain is None
 
 
-def test_launches_are_counted_where_there_is_no_timeline() -> None:
+def test_launches_are_counted_without_a_timeline() -> None:
     steps = (kernel(name="b", launches=9),)
     finding = say("launch_overhead", make_context(others=steps, work=STREAM, time_us=40.0))
     assert "10 launches" in finding.advice

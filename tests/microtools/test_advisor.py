@@ -227,7 +227,7 @@ def test_a_gain_counts_for_its_kernels_share_of_the_time() -> None:
     assert halves.findings[0].expected_gain == 1.33
 
 
-def test_every_kernel_is_examined_where_none_was_timed() -> None:
+def test_every_kernel_is_examined_if_none_was_timed() -> None:
     kernels = tuple(kernel(name=name) for name in ("a", "b", "c"))
     tool = _at("t", a=0.3, b=0.6, c=0.5)
     guidance = advise([tool], kernels=kernels)
@@ -269,7 +269,7 @@ def test_kernels_of_a_program_that_keeps_the_device_waiting_are_not_examined() -
 @pytest.mark.parametrize(
     ("busy_us", "first"), [(1000.0, "k"), (600.0, "k"), (450.0, "s"), (300.0, "s")]
 )
-def test_what_kernels_do_counts_for_the_time_they_run(busy_us: float, first: str) -> None:
+def test_findings_on_kernels_rank_by_the_time_that_kernels_run(busy_us: float, first: str) -> None:
     tools = [a_tool("k", 0.8), a_tool("s", 0.4, level="system")]
     guidance = advise(tools, timeline=_program(busy_us))
     assert guidance.findings[0].tool == first
@@ -339,7 +339,7 @@ def test_a_cause_in_one_kernel_explains_nothing_in_another() -> None:
     assert {finding.tool for finding in guidance.findings} == {"symptom", "cause"}
 
 
-def test_what_was_not_measured_is_said_once_per_reason() -> None:
+def test_missing_measurements_are_noted_once_per_reason() -> None:
     missing = {f"metric_{i}": "refused" for i in range(6)}
     guidance = advise([], missing=missing)
     assert guidance.notes == (

@@ -98,7 +98,7 @@ def test_the_registration_names_our_group_and_the_example(example: dict[str, Any
     assert table == {registry.GROUP: {"cold_l2": f"{MODULE}:TOOL"}}
 
 
-def test_what_the_guide_says_a_context_has_is_there() -> None:
+def test_a_context_has_every_field_that_the_guide_lists() -> None:
     from mcts.microtool.tool import KernelContext
 
     rows = re.search(r"\| of the context \|.*?\n\n", TEXT, re.DOTALL)

@@ -40,7 +40,9 @@ def tools(guidance: Guidance) -> list[str]:
 
 @pytest.mark.parametrize("name", HEALTHY)
 @pytest.mark.parametrize("bound", get_args(BoundClass))
-def test_nor_where_its_class_was_taken_for_another(name: str, bound: BoundClass) -> None:
+def test_no_tool_finds_fault_with_a_healthy_kernel_in_any_class(
+    name: str, bound: BoundClass
+) -> None:
     assert set(tools(advise(HEALTHY[name], bound=bound))) <= HEALTHY[name].says
 
 
@@ -53,7 +55,7 @@ NEW = (
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_nor_in_a_recording_that_lacks_the_newer_counters(name: str) -> None:
+def test_no_tool_finds_fault_with_a_healthy_kernel_without_newer_counters(name: str) -> None:
     assert set(tools(advise(HEALTHY[name], without=NEW))) <= HEALTHY[name].says
 
 
@@ -109,7 +111,7 @@ def test_a_thin_grid_leaves_room_for_what_its_warps_do(
     assert set(said(132)) >= {"small_grid", tool}
 
 
-def test_what_was_left_out_is_said_with_its_cause() -> None:
+def test_a_symptom_left_out_is_noted_with_its_cause() -> None:
     strided = advise(STREAMING, LOAD_SECTORS=3.2e7, LOAD_BYTES_PER_SECTOR=4, DRAM=40, L2=78)
     (line,) = [note for note in strided.notes if note.startswith("left out as consequences")]
     assert "global_latency (of coalescing)" in line

@@ -62,7 +62,7 @@ def test_a_greater_gain_never_lowers_the_weight(record: ToolRecord, other: float
 
 
 @given(TOOLS, COUNTS)
-def test_what_was_expected_changes_nothing(tool: str, followed: int) -> None:
+def test_an_expected_gain_changes_nothing(tool: str, followed: int) -> None:
     met = ToolRecord(tool, followed, followed, 0, prior(tool))
     assert weight(met) == pytest.approx(1.0)
 

@@ -73,7 +73,7 @@ def test_a_tool_of_another_package_joins_ours(plugin: ModuleType) -> None:
         (Moody(), "not today"),
     ],
 )
-def test_what_cannot_be_used_is_noted(plugin: ModuleType, tool: object, words: str) -> None:
+def test_an_unusable_tool_is_noted(plugin: ModuleType, tool: object, words: str) -> None:
     plugin.TOOL = tool  # type: ignore[attr-defined]
     tools, notes = registry.load([point("mine")])
     assert [found.name for found in tools] == OURS
@@ -81,7 +81,7 @@ def test_what_cannot_be_used_is_noted(plugin: ModuleType, tool: object, words: s
     assert note.startswith(f"micro-tool 'mine' ({PLUGIN}:TOOL) ") and words in note
 
 
-def test_what_cannot_be_loaded_is_noted() -> None:
+def test_a_tool_that_cannot_be_loaded_is_noted() -> None:
     gone = EntryPoint(name="gone", value="no.such.module:TOOL", group=registry.GROUP)
     _, (note,) = registry.load([gone])
     assert "'gone'" in note and "cannot be used" in note and "no" in note
@@ -105,7 +105,7 @@ def test_our_own_registrations_are_no_conflict() -> None:
     assert [tool.name for tool in tools] == OURS and notes == ()
 
 
-def test_where_launching_takes_the_time_nobody_reads_the_kernels_code_or_traffic() -> None:
+def test_only_system_tools_and_small_grid_are_asked_in_the_launch_class() -> None:
     asked = {tool.name for tool in registry.BUILTIN if "launch" in tool.affinity}
     system = {tool.name for tool in registry.BUILTIN if tool.level == "system"}
     assert asked == system | {"small_grid"}

@@ -143,7 +143,9 @@ def test_no_two_tools_explain_each_other() -> None:
         ("rolled_loops", "missing_reuse", False),
     ],
 )
-def test_what_explains_what(symptom: str, cause: str, explained: bool) -> None:
+def test_a_symptom_names_the_tools_that_explain_it(
+    symptom: str, cause: str, explained: bool
+) -> None:
     assert (cause in TOOLS[symptom].symptom_of) is explained
 
 
@@ -191,7 +193,7 @@ def test_a_promised_gain_is_capped(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tool_is_one_file_named_after_it_on_the_shelf_of_its_level(name: str) -> None:
+def test_a_tool_is_one_file_named_after_it_in_the_folder_of_its_level(name: str) -> None:
     module = importlib.import_module(f"microtools.{TOOLS[name].level}.{name}")
     assert module.TOOL is TOOLS[name]
     assert module.__doc__ and module.__doc__.splitlines()[0].endswith(".")

@@ -90,7 +90,7 @@ def test_other_models_or_another_server_are_asked(path: Path, route: Route) -> N
     assert ask(cached(path, "second", route=route)[0]).text == "second"
 
 
-def test_how_one_gets_into_a_server_makes_no_difference_and_is_not_kept(
+def test_credentials_do_not_change_the_key_and_are_not_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", SECRET)
@@ -174,7 +174,7 @@ def test_only_its_owner_reads_it(path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_cache_that_can_no_longer_be_written_is_the_world(path: Path) -> None:
+def test_a_cache_that_can_no_longer_be_written_is_a_world_error(path: Path) -> None:
     client, _ = cached(path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE answer")
@@ -182,7 +182,7 @@ def test_a_cache_that_can_no_longer_be_written_is_the_world(path: Path) -> None:
         ask(client)
 
 
-def test_closing_closes_what_is_behind(path: Path) -> None:
+def test_closing_closes_the_inner_client(path: Path) -> None:
     client, inner = cached(path)
     client.close()
     assert inner.closed

@@ -35,7 +35,7 @@ def tape(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_recorded_is_played_wherever_the_server_stood(tape: Path) -> None:
+def test_a_recording_is_played_whatever_the_servers_address(tape: Path) -> None:
     client = CassetteClient(tape, route=Route("openai/test"))
     reply = ask(client, "goodbye")
     assert reply.text == "three"
@@ -71,7 +71,7 @@ def test_a_refusal_is_played_as_one_in_its_turn(tmp_path: Path) -> None:
             ask(played, "goodbye")
 
 
-def test_what_the_world_did_to_a_question_is_not_recorded(tmp_path: Path) -> None:
+def test_a_world_error_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "tape.jsonl"
     client = RecordingClient(ScriptedClient([WorldError("gone"), "here"]), path, route=ROUTE)
     with pytest.raises(WorldError, match="gone"):
@@ -95,7 +95,7 @@ def test_what_the_world_did_to_a_question_is_not_recorded(tmp_path: Path) -> Non
     ],
     ids=str,
 )
-def test_a_request_that_is_not_on_it_is_told_by_its_first_difference(
+def test_an_unrecorded_request_is_described_by_its_first_difference(
     tape: Path, route: Route, changes: Any, difference: str
 ) -> None:
     with pytest.raises(WorldError) as caught:

@@ -91,7 +91,7 @@ def test_a_reply_says_what_it_took() -> None:
     }
 
 
-def test_what_the_service_did_not_count_is_unknown_not_zero() -> None:
+def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
     with OpenAiServer([Say("fine", counted=False)]) as server:
         reply = ask(client_at(server, prices=parse_prices(["openai/test=1,2"])))
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
@@ -115,7 +115,7 @@ def test_what_the_service_did_not_count_is_unknown_not_zero() -> None:
     ],
     ids=str,
 )
-def test_what_may_pass_is_asked_again(failure: Answer) -> None:
+def test_a_transient_failure_is_retried(failure: Answer) -> None:
     with OpenAiServer([failure, "fine"]) as server:
         reply = ask(client_at(server))
         assert len(server.requests) == 2
@@ -149,7 +149,7 @@ def test_a_pause_of_hours_is_not_waited_for() -> None:
     assert pauses == []
 
 
-def test_a_lasting_failure_is_the_world_after_just_the_retries_asked_for() -> None:
+def test_a_lasting_failure_is_a_world_error_after_the_configured_retries() -> None:
     with OpenAiServer([500]) as server:
         with pytest.raises(WorldError, match="in 3 attempts") as caught:
             ask(client_at(server, retries=2))
@@ -157,14 +157,14 @@ def test_a_lasting_failure_is_the_world_after_just_the_retries_asked_for() -> No
     assert "\n" not in str(caught.value)
 
 
-def test_a_server_that_is_not_there_is_the_world() -> None:
+def test_an_absent_server_is_a_world_error() -> None:
     with OpenAiServer(["fine"]) as server:
         client = client_at(server)
     with pytest.raises(WorldError, match="gave no answer in 2 attempts"):
         ask(client)
 
 
-def test_a_refused_prompt_is_no_broken_world_and_no_other_model_is_bothered() -> None:
+def test_a_refused_prompt_is_rejected_and_no_other_model_is_asked() -> None:
     refusal = Fail(400, message="The prompt was filtered", code="content_filter")
     with OpenAiServer([refusal]) as server:
         with pytest.raises(ProposalRejected, match="refused the prompt"):
@@ -186,7 +186,7 @@ def test_a_prompt_too_long_for_one_model_is_for_the_next() -> None:
 
 
 @pytest.mark.parametrize("failure", [500, 401, 403, 404, 402], ids=str)
-def test_a_fallback_answers_where_the_first_model_does_not(failure: int) -> None:
+def test_a_fallback_answers_if_the_first_model_does_not(failure: int) -> None:
     with OpenAiServer([by_model(test=failure, other="fine")]) as server:
         client = client_at(server, fallbacks=["openai/other"], retries=0)
         reply = ask(client)
@@ -205,7 +205,7 @@ def test_a_fallback_of_another_provider_is_not_asked_at_ones_own_server() -> Non
     assert "ANTHROPIC_API_KEY" in str(caught.value)
 
 
-def test_missing_credentials_are_the_users_to_mend_only_where_no_model_is_left() -> None:
+def test_missing_credentials_are_a_user_error_if_no_other_model_is_left() -> None:
     with OpenAiServer([by_model(test=401, other=401)]) as server:
         with pytest.raises(InputError, match="environment variable OPENAI_API_KEY"):
             ask(client_at(server, fallbacks=["openai/other"]))
@@ -219,7 +219,7 @@ def test_a_missing_key_names_its_variable_without_any_network() -> None:
         ask(LitellmClient("gpt-4o", retries=0))
 
 
-def test_a_model_nobody_knows_is_the_users_to_mend() -> None:
+def test_an_unknown_model_is_a_user_error() -> None:
     with pytest.raises(InputError, match="unheard-of"):
         ask(LitellmClient("unheard-of"))
 
@@ -233,7 +233,7 @@ def test_costs_add_up_to_the_cent() -> None:
     assert str(total_usd(cost for cost in costs if cost)) == "0.0259140"
 
 
-def test_a_server_of_ones_own_has_no_price_but_the_users() -> None:
+def test_ones_own_server_has_only_the_users_prices() -> None:
     with OpenAiServer(["fine"]) as server:
         client = client_at(server, model="openai/gpt-4o", fallbacks=["gpt-4o", "openai/priced"])
         assert ask(client).cost_usd is None
@@ -283,7 +283,7 @@ def test_thirty_two_calls_are_in_flight_at_once() -> None:
 
 
 @pytest.mark.parametrize("failure", [Hang(60), Fail(429, retry_after="60")], ids=str)
-def test_closing_gives_up_what_is_in_flight(failure: Answer) -> None:
+def test_closing_cancels_calls_in_flight(failure: Answer) -> None:
     arrived = threading.Event()
 
     def tell(body: dict[str, Any]) -> Answer:

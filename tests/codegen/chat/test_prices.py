@@ -24,7 +24,7 @@ def test_a_price_is_in_dollars_per_million_tokens() -> None:
 @pytest.mark.parametrize(
     "option", ["", "m", "m=1", "m=1,2,3", "=1,2", "m=one,2", "m=-1,2", "m=nan,1", "m=1,inf"]
 )
-def test_what_is_no_price_is_refused(option: str) -> None:
+def test_an_invalid_price_is_refused(option: str) -> None:
     with pytest.raises(InputError, match="write MODEL=IN,OUT"):
         parse_prices([option])
 
@@ -44,7 +44,7 @@ def test_the_sum_of_rounded_costs_is_exact(calls: list[tuple[Decimal, Decimal, i
     assert total_usd(costs) == exact
 
 
-def test_a_float_of_binary_dust_is_rounded_to_what_was_meant() -> None:
+def test_binary_rounding_errors_are_removed() -> None:
     assert nine_decimals(0.1 + 0.2) == 0.3
 
 

@@ -51,7 +51,7 @@ def test_pauses_double_and_are_spread() -> None:
 
 
 @pytest.mark.parametrize("kind", ["permanent", "configuration", "too_long", "refused"])
-def test_only_what_may_pass_is_asked_again(kind: str) -> None:
+def test_only_transient_failures_are_retried(kind: str) -> None:
     models = Models(a=RequestError(kind, "no"))  # type: ignore[arg-type]
     with pytest.raises((WorldError, InputError, ProposalRejected)):
         models.ask()
@@ -74,7 +74,7 @@ def test_a_model_that_kept_failing_rests_and_is_asked_again_later() -> None:
     assert models.ask().asked == "a"
 
 
-def test_a_resting_model_is_asked_where_nobody_else_answers() -> None:
+def test_a_resting_model_is_asked_if_no_other_answers() -> None:
     models = Models(retries=0, a=transient(), b=None)
     models.ask()
     models.faults |= {"a": None, "b": transient()}
@@ -82,7 +82,7 @@ def test_a_resting_model_is_asked_where_nobody_else_answers() -> None:
     assert models.sent == ["a", "b", "b", "a"]
 
 
-def test_a_model_with_something_to_mend_is_asked_only_where_no_other_is_left() -> None:
+def test_a_misconfigured_model_is_asked_only_if_no_other_is_left() -> None:
     models = Models(a=RequestError("configuration", "no key"), b=None)
     for _ in range(3):
         models.ask()

@@ -230,7 +230,7 @@ class TestPlainText:
         found = lookup_messages.calls_in(reply)
         assert [(call.name, json.loads(call.arguments)) for call in found] == made
 
-    def test_what_cannot_be_read_is_said_and_the_talk_goes_on(self) -> None:
+    def test_an_unreadable_lookup_is_refused_and_the_conversation_goes_on(self) -> None:
         bad = '```lookup\n{"tool": "search", "query": oops}\n```\n```lookup\n[1, "x"]\n```'
         proposal, client = propose([bad, GOOD], lookups=TEXT)
         told = client.asked[1].messages[3]["content"]
@@ -285,7 +285,7 @@ class TestRefusals:
             assert why in line
         assert "x[i] + x[i]" in proposal.candidate.source
 
-    def test_what_is_no_json_is_not_sent_back_as_arguments(self) -> None:
+    def test_arguments_that_are_no_json_are_not_sent_back(self) -> None:
         _, client = propose([asks_for(("se arch!", "{oops"), ("", "1" * 5_000)), GOOD])
         (said,) = (each for each in client.asked[1].messages if "tool_calls" in each)
         functions = [call["function"] for call in said["tool_calls"]]
@@ -344,7 +344,7 @@ class TestIds:
         named = (replace(call, id=id) for call, id in zip(made.tool_calls, ids, strict=True))
         return replace(made, tool_calls=tuple(named))
 
-    def test_no_id_stands_twice_in_a_conversation_whatever_the_service_gave(self) -> None:
+    def test_ids_are_unique_in_a_conversation_whatever_the_service_gave(self) -> None:
         script = [self._asks("a", "", ""), self._asks("b", "", "same"),
                   self._asks("c", "same", "same", "call00001"), GOOD]  # fmt: skip
         _, client = propose(script)
@@ -385,7 +385,7 @@ class TestTokens:
         assert told.endswith("No look-ups are left for this step: reply with your variant now.")
         assert looked(proposal)[0]["bytes"] < 3_600
 
-    def test_an_answer_is_cut_also_where_the_budget_is_large(self) -> None:
+    def test_an_answer_is_cut_even_if_the_budget_is_large(self) -> None:
         large = {"lookup_tokens": 1_000_000, "lookup_protocol": "calls"}
         _, client = propose([asks_for(*search("a")), GOOD], Shelf(a="x" * 10_000_000), large)
         assert len(answers(client)[0]) < 17_000
@@ -398,7 +398,7 @@ class TestTokens:
         assert shelf.called == [] and NONE_LEFT in answers(client)[0]
 
 
-class TestTheRestOfTheTalk:
+class TestTheRestOfTheConversation:
     def test_a_repair_knows_what_was_looked_up(self) -> None:
         script = [asks_for(*search("a")), "No code.", asks_for(*search("b")), GOOD]
         proposal, client = propose(script)
@@ -459,7 +459,7 @@ class TestKept:
 
     @pytest.mark.parametrize("lookups", [CALLS, TEXT], ids=["calls", "text"])
     @pytest.mark.parametrize("answered", [0, 1, 2, 3])
-    def test_a_talk_that_was_killed_in_the_middle_asks_nothing_twice(
+    def test_a_conversation_killed_in_the_middle_asks_nothing_twice(
         self, tmp_path: Path, answered: int, lookups: dict[str, Any]
     ) -> None:
         script: list[Any] = list(self.SCRIPT)
@@ -481,7 +481,7 @@ class TestKept:
         assert proposal.usage["cost_usd"] == 0.03 and proposal.usage["replies"] == 3
         assert [one["tool"] for one in looked(proposal)] == ["search", "read"]
 
-    def test_a_tape_plays_the_whole_talk(self, tmp_path: Path) -> None:
+    def test_a_tape_plays_the_whole_conversation(self, tmp_path: Path) -> None:
         tape = tmp_path / "tape.jsonl"
         recording = RecordingClient(ScriptedClient(self.SCRIPT), tape, route=ROUTE)
         first = self._proposer(recording, CALLS).propose(ask())

@@ -59,7 +59,7 @@ def test_a_prompt_says_what_to_expect_and_on_what_grounds() -> None:
     assert "tried 16 times on 8 tasks, the closest in this very state, 16 faster" in text
 
 
-def test_what_a_prompt_shows_varies_with_the_seed_and_ends_with_what_lost() -> None:
+def test_shown_experience_varies_with_the_seed_and_ends_with_the_worst() -> None:
     gains = {f"memory__m{n}": 0.8 + n / 20 for n in range(14)}
     taught = known(**gains, memory__bad=0.3)
     shown = [experience_section(told(taught, seed)) for seed in range(10)]

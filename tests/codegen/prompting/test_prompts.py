@@ -159,7 +159,7 @@ def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
     assert seen == [kind for kind in WORTH if kind in seen] and set(seen) == set(WORTH)
 
 
-def test_what_must_stay_and_does_not_fit_is_said() -> None:
+def test_a_part_that_must_stay_and_does_not_fit_is_named() -> None:
     first = requests()["implement.kernelbench"]
     with pytest.raises(InputError, match="does not fit into a prompt"):
         built(first, prompt_tokens=1000)

@@ -183,7 +183,7 @@ def test_a_patch_is_applied_to_the_variant_as_it_was_shown() -> None:
         ('{"BLOCK": 128}', []),
     ],
 )
-def test_branches_are_read_where_they_can_be(listed: str, found: list[int | None]) -> None:
+def test_readable_branches_are_read(listed: str, found: list[int | None]) -> None:
     read: Read = writing_of(CUDA).read(f"{fenced(FASTER)}\n## Branches\n\n{listed}", ask())
     assert [branch.get("BLOCK") for branch in read.branches] == found
     assert "x[i] + x[i]" in read.candidate.source

@@ -120,6 +120,6 @@ class TestConstants:
             "A = 1  # tunable:",
         ],
     )
-    def test_what_cannot_be_read_is_said(self, text: str) -> None:
+    def test_constants_that_cannot_be_read_are_refused(self, text: str) -> None:
         with pytest.raises(InputError, match="line"):
             declared_constants(text)

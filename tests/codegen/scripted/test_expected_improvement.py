@@ -41,7 +41,7 @@ def test_a_value_never_measured_comes_before_more_of_what_brought_nothing() -> N
     assert all(row[2] == 2 for row in ranked[:4])
 
 
-def test_values_that_are_good_together_only_are_told_from_what_they_are_alone() -> None:
+def test_values_good_only_together_are_told_from_values_good_alone() -> None:
     """Tunables 0 and 1 are good where both have moved, and bad where one has."""
     together = {(0, 0): 0.0, (3, 0): -0.8, (0, 1): -0.8, (3, 1): 0.6}
     seen = rows_of(*((a, b, c) for a, b in together for c in (0, 1)))

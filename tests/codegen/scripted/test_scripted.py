@@ -238,7 +238,7 @@ def test_a_far_other_approach_is_not_drawn_and_never_goes_where_another_went() -
     assert "where this run's times promise most" in second.rationale
 
 
-def test_where_no_times_are_known_it_is_drawn() -> None:
+def test_a_far_move_is_drawn_if_no_times_are_known() -> None:
     assert len({_farthest_from(_trap(), seed=seed).id for seed in range(30)}) > 5
 
 

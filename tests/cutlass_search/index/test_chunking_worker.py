@@ -24,11 +24,11 @@ def test_what_was_sent_is_received_in_its_order() -> None:
 
 
 @pytest.mark.parametrize("kept", range(1, len(_sent(["one", 2]))))
-def test_what_ends_early_is_refused(kept: int) -> None:
+def test_a_message_that_ends_early_is_refused(kept: int) -> None:
     with pytest.raises((EOFError, ValueError, TypeError)):
         receive(io.BytesIO(_sent(["one", 2])[:kept]))
 
 
-def test_what_is_no_message_is_refused() -> None:
+def test_a_text_that_is_no_message_is_refused() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         receive(io.BytesIO(b"Fatal: out of memory\n"))

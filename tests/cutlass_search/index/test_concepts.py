@@ -31,7 +31,7 @@ def test_names_are_unique_and_a_concept_is_likely_where_its_sentence_is_asked() 
         assert all(0 < share <= 1 for _, _, share in likely)
 
 
-def test_what_the_issue_names_is_in_the_map() -> None:
+def test_common_topics_are_in_the_map() -> None:
     for asked in ("TMA load", "WGMMA atom", "swizzle layouts", "epilogue fusion",
                   "pipeline stages", "stream-K", "grouped GEMM"):  # fmt: skip
         assert concept_map().mentioned(asked)

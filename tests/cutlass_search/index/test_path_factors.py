@@ -31,7 +31,7 @@ def _worth(question: str, *paths: str) -> list[float]:
         ("shapes and strides", VOCABULARY, MAINLOOP),
     ],
 )
-def test_what_is_asked_for_stands_in_front(question: str, first: str, second: str) -> None:
+def test_files_of_the_kind_asked_for_rank_first(question: str, first: str, second: str) -> None:
     ahead, behind = _worth(question, first, second)
     assert ahead > behind > 0
 

@@ -101,7 +101,7 @@ def test_operators_of_the_index_are_only_words(index: Index) -> None:
         assert find(index, query)[0].best.path == TMA
 
 
-def test_what_is_found_is_cited(index: Index) -> None:
+def test_hits_are_cited(index: Index) -> None:
     written = text.hits(tools.search(index, "tma load multicast"))
     assert re.match(rf"1\. {re.escape(TMA)}:\d+-\d+  struct cute::SM90_TMA_LOAD", written)
     assert "nothing found" in text.hits(tools.search(index, "zebra"))

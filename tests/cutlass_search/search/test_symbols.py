@@ -48,7 +48,7 @@ def test_an_unknown_symbol_is_refused_with_similar_ones(index: Index) -> None:
 
 
 @pytest.mark.parametrize("symbol", ["", "a b", "(a+)+$", "x" * 300, "%", "a;b", "../x"])
-def test_what_is_no_name_is_refused(index: Index, symbol: str) -> None:
+def test_an_invalid_symbol_is_refused(index: Index, symbol: str) -> None:
     for ask in (tools.definition, tools.uses):
         with pytest.raises(InputError, match="is no C\\+\\+ name"):
             ask(index, symbol)

@@ -190,7 +190,7 @@ def test_every_method_on_the_best_path_is_attributed_once() -> None:
     assert rewriter.can_ablate
 
 
-def test_by_tunable_nobody_is_asked() -> None:
+def test_a_method_with_a_tunable_is_taken_out_without_asking_a_model() -> None:
     journal, rewriter = MemoryJournal(), Rewriter()
     result = searched(journal)
     found = Attributor(
@@ -212,7 +212,7 @@ def test_machine_code_has_the_last_word() -> None:
     assert all(a.realised is None for a in found if a.method != method)
 
 
-def test_what_cannot_be_taken_out_is_unknown_and_says_why() -> None:
+def test_a_method_that_cannot_be_taken_out_is_unknown_and_says_why() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     method = next(m for n in result.path_to(result.best)[1:] for m in n.candidate.methods)  # type: ignore[union-attr]
@@ -225,7 +225,7 @@ def test_what_cannot_be_taken_out_is_unknown_and_says_why() -> None:
     assert any("nobody here rewrites code" in a.note for a in alone.nodes(result, result.nodes))
 
 
-def test_a_spent_budget_ends_it_and_more_of_it_goes_on() -> None:
+def test_a_spent_budget_stops_attribution_and_a_larger_one_resumes_it() -> None:
     journal = MemoryJournal()
     result = searched(journal)
     spent = result.spending.cost_usd
@@ -239,7 +239,7 @@ def test_a_spent_budget_ends_it_and_more_of_it_goes_on() -> None:
     assert resumed.run().evaluations == 40, "what attribution spent counts too"
 
 
-def test_killed_anywhere_it_asks_and_measures_nothing_twice() -> None:
+def test_attribution_killed_anywhere_asks_and_measures_nothing_twice() -> None:
     whole = MemoryJournal()
     result = searched(whole)
     start = tuple(whole.events())

@@ -40,7 +40,7 @@ def test_a_dialect_is_the_string_of_its_name(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-def test_its_forms_are_dialects_of_which_one_takes_any_source(dialect: Dialect) -> None:
+def test_forms_of_a_dialect_are_dialects_and_the_last_takes_any_source(dialect: Dialect) -> None:
     assert set(dialect.forms) <= set(DIALECTS)
     if dialect.forms:
         assert dialect in dialect.forms and DIALECTS[dialect.forms[-1]].recognises("anything")
@@ -65,7 +65,7 @@ def test_a_source_has_a_dialect_of_its_own() -> None:
         assert task_of(asked).dialect_of("import torch") == KERNELBENCH
 
 
-def test_device_code_begins_with_a_plan_too_and_is_what_its_task_says() -> None:
+def test_device_code_has_the_dialect_that_its_task_says() -> None:
     task = KernelTask(
         name="t", dialect="space", baseline=Candidate(), workloads=(Workload(name="m", shape={}),)
     )

@@ -222,7 +222,7 @@ def test_a_candidate_that_slows_a_shape_down_is_never_handed_back() -> None:
     assert standing(field, {"fast": FAST, "sound": SOUND}) == {0: BASE, 2: SOUND}
 
 
-def test_of_those_that_may_not_be_handed_back_the_best_is_still_told() -> None:
+def test_the_best_of_held_back_candidates_is_still_named() -> None:
     slower = shaped(2.0, {"wide": 3.0, "narrow": 0.9}, name="slower")
     assert Ranking().best({3: slower, 4: FAST}) == 4, "branches of one idea, all to be mended"
 
@@ -233,7 +233,7 @@ def test_a_regression_found_when_it_was_confirmed_counts() -> None:
     assert standing({0: BASE, 1: seen}, {"fast": FAST}) == {0: BASE}
 
 
-def test_where_a_task_allows_regressions_the_weighted_latency_decides() -> None:
+def test_weighted_latency_decides_if_a_task_allows_regressions() -> None:
     fast = shaped(5.0, {"wide": 9.0, "narrow": 0.5}, allowed=True)
     field = {0: BASE, 1: fast, 2: SOUND}
     assert Ranking().best(standing(field, {})) == 1
@@ -267,7 +267,7 @@ def test_a_regression_is_paid_for_by_its_worst_shape(
     assert nearer is not None and nearer > speedup, "mending it pays"
 
 
-def test_what_holds_nothing_back_is_credited_in_full() -> None:
+def test_a_candidate_without_regressions_is_credited_in_full() -> None:
     assert credited(SOUND) == (1.5, None)
     assert credited(FIELD[2]) == (1.99, pytest.approx(1.8))
     assert credited(FIELD[5]) == (None, None)

@@ -18,7 +18,7 @@ def test_threads_get_the_trees_that_one_alone_gets() -> None:
     assert set(found) == {wanted}
 
 
-def test_what_is_no_python_is_a_syntax_error_and_blocks_nobody() -> None:
+def test_invalid_python_is_a_syntax_error_and_parsing_goes_on() -> None:
     with pytest.raises(SyntaxError):
         parse_module("def f(:")
     with pytest.raises(SyntaxError):

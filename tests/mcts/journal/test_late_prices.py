@@ -128,7 +128,7 @@ def test_the_cap_of_an_attribution_counts_it_too() -> None:
     assert budget.exhausted(read_result(journal.events()).spending) == "money spent"
 
 
-def test_a_cap_that_removals_without_a_price_let_nobody_keep_is_an_error() -> None:
+def test_a_cap_that_unpriced_removals_make_impossible_is_an_error() -> None:
     journal, _, _ = weighed()
     for _ in range(2):
         toy = PaidToy()

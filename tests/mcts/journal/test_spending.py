@@ -50,13 +50,13 @@ def test_a_sum_of_micro_dollars_is_exact_in_any_order(micros: list[int]) -> None
 
 
 @pytest.mark.parametrize("value", [None, "much", float("nan"), float("inf"), -1, True, [1]])
-def test_what_is_no_price_is_unknown_and_never_free(value: object) -> None:
+def test_an_invalid_price_is_unknown_and_never_free(value: object) -> None:
     assert money(value) is None
     spent = spent_on_reply({**usage(), "cost_usd": value})
     assert spent.unpriced == 1 and spent.cost == 0 and spent.tokens == TOKENS
 
 
-def test_who_asks_no_model_spends_nothing_but_silence_about_tokens_is_counted() -> None:
+def test_no_model_costs_nothing_and_a_reply_without_tokens_is_uncounted() -> None:
     assert spent_on_reply({}) == spent_on_reply({"seconds": 3.0}) == NOTHING
     assert spent_on_reply({"model": "local", "cost_usd": 0.0}).uncounted == 1
 
@@ -94,7 +94,7 @@ def test_rejected_broken_and_empty_replies_cost_as_well() -> None:
 
 
 @pytest.mark.parametrize("inline", [False, True])
-def test_what_the_user_must_mend_in_the_middle_of_a_trial_has_been_paid(inline: bool) -> None:
+def test_replies_before_a_user_error_in_a_trial_are_paid(inline: bool) -> None:
     journal, toy = MemoryJournal(), PaidToy(mends=frozenset({4, 7}), inline=inline)
     for sessions in (1, 2):
         with pytest.raises(InputError, match="the key is refused"):
@@ -108,7 +108,7 @@ def test_what_the_user_must_mend_in_the_middle_of_a_trial_has_been_paid(inline: 
     assert lines[-1].spending.cost == result.spending.cost
 
 
-def test_what_the_user_must_mend_before_any_reply_leaves_the_trial_to_be_asked_again() -> None:
+def test_a_user_error_before_any_reply_leaves_the_trial_to_be_asked_again() -> None:
     class Keyless(PaidToy):
         def propose(self, request: ProposalRequest) -> Proposal:
             raise InputError("there is no key")
@@ -145,7 +145,7 @@ def mixed(**changes: Any) -> dict[str, Any]:
     return usage(None) | told | changes
 
 
-def test_of_priced_and_unpriced_replies_what_is_known_is_in_the_sum() -> None:
+def test_the_known_part_of_mixed_replies_is_in_the_sum() -> None:
     spent = spent_on_reply(mixed())
     assert (spent.cost, spent.replies, spent.unpriced) == (Decimal(str(KNOWN)), 3, 2)
     assert spent_on_reply(usage(0.5) | {"replies": 3}).unpriced == 0
@@ -318,7 +318,7 @@ def test_a_model_that_counts_no_tokens_cannot_be_capped_by_them() -> None:
         optimizer(MemoryJournal(), Silent(), caps={"tokens": 1000}).run()
 
 
-def test_a_price_given_on_resume_mends_it_also_for_what_was_already_paid() -> None:
+def test_a_price_given_on_resume_also_prices_earlier_replies() -> None:
     journal, caps = MemoryJournal(), {"cost_usd": 0.0999}
     with pytest.raises(InputError):
         optimizer(journal, PaidToy(cost=None), caps=caps).run()

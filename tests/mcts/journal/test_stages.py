@@ -107,7 +107,7 @@ def test_stages_are_jotted_down_in_order_with_the_trial_that_they_are_of() -> No
         assert told == [{**place, "stage": s} for s in ("compiling", "verifying", "timing")]
 
 
-def test_of_finalists_and_profiles_no_trial_is_told() -> None:
+def test_stages_of_finalists_and_profiles_name_no_trial() -> None:
     journal = JottingJournal()
     run(journal)
     last: dict[str, str] = {}
@@ -174,7 +174,7 @@ def test_a_measurement_keeps_the_seconds_of_its_stages() -> None:
     assert dict(reader.stages) == {**stages, "confirming": 7.5}
 
 
-def test_what_the_world_broke_took_its_time_too() -> None:
+def test_a_measurement_broken_by_the_world_keeps_its_stages() -> None:
     hands, journal = Hands(), MemoryJournal()
     bench = bench_of(journal, SlowEvaluator(hands, fail_world_at=frozenset({1})), hands)
     with pytest.raises(WorldError):

@@ -28,7 +28,7 @@ def test_json_has_every_figure_once_and_nothing_that_is_only_for_words(result: R
     assert found["tree_digest"] == result.tree_digest
 
 
-def test_what_is_counted_of_branches_is_what_the_nodes_have(result: Result) -> None:
+def test_branch_counts_match_the_nodes(result: Result) -> None:
     run = RunSummary.of(RUN, result)
     assert run.branch_values == sum(len(node.branches) for node in result.nodes) > 0
     assert run.branched <= run.branch_values

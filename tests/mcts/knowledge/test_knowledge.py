@@ -140,7 +140,7 @@ def test_a_task_repeated_a_thousand_times_does_not_outweigh_nine_others() -> Non
     assert sums.tried == 1000
 
 
-def test_what_never_reached_the_machine_code_is_counted_but_is_no_evidence() -> None:
+def test_an_unrealised_method_is_counted_but_is_no_evidence() -> None:
     known = Knowledge.of([seen(1.5, node=1), seen(0.5, node=2, realised=False)])
     assert mean(known) == mean(Knowledge.of([seen(1.5, node=1)]))
     evidence = known.expect(DRAM)[WIDE].evidence
@@ -158,7 +158,7 @@ def test_a_gain_shared_by_several_methods_says_less_of_each() -> None:
     assert mean(Knowledge.of([seen(1.5, among=4)])) < mean(Knowledge.of([seen(1.5)]))
 
 
-def test_predictions_are_held_against_what_was_measured() -> None:
+def test_predictions_are_compared_with_measurements() -> None:
     knowledge = Knowledge.of([seen(1.1, predicted=1.5), seen(None, predicted=1.5), seen(1.2)])
     evidence = knowledge.expect(DRAM)[WIDE].evidence
     assert evidence.predictions == 1
@@ -186,7 +186,7 @@ def test_the_same_content_has_the_same_id_and_other_content_another() -> None:
     assert seen(1.5, node=1).id == seen(1.5, node=1).id != seen(1.4, node=1).id
 
 
-def test_of_the_same_event_what_says_more_counts() -> None:
+def test_the_more_specific_contribution_of_an_event_counts() -> None:
     vague, sharp = seen(2.0, node=1, among=3), seen(1.2, node=1, realised=True)
     assert newest([vague, sharp]) == newest([sharp, vague, sharp]) == [sharp]
 

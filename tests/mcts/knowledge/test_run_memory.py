@@ -36,7 +36,7 @@ def test_each_claimed_method_gets_a_lesson(
     assert {lesson.outcome for lesson in lessons} == {outcome}
 
 
-def test_a_failed_parent_teaches_nothing_even_where_it_has_a_time() -> None:
+def test_a_failed_parent_teaches_nothing_even_if_it_has_a_time() -> None:
     memory = RunMemory(noise=0.01)
     suspect = Evaluation(
         candidate_id=SLOW.id,

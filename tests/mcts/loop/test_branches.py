@@ -109,7 +109,7 @@ class Partial(ToyEvaluator):
         return super().evaluate(candidate)
 
 
-def test_what_is_not_recorded_loses_to_what_is() -> None:
+def test_a_candidate_without_a_recording_loses_to_one_with_it() -> None:
     result = optimizer(MemoryJournal(), OneIdea(GOOD, BEST), Partial(BEST), evaluations=1).run()
     assert result.nodes[1].candidate == GOOD and result.unique == 1
     result = optimizer(MemoryJournal(), OneIdea(BEST, GOOD), Partial(BEST), evaluations=1).run()
@@ -195,7 +195,7 @@ def test_every_restart_was_a_loser_and_is_no_duplicate() -> None:
     assert len(toy.calls) == len(set(toy.calls)) == result.unique + 1
 
 
-def test_who_has_nothing_left_to_propose_restarts_from_a_loser() -> None:
+def test_a_proposer_with_nothing_left_restarts_from_a_loser() -> None:
     class Once(OneIdea):
         def propose(self, request: ProposalRequest) -> Proposal:
             if self.count:

@@ -37,7 +37,7 @@ def speedup_of(found: Attempt) -> float:
     seed=st.integers(0, 2**63),
     count=st.integers(0, 4),
 )
-def test_what_is_drawn_differs_in_speed_and_is_sorted(
+def test_drawn_exemplars_differ_in_speed_and_are_sorted(
     speedups: list[float], seed: int, count: int
 ) -> None:
     exemplars = kept(*speedups)
@@ -54,7 +54,7 @@ def test_what_is_drawn_differs_in_speed_and_is_sorted(
     barred=st.sets(st.integers(0, 39)),
     seed=st.integers(0, 2**32),
 )
-def test_what_the_prompt_has_already_is_never_drawn(
+def test_variants_already_in_the_prompt_are_never_drawn(
     speedups: list[float], barred: set[int], seed: int
 ) -> None:
     exemplars = kept(*speedups)

@@ -55,7 +55,7 @@ def test_a_finalist_that_is_far_behind_is_not_measured_again() -> None:
             assert node.evaluation.timing.speedup_high >= best.timing.speedup_low
 
 
-def test_one_that_fails_makes_room_for_the_next() -> None:
+def test_a_finalist_that_fails_makes_room_for_the_next() -> None:
     first = searched_best(run())
     toy = ConfirmingToy(fails=frozenset({first}))
     result = run(toy)
@@ -67,19 +67,19 @@ def test_one_that_fails_makes_room_for_the_next() -> None:
     assert refused.verdict.speedup is None
 
 
-def test_if_all_fail_it_is_the_baseline_after_a_bounded_number() -> None:
+def test_the_baseline_is_best_after_a_bounded_number_of_failed_finalists() -> None:
     toy = ConfirmingToy(fails=None)
     result = run(toy, evaluations=60, finalists=2)
     assert len(toy.confirmed) == TRIES * 2
     assert result.best == result.baseline
 
 
-def test_one_that_is_slower_than_the_baseline_after_all_loses_to_it() -> None:
+def test_a_finalist_confirmed_slower_loses_to_the_baseline() -> None:
     result = run(ConfirmingToy(share=0.1))
     assert result.confirmed and result.best == result.baseline
 
 
-def test_nothing_is_confirmed_where_nothing_is_faster_or_nobody_asks() -> None:
+def test_nothing_is_confirmed_without_finalists_or_a_confirming_evaluator() -> None:
     off = ConfirmingToy()
     assert run(off, finalists=0).confirmed == {} and off.confirmed == []
     assert run(ToyEvaluator()).confirmed == {}

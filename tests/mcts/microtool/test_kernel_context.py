@@ -36,7 +36,7 @@ def test_tiles_are_staged_by_count_or_by_a_loop(sass: dict[str, Any], staged: bo
     assert not make_context(sass=sass, work=STREAM).stages_tiles, "nothing is used again"
 
 
-def test_without_code_nobody_knows_of_tiles_or_loops() -> None:
+def test_without_code_no_tiles_or_loops_are_known() -> None:
     assert not make_context().stages_tiles
     assert make_context().hot_loops == () == make_context().hot_lines
 

@@ -173,7 +173,7 @@ def kinds_below_the_root(rewards: list[float], settings: PuctSettings) -> list[s
 
 
 @pytest.mark.parametrize("anywhere", [True, False])
-def test_what_stagnates_alternates_between_another_approach_and_improving(anywhere: bool) -> None:
+def test_stagnation_alternates_between_another_approach_and_improving(anywhere: bool) -> None:
     settings = PuctSettings(stagnation=3, patience=99, expected_improvement=anywhere)
     kinds = kinds_below_the_root([0.5, 0.1, 0.5, 0.1, 0.2, 0.3], settings)
     assert kinds == ["improve"] * 3 + ["diversify", "improve", "diversify"]
@@ -194,7 +194,7 @@ def test_trials_in_flight_take_turns_too(anywhere: bool) -> None:
     assert kinds == ["diversify", "improve", "diversify", "improve"]
 
 
-def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
+def test_a_failed_node_is_only_ever_repaired() -> None:
     search = puct(ROOT, settings=PuctSettings(stagnation=1, max_repairs=9))
     kinds = set()
     for _ in range(40):
@@ -205,7 +205,7 @@ def test_a_failed_node_is_repaired_whatever_its_children_came_to() -> None:
     assert kinds == {"repair"}
 
 
-def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent() -> None:
+def test_an_added_node_counts_as_told_and_reopens_a_dead_parent() -> None:
     search = puct(ROOT)
     first = ask(search)
     search.tell(first.id, Outcome("measured", reward=0.3))
@@ -221,7 +221,7 @@ def test_what_is_planted_stands_as_if_it_had_been_told_and_wakes_a_dead_parent()
         search.tell(added, Outcome("failed"))
 
 
-def test_the_best_planted_below_a_dead_parent_opens_every_ancestor_it_gives_new_hope() -> None:
+def test_an_added_best_node_reopens_the_ancestors_that_can_go_on() -> None:
     search = puct(ROOT, settings=PuctSettings(patience=1, far_proposals=0))
     middle = ask(search)
     search.tell(middle.id, Outcome("measured", reward=0.1))
@@ -334,7 +334,7 @@ def test_another_approach_may_lie_anywhere_unless_switched_off(anywhere: bool) -
     assert far == {"improve": {False}, "diversify": {anywhere}, "repair": {False}}
 
 
-def test_it_is_the_run_that_stagnates_not_a_node() -> None:
+def test_stagnation_is_counted_over_the_run_not_per_node() -> None:
     """Each node has a child, hardly ever two, and none is better than the first."""
     settings = PuctSettings(stagnation=3, far_proposals=0, widening_root=0.1,
                               widening_measured=0.1, widening_exponent=0.1)  # fmt: skip
@@ -355,14 +355,14 @@ def test_many_in_flight_are_no_stagnation() -> None:
     assert {ask(search).move.kind for _ in range(12)} == {"improve"}
 
 
-def test_far_proposals_end_with_what_the_proposer_has() -> None:
+def test_far_proposals_end_when_the_root_is_exhausted() -> None:
     search = puct(ROOT, seed=3)
     search.tell(ask(search).id, Outcome("measured", reward=0.5))
     search.exhaust(ask(search).id)
     assert ask(search).parent == 1
 
 
-def test_a_node_near_its_peak_is_a_dead_end_only_where_the_settings_say_so() -> None:
+def test_a_node_near_its_peak_is_a_dead_end_only_if_the_settings_say_so() -> None:
     peak = Outcome("measured", reward=1.0, near_peak=True)
     for stop in (False, True):
         settings = PuctSettings(stop_near_peak=stop, far_proposals=0, widening_root=1.0)
