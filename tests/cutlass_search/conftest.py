@@ -1,4 +1,4 @@
-"""A tree that looks like CUTLASS, and the real one where there is one."""
+"""A tree that looks like CUTLASS, and the real one if it is installed."""
 
 from __future__ import annotations
 

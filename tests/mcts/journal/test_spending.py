@@ -25,7 +25,7 @@ from tests.mcts.loop.finals import ConfirmingToy
 
 
 def replies(journal: MemoryJournal) -> list[dict[str, Any]]:
-    """Every usage that the journal holds, counted by another hand."""
+    """Every usage that the journal holds, collected from its events."""
     return [
         dict(event.payload["usage"]) for event in journal.events() if event.payload.get("usage")
     ]
