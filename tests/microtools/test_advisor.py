@@ -21,7 +21,6 @@ from mcts.domain import (
     Profile,
     SassFacts,
     TimelineFacts,
-    Timing,
     Verification,
     Work,
     Workload,
@@ -32,6 +31,7 @@ from mcts.ports import Advisor
 from microtools import notes
 from microtools.advisor import RooflineAdvisor
 from tests.microtools.contexts import kernel, roofline
+from tests.support.evaluations import measured
 
 TASK = KernelTask(
     name="t",
@@ -83,16 +83,7 @@ def _measured(bound: BoundClass | None = "memory", **profile: Any) -> Evaluation
         "roofline": roofline(bound) if bound else None,
         **profile,
     }
-    return Evaluation(
-        candidate_id="c",
-        status="measured",
-        verification=Verification(passed=True, rounds=1),
-        timing=Timing(
-            median_us=7, low_us=1, high_us=9, baseline_us=1, speedup=1, speedup_low=1,
-            speedup_high=1, rounds=1,
-        ),
-        profile=Profile(**fields),
-    )  # fmt: skip
+    return measured(2.0).model_copy(update={"profile": Profile(**fields)})
 
 
 def advise(tools: list[Tool], bound: BoundClass | None = "memory", **profile: Any) -> Guidance:
@@ -139,7 +130,7 @@ def test_a_tool_sees_the_work_the_time_and_the_kernel() -> None:
     seen: list[KernelContext] = []
     watcher = Tool(name="w", level="kernel", affinity=ANY, judge=seen.append)  # type: ignore
     advise([watcher])
-    assert seen[0].work == Work(bytes=80, flops=20) and seen[0].time_us == 7
+    assert seen[0].work == Work(bytes=80, flops=20) and seen[0].time_us == 50
     assert seen[0].kernel.name == "k" and seen[0].bound == "memory"
 
 

@@ -15,7 +15,7 @@ import pytest
 from docs.tools import hooks
 from mcts.domain import KernelProfile, Metric, Profile
 from mcts.domain import metrics as m
-from mcts.microtool.tool import MicroTool
+from mcts.microtool.tool import KernelContext, MicroTool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
 from tests.microtools.contexts import STREAM, make_context, without
@@ -99,8 +99,6 @@ def test_the_registration_names_our_group_and_the_example(example: dict[str, Any
 
 
 def test_a_context_has_every_field_that_the_guide_lists() -> None:
-    from mcts.microtool.tool import KernelContext
-
     rows = re.search(r"\| of the context \|.*?\n\n", TEXT, re.DOTALL)
     assert rows is not None
     names = re.findall(r"`(\w+)", "\n".join(re.findall(r"^\| (.*?) \|", rows[0], re.MULTILINE)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcts.domain import Profile
 from mcts.microtool.tool import ANY, Tool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
@@ -138,7 +139,5 @@ def test_a_tool_is_asked_in_the_classes_where_its_fault_can_cost(
 
 def test_notes_reach_the_guidance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "available", lambda: (registry.BUILTIN, ("a note",)))
-    from mcts.domain import Profile
-
     profile = Profile(kernels=(kernel(),))
     assert "a note" in RooflineAdvisor().examine(work=None, profile=profile, time_us=None).notes
