@@ -105,8 +105,9 @@ def space_task(*, tunables: int = 3, values: int = 4, rows: int = 0) -> KernelTa
 
 
 def measured(candidate: Candidate) -> Evaluation:
-    """A measured evaluation of twice the baseline's speed."""
-    return timed(candidate, 50.0)
+    """A measured evaluation of twice the baseline's speed, whose precision was not measured."""
+    verification = Verification(passed=True, rounds=3)
+    return timed(candidate, 50.0).model_copy(update={"verification": verification})
 
 
 def ask(task: KernelTask | None = None, **changes: Any) -> ProposalRequest:

@@ -25,6 +25,7 @@ from tests.codegen.cases import (
     GPU,
     MODEL_NEW,
     SCALE,
+    ask,
     failed,
     full_request,
     problem_task,
@@ -166,6 +167,11 @@ def test_a_part_that_must_stay_and_does_not_fit_is_named() -> None:
     long = Candidate(source=MODEL_NEW + "# more\n" * 20_000)
     with pytest.raises(NoMoves, match="too long to be shown"):
         built(full_request(problem_task(), long, Move("improve", 0)))
+
+
+def test_precision_is_told_only_if_it_was_measured() -> None:
+    assert "Precision: it uses 2.0% of the tolerance" in user(built(requests()["optimize.cuda"]))
+    assert "Precision" not in user(built(ask()))
 
 
 def test_exemplars_are_contrasted_with_the_present_variant() -> None:
