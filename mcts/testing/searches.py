@@ -42,11 +42,18 @@ class SearchContract:
 
     def test_a_parent_is_settled_and_open(self, plan: SearchSettings) -> None:
         search = plan.begin(ROOT, seed=1)
-        for trial in grow(search, 40, in_flight=5):
+        out: list[Trial] = []
+        for _ in range(80):
+            trial = search.ask() if len(out) < 5 else None
+            if trial is None:
+                told = out.pop(0)
+                search.tell(told.id, noisy(told))
+                continue
             parent = search.tree.nodes[trial.parent]
             assert parent.state != "pending"
             assert not parent.exhausted
             assert (trial.move.kind == "repair") == (parent.state == "failed")
+            out.append(trial)
 
     def test_tell_is_idempotent_and_refuses_contradiction(self, plan: SearchSettings) -> None:
         search = plan.begin(ROOT, seed=1)
@@ -125,6 +132,13 @@ def grow(search: AskTell, trials: int, *, in_flight: int = 1, judge: Judge = noi
 def shape(search: AskTell) -> list[tuple[object, ...]]:
     """All of the tree that a trial could change."""
     return [
-        (id, node.parent.id if node.parent else None, node.state, node.visits, node.pending)
+        (
+            id,
+            node.parent.id if node.parent else None,
+            node.state,
+            node.visits,
+            node.pending,
+            node.value_sum,
+        )
         for id, node in sorted(search.tree.nodes.items())
     ]

@@ -56,23 +56,6 @@ def test_the_same_answers_give_the_same_tree_for_any_seed(
     assert one.tree.root.pending == 0
 
 
-@every_search
-def test_a_parent_is_settled_and_open_when_it_is_asked_for(name: str) -> None:
-    search = start(name)
-    out: list[Trial] = []
-    for _ in range(80):
-        trial = search.ask() if len(out) < 5 else None
-        if trial is None:
-            told = out.pop(0)
-            search.tell(told.id, noisy(told))
-            continue
-        parent = search.tree.nodes[trial.parent]
-        assert parent.state != "pending"
-        assert not parent.exhausted
-        assert (trial.move.kind == "repair") == (parent.state == "failed")
-        out.append(trial)
-
-
 @pytest.mark.parametrize("name", [name for name in PLANS if name not in ("puct", "best_of_n")])
 def test_a_failure_is_repaired_as_often_as_settings_say(name: str) -> None:
     search = start(name)
