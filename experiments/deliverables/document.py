@@ -10,7 +10,7 @@ Version 1 repeated it in every candidate.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -29,6 +29,9 @@ from mcts.domain import (
 from mcts.journal.record import NodeKind, NodeRecord
 from mcts.journal.summary import Spent, Totals
 from mcts.options.search import Objective
+
+FORMAT: Final = "rooftree.run"
+"""The `format` of a run's document in every version."""
 
 
 class SpentDocument(Spent):
@@ -120,7 +123,7 @@ class RunDocument(Noun):
     recording. sources: by the names that candidates use.
     """
 
-    format: Literal["rooftree.run"] = "rooftree.run"
+    format: Literal["rooftree.run"] = FORMAT
     version: Literal[2] = 2
     task: KernelTask
     hardware: str

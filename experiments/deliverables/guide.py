@@ -12,7 +12,7 @@ from mcts.domain import Workload, kernel_macros
 from mcts.errors import InputError
 from profilers.compiling.lowering import lower
 
-_WHAT = {
+FILES = {
     "kernel.cu": "the kernel, its launch plan in the first comment",
     "kernel.py": "the module as the run judged it",
     "model_new.py": "a `ModelNew` that needs PyTorch alone",
@@ -21,6 +21,7 @@ _WHAT = {
     "why.md": "why it is faster, for a pull request",
     "run.json": "the whole run; `run.schema.json` is its JSON Schema",
 }
+"""The files of an export that always have the same name, with what they are."""
 
 
 def guide(delivery: Delivery, files: Mapping[str, str], left_out: Mapping[str, str]) -> str:
@@ -39,8 +40,8 @@ def guide(delivery: Delivery, files: Mapping[str, str], left_out: Mapping[str, s
 
 def _rows(delivery: Delivery, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name in files:
-        if name in _WHAT:
-            yield code(name), _WHAT[name]
+        if name in FILES:
+            yield code(name), FILES[name]
         elif name.endswith(".cuh"):
             launch = code(f"rooftree::{namespace_of(delivery.task.name)}::launch")
             yield code(name), f"a header for nvcc: the kernel, and {launch} that launches it"

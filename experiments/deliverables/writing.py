@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,15 +11,16 @@ from pathlib import Path
 from codegen.dialects import writing_of
 from codegen.export.naming import identifiers
 from experiments.deliverables.best import Delivery
-from experiments.deliverables.document import run_document, schema
+from experiments.deliverables.document import FORMAT, run_document, schema
 from experiments.deliverables.explaining import explanation
-from experiments.deliverables.guide import guide
+from experiments.deliverables.guide import FILES, guide
 from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
 from mcts.errors import InputError
 from mcts.files import write_whole
 
 README = "README.md"
+DOCUMENT = "run.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +53,28 @@ def deliverables(delivery: Delivery) -> Written:
         written.files.update(files)
     written.files["why.md"] = explanation(delivery)
     document = run_document(delivery).model_dump_json(indent=1)
-    written.files["run.json"] = document + "\n"
+    written.files[DOCUMENT] = document + "\n"
     written.files["run.schema.json"] = json.dumps(schema(), indent=1) + "\n"
     written.files[README] = guide(delivery, written.files, written.left_out)
     return written
 
 
 def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
-    """Write the files into `folder`.
+    """Write the files into `folder`; returns their paths.
 
-    InputError where it is a file, or is not empty and `force` is not given; with it, files of the
-    same names are replaced and others stay.
+    With `force` an earlier export there is replaced: its files that the new one does not have are
+    removed, and whatever else lies in the folder stays. InputError if `folder` is a file, if it is
+    not empty and `force` is not given, or if it holds anything but an earlier export.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a new folder")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise InputError(f"{folder} is not empty: name a new folder, or give --force")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not force:
+            raise InputError(f"{folder} is not empty: name a new folder, or give --force")
+        if not _is_export(folder):
+            raise InputError(f"{folder} is not an earlier export: name a new folder")
+        for name in _named_by_readme(folder) - written.files.keys():
+            (folder / name).unlink(missing_ok=True)
     paths = []
     for name, text in written.files.items():
         path = folder / name
@@ -74,6 +82,31 @@ def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
         write_whole(path, text, executable=name == SCRIPT)
         paths.append(path)
     return paths
+
+
+def _is_export(folder: Path) -> bool:
+    """Whether a run's document lies in the folder, as in every export of any version."""
+    try:
+        document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _named_by_readme(folder: Path) -> set[str]:
+    """The files of an earlier export in its folder, by the table of its README."""
+    try:
+        readme = (folder / README).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return set()
+    named = set(re.findall(r"^\| `([\w.-]+)` \|", readme, re.MULTILINE))
+    if SCRIPT in named:
+        named.add(EXPECTED)
+    return {name for name in named if _is_ours(name) and (folder / name).is_file()}
+
+
+def _is_ours(name: str) -> bool:
+    return name in FILES or name == EXPECTED or name.endswith(".cuh")
 
 
 def kernel_file(delivery: Delivery) -> str:

@@ -75,12 +75,38 @@ def test_the_kernel_runs_as_it_stands(exported: Path, run_dir: Path) -> None:
     shutil.rmtree(copied)
 
 
-def test_a_folder_in_use_is_written_with_force_alone(run_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_left_as_it_is(run_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     refused(rooftree("export", run_dir, tmp_path), "--force")
     assert files_of(tmp_path) == {"mine"}
+
+
+@pytest.mark.parametrize("document", [None, "{", "[]", '{"format": "mine"}'])
+def test_force_replaces_no_folder_but_an_export(
+    run_dir: Path, tmp_path: Path, document: str | None
+) -> None:
+    (tmp_path / "README.md").write_text("my project")
+    if document is not None:
+        (tmp_path / "run.json").write_text(document)
+    before = files_of(tmp_path)
+    done = rooftree("export", run_dir, tmp_path, "--force")
+    refused(done, f"{tmp_path} is not an earlier export: name a new folder")
+    assert files_of(tmp_path) == before
+    assert (tmp_path / "README.md").read_text() == "my project"
+
+
+def test_force_removes_what_the_earlier_export_had_besides(run_dir: Path, tmp_path: Path) -> None:
+    """What somebody else put into the folder stays, whatever it is called."""
+    completed("export", run_dir, tmp_path)
+    (tmp_path / "kernel.cu").rename(tmp_path / "kernel.py")
+    (tmp_path / "row_softmax.cuh").rename(tmp_path / "gelu.cuh")
+    readme = (tmp_path / "README.md").read_text()
+    readme = readme.replace("`kernel.cu`", "`kernel.py`").replace("row_softmax.cuh", "gelu.cuh")
+    (tmp_path / "README.md").write_text(readme + "\n| `mine` | a file of mine |\n")
+    for name in ("mine", "mine.cuh"):
+        (tmp_path / name).write_text("mine")
     completed("export", run_dir, tmp_path, "--force")
-    assert files_of(tmp_path) == CORE | {"mine"}
+    assert files_of(tmp_path) == CORE | {"mine", "mine.cuh"}
     assert (tmp_path / "mine").read_text() == "mine"
 
 
