@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
-from functools import lru_cache
+from collections.abc import Iterable, Set
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import get_args
 
 from mcts.domain import BoundClass, Level
+from mcts.errors import RooftreeError
 from mcts.microtool.tool import MicroTool, Tool
 from microtools import instruction, kernel, system
 
 GROUP = "rooftree.microtools"
 
 
-def _built_in() -> Iterator[Tool]:
-    """The `TOOL` of every module in the folders of the three levels."""
+@cache
+def builtin() -> tuple[Tool, ...]:
+    """Our own tools, in the order in which equal scores are ranked: causes before what they bring
+    about.
+
+    Every module in the folders of the three levels defines one as `TOOL`. RooftreeError names the
+    module in which it is missing or cannot be used.
+    """
+    tools: dict[str, Tool] = {}
     for level in (instruction, kernel, system):
-        for _, name, _ in iter_modules(level.__path__, f"{level.__name__}."):
-            yield import_module(name).TOOL
+        for _, module, _ in iter_modules(level.__path__, f"{level.__name__}."):
+            tool = getattr(import_module(module), "TOOL", None)
+            if not isinstance(tool, Tool):
+                raise RooftreeError(f"{module} defines no TOOL, an instance of Tool")
+            if problem := _problem(tool, taken=tools):
+                raise RooftreeError(f"the micro-tool of {module} {problem}")
+            tools[tool.name] = tool
+    return tuple(sorted(tools.values(), key=lambda tool: (tool.order, tool.name)))
 
 
-BUILTIN: tuple[Tool, ...] = tuple(sorted(_built_in(), key=lambda tool: (tool.order, tool.name)))
-"""In the order in which equal scores are ranked: causes before what they bring about."""
-
-
+@cache
 def available() -> tuple[tuple[MicroTool, ...], tuple[str, ...]]:
     """All tools, ours first, and a note for each registered one that cannot be used."""
-    return _load()
-
-
-@lru_cache(maxsize=1)
-def _load() -> tuple[tuple[MicroTool, ...], tuple[str, ...]]:
     return load(entry_points(group=GROUP))
 
 
@@ -43,7 +49,7 @@ def load(points: Iterable[EntryPoint]) -> tuple[tuple[MicroTool, ...], tuple[str
     A name that is taken, by us or by a tool registered before (in the order of the names), is
     refused with a note.
     """
-    tools: dict[str, MicroTool] = {tool.name: tool for tool in BUILTIN}
+    tools: dict[str, MicroTool] = {tool.name: tool for tool in builtin()}
     notes: list[str] = []
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         if _is_ours(point):
@@ -66,7 +72,7 @@ def _is_ours(point: EntryPoint) -> bool:
 
 
 def _problem(tool: object, *, taken: Iterable[str]) -> str:
-    """What keeps `tool` from being used; "" where nothing does. May raise what the tool raises."""
+    """What keeps `tool` from being used; "" if nothing does. May raise what the tool raises."""
     if isinstance(tool, type) or not isinstance(tool, MicroTool):
         return "is no micro-tool: it needs name, level, affinity and examine"
     if not isinstance(tool.name, str) or not tool.name:

@@ -8,7 +8,7 @@ from typing import get_args
 
 from mcts.domain import BoundClass, Level
 from mcts.microtool.tool import ANY, RUNNING, Tool
-from microtools.registry import BUILTIN
+from microtools.registry import builtin
 
 HEADER = "| tool | classes | says | left to |\n| --- | --- | --- | --- |"
 _READS: dict[Level, str] = {
@@ -30,7 +30,7 @@ def summary(tool: Tool) -> str:
 
 
 def _table(level: Level) -> str:
-    tools = sorted((tool for tool in BUILTIN if tool.level == level), key=lambda tool: tool.name)
+    tools = sorted((tool for tool in builtin() if tool.level == level), key=lambda tool: tool.name)
     return "\n".join([f"### {_READS[level]}", "", HEADER, *_rows(tools)])
 
 

@@ -16,7 +16,7 @@ from tests.microtools.contexts import MATMUL, STREAM, kernel, loop, make_context
 from tests.microtools.triggers_memory import SCRATCH, TILED, loads
 from tests.microtools.triggers_parallelism import LIMITED
 
-TOOLS = {tool.name: tool for tool in registry.BUILTIN}
+TOOLS = {tool.name: tool for tool in registry.builtin()}
 
 
 def say(name: str, context: KernelContext) -> Finding:

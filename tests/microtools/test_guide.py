@@ -55,7 +55,7 @@ def test_the_example_speaks_on_a_profile(example: dict[str, Any]) -> None:
     counters = {m.L2_HIT: 20.0, m.DRAM: 92.0, m.DRAM_READ_BYTES: 2.5 * STREAM.bytes}
     metrics = {name: Metric(value=value) for name, value in counters.items()}
     profile = Profile(kernels=(KernelProfile(name="k", metrics=metrics),))
-    advisor = RooflineAdvisor([*registry.BUILTIN, tool])
+    advisor = RooflineAdvisor([*registry.builtin(), tool])
     guidance = advisor.examine(work=STREAM, profile=profile, time_us=None)
     assert "cold_l2" in [finding.tool for finding in guidance.findings]
     assert "let blocks that run together share tiles" in guidance.render()
@@ -74,7 +74,7 @@ def test_the_example_finds_no_fault_with_a_healthy_kernel(
 def test_the_example_keeps_the_rules_for_tools_of_our_own(example: dict[str, Any]) -> None:
     tool = example["TOOL"]
     assert not registry._problem(tool, taken=())
-    assert tool.symptom_of <= {one.name for one in registry.BUILTIN}
+    assert tool.symptom_of <= {one.name for one in registry.builtin()}
     counters = {m.L2_HIT: 10.0, m.DRAM: 95.0, m.DRAM_READ_BYTES: 2.5 * STREAM.bytes}
     finding = tool.examine(make_context(counters, work=STREAM))
     assert finding.evidence and len(finding.advice) > 80 and finding.advice.endswith(".")
@@ -110,4 +110,4 @@ def test_a_context_has_every_field_that_the_guide_lists() -> None:
 def test_every_tool_has_a_row() -> None:
     tables = hooks.on_page_markdown(TEXT).partition("## The tools there are")[2]
     rows = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
-    assert sorted(rows) == sorted(tool.name for tool in registry.BUILTIN)
+    assert sorted(rows) == sorted(tool.name for tool in registry.builtin())

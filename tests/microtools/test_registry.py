@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from mcts.domain import Profile
+from mcts.errors import RooftreeError
 from mcts.microtool.tool import ANY, Tool
-from microtools import registry
+from microtools import registry, system
 from microtools.advisor import RooflineAdvisor
 from tests.microtools.contexts import kernel
 
 PLUGIN = "a_plugin_of_somebody_else"
-OURS = [tool.name for tool in registry.BUILTIN]
+OURS = [tool.name for tool in registry.builtin()]
 
 
 class Moody:
@@ -95,8 +97,41 @@ def test_the_first_of_two_with_one_name_is_kept(plugin: ModuleType) -> None:
     assert len(notes) == 1 and "'b'" in notes[0]
 
 
+@pytest.fixture
+def folder_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder in which modules of ours are looked for, among the others of the system level."""
+    monkeypatch.setattr(system, "__path__", [*system.__path__, str(tmp_path)])
+    registry.builtin.cache_clear()
+    yield tmp_path
+    registry.builtin.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("microtools.system.of_a_test")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "defines no TOOL"),
+        ("TOOL = 3", "defines no TOOL"),
+        ("from microtools.kernel.coalescing import TOOL", "there is a micro-tool 'coalescing'"),
+        (
+            "from mcts.microtool.tool import Tool\n"
+            "TOOL = Tool(name='mine', level='gossip', affinity={'memory'}, judge=print)",
+            "has the level 'gossip'",
+        ),
+    ],
+)
+def test_a_module_of_ours_without_a_usable_tool_is_named(
+    folder_of_ours: Path, text: str, words: str
+) -> None:
+    (folder_of_ours / "of_a_test.py").write_text(text)
+    with pytest.raises(RooftreeError, match=words) as raised:
+        registry.builtin()
+    assert "microtools.system.of_a_test" in str(raised.value)
+
+
 def test_our_own_registrations_are_no_conflict() -> None:
-    values = [f"microtools.{tool.level}.{tool.name}:TOOL" for tool in registry.BUILTIN]
+    values = [f"microtools.{tool.level}.{tool.name}:TOOL" for tool in registry.builtin()]
     older = ["microtools.traffic:EXCESS_TRAFFIC"]  # of a release that was installed before
     points = [
         EntryPoint(name=str(i), value=value, group=registry.GROUP)
@@ -107,8 +142,8 @@ def test_our_own_registrations_are_no_conflict() -> None:
 
 
 def test_only_system_tools_and_small_grid_are_asked_in_the_launch_class() -> None:
-    asked = {tool.name for tool in registry.BUILTIN if "launch" in tool.affinity}
-    system = {tool.name for tool in registry.BUILTIN if tool.level == "system"}
+    asked = {tool.name for tool in registry.builtin() if "launch" in tool.affinity}
+    system = {tool.name for tool in registry.builtin() if tool.level == "system"}
     assert asked == system | {"small_grid"}
 
 
@@ -133,11 +168,11 @@ ALL = frozenset({"compute", "memory", "latency", "launch", "mixed", "unknown"})
 def test_a_tool_is_asked_in_the_classes_where_its_fault_can_cost(
     name: str, classes: set[str]
 ) -> None:
-    (tool,) = (tool for tool in registry.BUILTIN if tool.name == name)
+    (tool,) = (tool for tool in registry.builtin() if tool.name == name)
     assert tool.affinity == classes
 
 
 def test_notes_reach_the_guidance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "available", lambda: (registry.BUILTIN, ("a note",)))
+    monkeypatch.setattr(registry, "available", lambda: (registry.builtin(), ("a note",)))
     profile = Profile(kernels=(kernel(),))
     assert "a note" in RooflineAdvisor().examine(work=None, profile=profile, time_us=None).notes

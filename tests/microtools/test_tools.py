@@ -24,7 +24,7 @@ from tests.microtools.contexts import make_context, without
 from tests.microtools.triggers import Trigger
 
 ROOT = Path(__file__).parents[2]
-TOOLS = {tool.name: tool for tool in registry.BUILTIN}
+TOOLS = {tool.name: tool for tool in registry.builtin()}
 TRIGGERS: dict[str, Trigger] = {
     **triggers_memory.TRIGGERS,
     **triggers_parallelism.TRIGGERS,
@@ -51,7 +51,7 @@ def _speak(name: str, part: float) -> Finding:
 
 def test_every_tool_has_a_trigger_and_every_name_is_used_once() -> None:
     assert set(TRIGGERS) == set(TOOLS)
-    assert len(TOOLS) == len(registry.BUILTIN)
+    assert len(TOOLS) == len(registry.builtin())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -209,5 +209,5 @@ def test_every_file_is_a_tool_that_is_found() -> None:
 
 
 def test_no_two_tools_have_the_same_place() -> None:
-    places = [tool.order for tool in registry.BUILTIN]
+    places = [tool.order for tool in registry.builtin()]
     assert places == sorted(set(places))

@@ -70,7 +70,7 @@ def measured(
 def examine(inspected: Sequence[tuple[ClinicCase, Inspected]]) -> list[CaseResult]:
     """The tools' guidance for each case: that of ours, and of plug-ins beside them."""
     advisor = RooflineAdvisor()
-    ours = {tool.name for tool in registry.BUILTIN}
+    ours = {tool.name for tool in registry.builtin()}
     plugins = frozenset(tool.name for tool in registry.available()[0]) - ours
     return [
         CaseResult(

@@ -32,7 +32,7 @@ from microtools import registry
 from tests.support.commands import completed, json_of, rooftree
 
 ALL = clinic_kernels()
-TOOLS = {tool.name for tool in registry.BUILTIN}
+TOOLS = {tool.name for tool in registry.builtin()}
 
 
 def kernel(**changes: object) -> ClinicKernel:
@@ -152,14 +152,14 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         return Finding(tool="mine", axis="memory", strength=0.9, evidence=(), advice="x")
 
     tool = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
-    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, tool), ()))
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.builtin(), tool), ()))
     yield tool.name
 
 
 def test_the_command_lists_plugins_apart(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     beside, table = json_of("clinic"), completed("clinic", "--cases", columns=400).stdout
     with monkeypatch.context() as context:
-        context.setattr(registry, "available", lambda: (registry.BUILTIN, ()))
+        context.setattr(registry, "available", lambda: (registry.builtin(), ()))
         alone, bare = json_of("clinic"), completed("clinic").stdout
     (counted,) = beside.pop("plugins")
     assert counted["tool"] == plugin and counted["ill"] > 10 and counted["repaired"] > 10
@@ -179,7 +179,7 @@ def test_a_plugin_that_fails_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
 
     broken = Tool(name="mine", level="kernel", affinity=ANY, judge=judge)
     note = "micro-tool 'other' (other:TOOL) cannot be used: no module"
-    monkeypatch.setattr(registry, "available", lambda: ((*registry.BUILTIN, broken), (note,)))
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.builtin(), broken), (note,)))
     done = completed("clinic", "--json")
     assert done.stderr.count("micro-tool mine failed: RuntimeError: out of ideas") == 1
     assert done.stderr.count(note) == 1

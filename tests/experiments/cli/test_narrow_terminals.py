@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 METHODS = [
     method["id"] for method in tomllib.loads((ROOT / "codegen/playbook.toml").read_text())["method"]
 ]
-TOOLS = [tool.name for tool in registry.BUILTIN]
+TOOLS = [tool.name for tool in registry.builtin()]
 WIDTHS = pytest.mark.parametrize("columns", [80, 120])
 
 
