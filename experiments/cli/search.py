@@ -58,7 +58,7 @@ def _search_help() -> str:
     from experiments.runs.options import names
 
     return (
-        f"Which search ({', '.join(names.OURS[names.SEARCHES])}, or a plug-in's), and its "
+        f"Which search ({', '.join(names.ours(names.SEARCHES))}, or a plug-in's), and its "
         "constants, as NAME=NUMBER; repeatable."
     )
 

@@ -24,7 +24,7 @@ def named(page: str) -> set[str]:
 
 def test_constants_and_searches_of_the_search_page_exist() -> None:
     known = {field.name for kind in (PuctSettings, RewardSettings) for field in fields(kind)} | set(
-        names.OURS[names.SEARCHES]
+        names.ours(names.SEARCHES)
     )
     assert named("search.md") <= known | set(get_args(MoveKind))
 

@@ -16,7 +16,6 @@ PROPOSERS = "rooftree.proposers"
 EVALUATORS = "rooftree.evaluators"
 SEARCHES = "rooftree.searches"
 
-
 OURS: Mapping[str, Mapping[str, str]] = {
     PROPOSERS: {
         "scripted": "experiments.runs.wiring.parts:scripted_proposer",
@@ -29,10 +28,8 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "gpu": "experiments.runs.wiring.parts:gpu_evaluator",
         "spool": "experiments.runs.wiring.parts:spool_evaluator",
     },
-    SEARCHES: {name: f"{kind.__module__}:{kind.__name__}" for name, kind in searches().items()},
 }
-"""Where ours are. Searches are found by themselves; entry points are for others."""
-
+"""Where our proposers and evaluators are; entry points are for others."""
 
 _SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
 
@@ -43,12 +40,22 @@ def split(name: str) -> tuple[str, str]:
     return base, argument
 
 
+def ours(group: str) -> Mapping[str, str]:
+    """Our own parts of a group, by name: the module and the factory in it.
+
+    Searches are found in their folder, which imports them all.
+    """
+    if group == SEARCHES:
+        return {name: f"{kind.__module__}:{kind.__name__}" for name, kind in searches().items()}
+    return OURS.get(group, {})
+
+
 def available(group: str) -> dict[str, EntryPoint]:
     """The parts of a group by name; of two with one name, ours wins."""
     from importlib.metadata import EntryPoint, entry_points
 
-    ours = {name: EntryPoint(name, value, group) for name, value in OURS.get(group, {}).items()}
-    return {point.name: point for point in entry_points(group=group)} | ours
+    foreign = {point.name: point for point in entry_points(group=group)}
+    return foreign | {name: EntryPoint(name, at, group) for name, at in ours(group).items()}
 
 
 def load(group: str, name: str) -> Callable[..., Any]:
