@@ -35,7 +35,12 @@ class JudgingOptions(Options):
     device: Annotated[
         int,
         Field(ge=0),
-        Option(name="--device", help="Which GPU, as CUDA counts them.", lasting=False),
+        Option(
+            name="--device",
+            help="Which GPU, as CUDA counts them.",
+            needs=("measurements",),
+            lasting=False,
+        ),
     ] = 0
     wait_minutes: Annotated[
         float | None,

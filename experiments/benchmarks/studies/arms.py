@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.benchmarks.studies.config import Arm, GuidanceMode, Study
 from experiments.runs.options import names
-from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import LLM, check_constants, resolve_settings
 from mcts.domain import Guidance, Hardware, KernelTask
 from mcts.errors import InputError
 from mcts.loop.reward import RewardSettings
@@ -61,13 +61,13 @@ def settings_of(arm: Arm, *, length: int = 0) -> tuple[SearchSettings, RewardSet
     InputError for a search or a setting nobody knows.
     """
     algorithm = Algorithm(name=arm.search, constants=arm.settings)
-    search, reward = composing.resolve_settings(algorithm)
+    search, reward = resolve_settings(algorithm)
     return search.for_run_of(length), reward
 
 
 def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
     """The arm's proposer. InputError if it cannot work here."""
-    if arm.proposer == composing.LLM:
+    if arm.proposer == LLM:
         raise InputError(
             "a study replays recordings, which hold no new code: proposer llm cannot be an arm"
         )
@@ -85,6 +85,7 @@ def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:
     for name, arm in study.arms.items():
         try:
             settings_of(arm)
+            check_constants(Algorithm(name=arm.search, constants=arm.settings))
             proposer_of(arm, task, hardware)
         except InputError as error:
             raise InputError(f"arm {name}: {error}") from None

@@ -66,6 +66,8 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
     if judging.includes and base not in ("gpu", AUTO):
         raise InputError("--include is for --evaluator gpu: a worker is told its own folders")
+    if judging.device and base == "spool":
+        raise InputError("--device is for --evaluator gpu: a worker is told its own")
     if base == REPLAY:
         _check_needs(judging, {"measurements"})
     if judging.recording is not None and base in ("gpu", "spool"):
@@ -84,8 +86,10 @@ def _lacking(proposer: str, model: ModelOptions) -> set[Need]:
 
 def _check_needs(options: Options, lacking: Collection[Need]) -> None:
     """InputError for the first option given that needs something that is lacking."""
-    known = options.options()
+    known, fields = options.options(), type(options).model_fields
     for field, value in options.given().items():
+        if value == fields[field].default and not options.defaults_in_help:
+            continue
         for need in known[field].needs:
             if need in lacking and (need, value) != ("answers", OFF):
                 raise InputError(_LACKING[need].format(option=_named(known[field].name, value)))

@@ -99,6 +99,26 @@ def resolve_settings(algorithm: Algorithm) -> tuple[SearchSettings, RewardSettin
     return settings, RewardSettings(**of_reward)
 
 
+def check_constants(algorithm: Algorithm) -> None:
+    """InputError for a constant of a search or a reward that is of the wrong type, as a count of
+    2.5.
+
+    It is for what is new: runs of earlier versions go on with the constants that they began with.
+    """
+    factory = names.load(names.SEARCHES, algorithm.name)
+    known = {
+        **inspect.signature(RewardSettings).parameters,
+        **inspect.signature(factory).parameters,
+    }
+    for name, value in algorithm.constants.items():
+        kind = known[name].annotation if name in known else None
+        whole = isinstance(value, int)
+        if kind in ("int", int) and not whole:
+            raise InputError(f"search setting: {name} is a whole number, not {value}")
+        if kind in ("bool", bool) and not (whole and value in (0, 1)):
+            raise InputError(f"search setting: {name} is 0 or 1, not {value}")
+
+
 def resolve_memory(evaluator: str, wanted: Path | None) -> Path:
     """The memory a run learns from and teaches: the one given, also if that is ``off``, else the
     user's for live measurements.

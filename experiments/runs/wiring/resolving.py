@@ -15,6 +15,7 @@ from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
     LLM,
+    check_constants,
     fitting_evaluator,
     resolve_memory,
     resolve_proposer,
@@ -58,6 +59,7 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
         library=library,
     )
     resolve_settings(search.algorithm)
+    check_constants(search.algorithm)
     _check_limits(config)
     return config
 

@@ -286,6 +286,7 @@ def test_a_study_says_what_it_cannot_say(config: Path) -> None:
         ('search = "greedy"', 'search = "greedi"', "arm hill: unknown search 'greedi'"),
         ('search = "greedy"', "settings = { patience = 0 }", "arm hill: search setting"),
         ('search = "greedy"', "settings = { colour = 1 }", "has no setting 'colour'"),
+        ('search = "greedy"', "settings = { patience = 2.5 }", "patience is a whole number"),
         ('search = "greedy"', 'proposer = "llm"', "arm hill"),
         ('search = "greedy"', "speed = 1", "speed"),
         ('"one.json"', '"none.json"', "none.json does not exist"),

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.options.option_conflicts import check_evaluator
+from experiments.runs.tasks.files import find_task
 from mcts.errors import WorldError
-from tests.support.commands import completed, failed, refused, rooftree
+from mcts.options import JudgingOptions
+from tests.support.commands import completed, failed, optimize, refused, rooftree
 
 
 def test_an_unknown_task_is_answered_with_the_closest_name() -> None:
@@ -97,6 +100,8 @@ def test_an_invalid_size_is_named_before_anything_runs(
         (("--evaluator", "replay:foo"), "replay takes no argument"),
         (("--evaluator", "gpu:foo"), "gpu takes no argument"),
         (("--evaluator", "spool:foo", "--recording", "a.json"), "--recording"),
+        (("--evaluator", "replay", "--device", 3), "--device is for live measurements"),
+        (("--evaluator", "spool:foo", "--device", 3), "--device is for --evaluator gpu"),
     ],
 )
 @pytest.mark.parametrize("command", ["optimize", "evaluate"])
@@ -104,6 +109,28 @@ def test_an_option_that_the_evaluator_ignores_is_refused(
     toy_folder: Path, command: str, words: tuple[str, ...], part: str
 ) -> None:
     refused(rooftree(command, toy_folder, *words), part)
+
+
+def test_the_default_of_such_an_option_is_no_conflict(toy_folder: Path) -> None:
+    named = JudgingOptions(evaluator="replay", device=0, unsafe=False, baseline="eager")
+    check_evaluator(find_task(str(toy_folder)).task, named)
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("leaps=0", "expected_improvement=1"), ("leaps", "expected_improvement")),
+        (("beam", "width=2.5"), ("width is a whole number, not 2.5",)),
+        (("calibrated_reward=2",), ("calibrated_reward is 0 or 1, not 2",)),
+        (("repair_at_once=0.5",), ("repair_at_once is 0 or 1, not 0.5",)),
+    ],
+)
+def test_a_constant_of_a_search_is_of_its_type_and_has_one_name(
+    toy_folder: Path, tmp_path: Path, words: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    given = [word for constant in words for word in ("--search", constant)]
+    refused(optimize(toy_folder, tmp_path / "run", *given), *parts)
+    assert not (tmp_path / "run").exists()
 
 
 def test_wait_is_refused_without_remote_workers(toy_folder: Path) -> None:

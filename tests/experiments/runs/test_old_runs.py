@@ -75,6 +75,11 @@ def test_its_configuration_and_journal_are_read_with_todays_names(old_run: Path)
     assert given_up(read_events(old_run)) == frozenset()
 
 
+def test_a_setting_under_both_its_names_is_refused() -> None:
+    with pytest.raises(InputError, match="leaps is an older name of expected_improvement"):
+        Algorithm(constants={"leaps": 0, "expected_improvement": 1})
+
+
 def test_only_the_tree_search_had_leaps() -> None:
     written = {"search": "SettingsOfOthers", "settings": {"leaps": 3}}
     assert as_started_now(written)["settings"] == {"leaps": 3}
