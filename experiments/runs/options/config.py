@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 from pydantic import ValidationError
 
-from experiments.runs.options.first_format import nested
+from experiments.runs.options.first_format import nested, tables_of_format_2
 from experiments.runs.options.libraries import LibraryReference
 from experiments.runs.options.run_hints import not_a_run_folder
 from experiments.runs.tasks.files import bundled_recordings
@@ -102,15 +105,29 @@ def read_config(path: Path) -> RunConfig:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    if isinstance(found := table.get("format"), int) and found > CONFIG_FORMAT:
+    try:
+        return RunConfig.model_validate(nested(table) if _format(path, table) == 1 else table)
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+
+
+def _format(path: Path, table: Mapping[str, Any]) -> int:
+    """The format of a configuration. InputError if there is none such, or if the table is not in
+    the format that it names.
+    """
+    found = table.get("format", CONFIG_FORMAT)
+    if type(found) is not int or found < 1:  # true is an int too
+        raise InputError(
+            f"{path}: format is 1 or {CONFIG_FORMAT}, not {json.dumps(found, default=str)}"
+        )
+    if found > CONFIG_FORMAT:
         raise InputError(
             f"{path.parent} was made by a newer Rooftree (configuration format {found}, this one "
             f"reads {CONFIG_FORMAT}): update Rooftree"
         )
-    try:
-        return RunConfig.model_validate(nested(table) if found == 1 else table)
-    except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error)}") from None
+    if found == 1 and (later := tables_of_format_2(table)):
+        raise InputError(f"{path}: format 1 has no table [{later[0]}]: this is format 2")
+    return found
 
 
 def file_sha256(path: Path) -> str:

@@ -41,6 +41,12 @@ PLACES: Mapping[str, tuple[str, ...]] = {
 """Where an entry of format 1 stands since; every other entry stands where it stood."""
 
 
+def tables_of_format_2(table: Mapping[str, Any]) -> list[str]:
+    """The tables of options in `table` that format 1 does not have, in their order."""
+    options = {folders[0] for folders in PLACES.values()}
+    return [name for name, value in table.items() if name in options and isinstance(value, Mapping)]
+
+
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The table of a configuration in format 1 as one in format 2."""
     read = {"memory": OFF, **flat, "compiled": "compile" if flat.get("compiled") else "eager"}

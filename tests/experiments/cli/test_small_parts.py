@@ -26,25 +26,41 @@ from tests.support.commands import json_of, rooftree
 ROOT = Path(__file__).resolve().parents[3]
 
 
+CONFIG = RunConfig(
+    rooftree="0.1.0",
+    task='a "quoted" task',
+    task_name="toy",
+    judging=JudgingOptions(evaluator="gpu", dialect="host", includes=("/a", "/b c")),
+    search=SearchOptions(proposer="scripted", algorithm=Algorithm(constants={"exploration": 0.4})),
+    tool_weights={"a plug-in's": 0.5},
+)
+
+
 def test_a_configuration_survives_its_file(tmp_path: Path) -> None:
-    config = RunConfig(
-        rooftree="0.1.0",
-        task='a "quoted" task',
-        task_name="toy",
-        judging=JudgingOptions(evaluator="gpu", dialect="host", includes=("/a", "/b c")),
-        search=SearchOptions(
-            proposer="scripted", algorithm=Algorithm(constants={"exploration": 0.4})
-        ),
-        tool_weights={"a plug-in's": 0.5},
-    )
-    write_config(tmp_path / "config.toml", config)
-    assert read_config(tmp_path / "config.toml") == config
+    write_config(tmp_path / "config.toml", CONFIG)
+    assert read_config(tmp_path / "config.toml") == CONFIG
 
 
 def test_a_configuration_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("format = 99\n")
     with pytest.raises(InputError, match="newer Rooftree"):
         read_config(tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize("written", ["0", "-1", '"2"', "true", "1.0", "[2]"])
+def test_a_format_is_one_of_those_there_are(tmp_path: Path, written: str) -> None:
+    (tmp_path / "config.toml").write_text(f"format = {written}\n")
+    with pytest.raises(InputError) as raised:
+        read_config(tmp_path / "config.toml")
+    assert str(raised.value).endswith(f"config.toml: format is 1 or 2, not {written}")
+
+
+def test_tables_in_the_first_format_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    write_config(path, CONFIG)
+    path.write_text(path.read_text().replace("format = 2", "format = 1"))
+    with pytest.raises(InputError, match=r"format 1 has no table \[search\]: this is format 2"):
+        read_config(path)
 
 
 def test_a_new_task_can_be_read_and_carries_the_name_of_its_folder(tmp_path: Path) -> None:
