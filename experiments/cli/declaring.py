@@ -100,7 +100,7 @@ class _Group:
         """
         from pydantic import ValidationError
 
-        from experiments.text.wrong_values import what_is_wanted
+        from mcts.wrong_values import what_is_wanted
 
         given: dict[str, Any] = {}
         for option in self.options:

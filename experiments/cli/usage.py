@@ -87,7 +87,7 @@ def _wrong_value(error: Any) -> str:
     label, problems = _label(error.param), getattr(error.__cause__, "errors", None)
     if problems is None:
         return f"{label}: {_plain(error)}"
-    from experiments.text.wrong_values import what_is_wanted
+    from mcts.wrong_values import what_is_wanted
 
     problem = problems()[0]
     return f"{label} {problem['input']}: {what_is_wanted(problem)}"

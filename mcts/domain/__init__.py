@@ -48,7 +48,6 @@ from mcts.domain.launch_plan import (
     LaunchPlan,
     ScalarArgument,
     Workspace,
-    first_problem,
     kernel_macros,
     parse_launch_plan,
 )
@@ -81,6 +80,7 @@ from mcts.domain.task import (
 )
 from mcts.domain.tunables import Configuration, Tunable, TunableSpace, configuration_key
 from mcts.options.policy import Policy
+from mcts.wrong_values import first_problem
 
 __all__ = [
     "CUDA",

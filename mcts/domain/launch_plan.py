@@ -17,6 +17,7 @@ from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, names_in
 from mcts.domain.tunables import Tunable, TunableSpace, check_identifiers
 from mcts.errors import InputError
+from mcts.wrong_values import first_problem
 
 DType = Literal["float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8"]
 ITEM_BYTES: dict[str, int] = {
@@ -164,24 +165,13 @@ def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:
             f"launch plan is not TOML: {_shift_line(str(error), first_line)}"
         ) from None
     except ValidationError as error:
-        raise InputError(f"launch plan: {first_problem(error)}") from None
+        raise InputError(f"launch plan: {first_problem(error, model)}") from None
     except (ValueError, RecursionError) as error:  # numbers and nesting past Python's own limits
         raise InputError(f"launch plan cannot be read: {str(error)[:120]}") from None
 
 
 def _shift_line(message: str, lines: int) -> str:
     return re.sub(r"line (\d+)", lambda found: f"line {int(found.group(1)) + lines}", message)
-
-
-def first_problem(error: ValidationError, *, most: int = 3) -> str:
-    """The first problems of a pydantic error as one line: where, and what."""
-    problems = [
-        f"{'.'.join(str(part) for part in detail['loc']) or 'top level'}: "
-        f"{detail['msg'].removeprefix('Value error, ')}"
-        for detail in error.errors()
-    ]
-    more = f" (and {len(problems) - most} more)" if len(problems) > most else ""
-    return "; ".join(problems[:most]) + more
 
 
 def kernel_macros(tunables: Mapping[str, Scalar]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from experiments.text.words import did_you_mean
-from experiments.text.wrong_values import any_of, what_is_wanted
+from mcts.wrong_values import any_of, what_is_wanted
 
 _MOST = 3
 

@@ -108,7 +108,7 @@ def read_config(path: Path) -> RunConfig:
     try:
         return RunConfig.model_validate(nested(table) if _format(path, table) == 1 else table)
     except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error)}") from None
+        raise InputError(f"{path}: {first_problem(error, RunConfig)}") from None
 
 
 def _format(path: Path, table: Mapping[str, Any]) -> int:

@@ -63,6 +63,27 @@ def test_tables_in_the_first_format_are_refused(tmp_path: Path) -> None:
         read_config(path)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("seed = 0", 'seed = "a"', 'search.seed = "a": a whole number'),
+        ("seed = 0", "sede = 0", "search.sede: there is no such field; did you mean seed?"),
+        ("evaluations = 60", "evaluations = 0", "limits.evaluations = 0: at least 1"),
+        ('task_name = "toy"\n', "", "task_name: it is missing"),
+    ],
+)
+def test_a_wrong_entry_of_a_configuration_is_named_with_what_is_wanted(
+    tmp_path: Path, right: str, wrong: str, words: str
+) -> None:
+    path = tmp_path / "config.toml"
+    write_config(path, CONFIG)
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, wrong))
+    with pytest.raises(InputError) as raised:
+        read_config(path)
+    assert str(raised.value) == f"{path}: {words}"
+
+
 def test_a_new_task_can_be_read_and_carries_the_name_of_its_folder(tmp_path: Path) -> None:
     new_task(tmp_path / "my kernel")
     task = load_task(tmp_path / "my kernel")

@@ -1,0 +1,122 @@
+"""What is wrong with a value, in Rooftree's words: pydantic says it in those of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+_MOST_SHOWN = 40
+"""The longest text that is repeated, in characters."""
+_TYPES_TRIED = frozenset({"bool", "int", "float", "str"})
+"""What pydantic adds to the place of a value that may be of several types."""
+_WORDS = {
+    "missing": "it is missing",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text",
+    "path_type": "a path",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "extra_forbidden": "there is no such field",
+}
+_BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than_equal": lambda limit: f"at least {_plain(limit['ge'])}",
+    "greater_than": lambda limit: f"more than {_plain(limit['gt'])}",
+    "less_than_equal": lambda limit: f"at most {_plain(limit['le'])}",
+    "less_than": lambda limit: f"less than {_plain(limit['lt'])}",
+    "too_short": lambda limit: f"at least {limit['min_length']}",
+    "too_long": lambda limit: f"at most {limit['max_length']}",
+    "string_too_short": lambda limit: f"at least {limit['min_length']} long",
+    "string_pattern_mismatch": lambda limit: f"a text of the form {limit['pattern']}",
+    "literal_error": lambda limit: re.sub(r"(?<!\\)'", "", str(limit["expected"])),
+}
+
+
+def first_problem(
+    error: ValidationError, model: type[BaseModel] | None = None, *, most: int = 3
+) -> str:
+    """The first problems of a pydantic error as one line, ``seed = "a": a whole number``.
+
+    `model` is what the values were read as; with it, an unknown field is answered with one that is
+    spelled alike.
+    """
+    found: dict[tuple[int | str, ...], list[Mapping[str, Any]]] = {}
+    for problem in error.errors():
+        place = problem["loc"]
+        if place and place[-1] in _TYPES_TRIED:
+            place = place[:-1]
+        found.setdefault(place, []).append(problem)
+    lines = [_line(place, problems, model) for place, problems in found.items()]
+    more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
+    return "; ".join(lines[:most]) + more
+
+
+def _line(
+    place: tuple[int | str, ...],
+    problems: list[Mapping[str, Any]],
+    model: type[BaseModel] | None,
+) -> str:
+    """What is wrong at one place."""
+    first = problems[0]
+    kind, given = first["type"], first["input"]
+    wanted = any_of(map(what_is_wanted, problems))
+    named = ".".join(map(str, place)) or "top level"
+    if kind == "extra_forbidden":
+        close = get_close_matches(str(place[-1]), _fields_at(model, place[:-1]), n=1)
+        return f"{named}: {wanted}" + (f"; did you mean {close[0]}?" if close else "")
+    if kind in ("missing", "value_error") or not isinstance(given, str | bool | int | float):
+        return f"{named}: {wanted}"
+    shown = json.dumps(given, ensure_ascii=False)
+    return f"{named} = {shown}: {wanted}" if len(shown) <= _MOST_SHOWN else f"{named}: {wanted}"
+
+
+def _fields_at(model: type[BaseModel] | None, place: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The fields of the model that stands at `place` in `model`; none if that cannot be said."""
+    for part in place:
+        if model is not None and not isinstance(part, int):  # a number is the place in a list
+            field = model.model_fields.get(part)
+            model = None if field is None else next(_models_in(field.annotation), None)
+    return () if model is None else tuple(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def what_is_wanted(problem: Mapping[str, Any]) -> str:
+    """One of the problems of a ValidationError, as its `errors()` lists them: what the value has
+    to be, as in ``at least 1``; what a validator of ours said, as it said it.
+    """
+    kind = str(problem["type"])
+    if kind in _BOUNDS:
+        return _BOUNDS[kind](problem["ctx"])
+    return _WORDS.get(kind) or str(problem["msg"]).removeprefix("Value error, ")
+
+
+def _plain(bound: int | float) -> str:
+    return str(int(bound)) if float(bound).is_integer() else str(bound)
+
+
+def any_of(wanted: Iterable[str]) -> str:
+    """What a value may be one of: ``a whole number or random``, each once."""
+    words = list(dict.fromkeys(wanted))
+    if "a number" in words:  # which a whole number is
+        words = [word for word in words if word != "a whole number"]
+    return " or ".join(words)
