@@ -59,12 +59,24 @@ def default_path() -> Path:
     return Path(base) / "rooftree" / "memory.sqlite"
 
 
+def check_folder(path: Path) -> None:
+    """MemoryUnavailable if a memory's folder does not exist; that of the user's own is made when
+    it is needed.
+    """
+    if path != default_path() and not path.parent.is_dir():
+        raise MemoryUnavailable(
+            f"cannot use the memory {path}: there is no folder {path.parent}; make it, or choose "
+            "another --memory"
+        )
+
+
 def open_memory(path: Path) -> sqlite3.Connection:
     """Open the memory for reading and writing; it is created if absent, and brought up to date.
 
-    Raises MemoryUnavailable if the file system refuses, InputError if the file is damaged,
-    not ours, or a newer Rooftree's: it is then left as it is.
+    Raises MemoryUnavailable if its folder does not exist or the file system refuses, InputError if
+    the file is damaged, not ours, or a newer Rooftree's: it is then left as it is.
     """
+    check_folder(path)
     with _errors_in_words(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from codegen.chat.clients import NO_MODEL
 from experiments.runs.machines.machine import gpu_problem
-from experiments.runs.memory.tools import default_path
+from experiments.runs.memory.database import check_folder, default_path
 from experiments.runs.options import names
 from experiments.runs.options.option_conflicts import ASKS_NO_MODEL, check_evaluator
 from experiments.runs.tasks.files import TaskSource
@@ -125,7 +125,11 @@ def resolve_memory(evaluator: str, wanted: Path | None) -> Path:
 
     A replay uses none unless told to: played a hundred times, one recording would drown what was
     measured, and what a memory says would change what the same seed finds.
+    MemoryUnavailable if the folder of the one given does not exist.
     """
     if wanted is None:
         return Path(OFF) if evaluator == REPLAY else default_path()
-    return wanted if str(wanted) == OFF else wanted.absolute()
+    if str(wanted) == OFF:
+        return wanted
+    check_folder(wanted.absolute())
+    return wanted.absolute()

@@ -77,6 +77,7 @@ def test_stores_that_import_each_other_in_any_order_are_equal(
     monkeypatch.setattr(stores, "MAX_PER_GROUP", 4)
     monkeypatch.setattr(stores, "MAX_CONTRIBUTIONS", 10)
     rng, folder = random.Random(seed), tmp_path / str(seed)
+    folder.mkdir(exist_ok=True)
     parts = [rng.sample(MANY, 12) for _ in range(3)]
     contents = []
     for number in range(3):
@@ -186,6 +187,7 @@ def test_a_harmed_memory_is_named_in_a_line_and_left_as_it_is(
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_read_only_folder_can_be_read_but_not_taught(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
     path = filled(tmp_path / "home" / "m.sqlite")
     path.parent.chmod(0o555)
     try:

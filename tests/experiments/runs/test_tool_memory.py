@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from experiments.runs.memory.advice import Firing, FollowUp, firings, follow_ups
-from experiments.runs.memory.tools import ToolMemory
+from experiments.runs.memory.tools import ToolMemory, default_path
 from mcts.domain import Candidate, Evaluation, Finding, Guidance, Timing, Verification
-from mcts.errors import WorldError
+from mcts.errors import InputError, WorldError
 from mcts.journal.record import NodeRecord, Result
-from tests.support.commands import completed, json_of
+from tests.support.commands import completed, json_of, refused, rooftree
 
 
 def evaluation(us: float, *, spread: float = 0.01) -> Evaluation:
@@ -146,6 +146,24 @@ def test_a_replay_neither_reads_nor_writes_a_memory_unasked(
     assert not (tmp_path / "data").exists()
     assert "holds nothing yet" in completed("memory", "tools").stdout
     assert not (tmp_path / "data").exists()
+
+
+def test_a_memory_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    memory, out = tmp_path / "misspelt" / "m.sqlite", tmp_path / "run"
+    done = rooftree("optimize", "row_softmax", "--memory", memory, "--out", out)
+    refused(done, f"there is no folder {memory.parent}")
+    assert not out.exists() and not memory.parent.exists()
+    with pytest.raises(InputError, match="there is no folder"):
+        ToolMemory(memory)
+
+
+def test_the_users_own_memory_makes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    words = ("optimize", "row_softmax", "--evaluations", 3, "--memory", default_path())
+    completed(*words, "--out", tmp_path / "run")
+    assert default_path().is_file()
 
 
 def test_a_memory_that_cannot_be_written_does_not_fail_the_run(
