@@ -105,7 +105,7 @@ def _as_space(
 def _branch(
     candidate: Candidate, space: TunableSpace, values: dict[str, Scalar], task: KernelTask
 ) -> Candidate | None:
-    """The candidate with other values; None where they are not allowed together."""
+    """The candidate with other values; None if they are not allowed together."""
     try:
         space.check(values)
         found = writing_of(task.dialect).with_values(candidate, values, task)

@@ -69,17 +69,17 @@ class LlmProposer(Proposer):
             self._library.close()
 
     def price(self, usage: Mapping[str, Any]) -> float | None:
-        """What replies cost by the given prices, each by its own model's; None where one of them
+        """What replies cost by the given prices, each by its own model's; None if one of them
         has none.
         """
         return price_of(usage, self._prices)
 
     def propose(self, request: ProposalRequest) -> Proposal:
-        """Ask, and ask again where the reply cannot be used.
+        """Ask, and ask again if the reply cannot be used.
 
-        Raises ProposalRejected for replies that hold no usable candidate, NoMoves where there are
+        Raises ProposalRejected for replies that hold no usable candidate, NoMoves if there are
         no values to choose or the parent is too long to be shown, WorldError when no reply could
-        be had, InputError where a key, a name or a setting must be mended first; each with what the
+        be had, InputError if a key, a name or a setting must be mended first; each with what the
         replies before it cost.
         """
         writing = self._writing(request)
@@ -107,7 +107,7 @@ class LlmProposer(Proposer):
     def without(self, request: ProposalRequest, method: str) -> Proposal:
         """The parent with `method` taken out, for attribution.
 
-        Raises what `propose` raises; NoMoves where only values may change, which the caller sets
+        Raises what `propose` raises; NoMoves if only values may change, which the caller sets
         back without a model.
         """
         writing = self._writing(request)

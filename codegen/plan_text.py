@@ -44,7 +44,7 @@ _STRETCH = re.compile(r"([^;{}()]+)([;{}()]|\Z)")
 def plan_of(source: str) -> LaunchPlan:
     """The source's launch plan; equal plans on the same line are read once.
 
-    InputError where there is none that can be read.
+    InputError if there is none that can be read.
     """
     found = PLAN_COMMENT.search(source)
     if found is None:
@@ -90,7 +90,7 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
 
 @lru_cache(maxsize=64)
 def _plan_with(comment: str, tunables: tuple[tuple[str, Scalar], ...]) -> str:
-    """The plan's comment with other defaults; as it is where that cannot be done."""
+    """The plan's comment with other defaults; as it is if that cannot be done."""
     plan, before = comment, _defaults_of(comment) or {}
     for name, value in tunables:
         stated, listed, first = (

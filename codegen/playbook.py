@@ -20,9 +20,9 @@ from mcts.errors import InputError
 class Signature(Noun):
     """What the method leaves in machine code.
 
-    `opcodes` are SASS opcodes of which at least one appears where the method was realised;
+    `opcodes` are SASS opcodes of which at least one appears if the method was realised;
     `doubtful` are others that it may show as, and other code too. `counts` says which counts of
-    `SassFacts` (named as in its `lines`) are above zero where one of these opcodes occurs: that is
+    `SassFacts` (named as in its `lines`) are above zero if one of these opcodes occurs: that is
     what is asked of code whose opcodes were not kept. `facts` says in words what to expect.
     """
 
@@ -37,8 +37,8 @@ class Signature(Noun):
         return bool(self.opcodes or self.doubtful)
 
     def seen_in(self, instructions: Iterable[str]) -> bool | None:
-        """Whether one of the opcodes occurs among `instructions`; None where none is named, or
-        only doubtful ones occur.
+        """Whether one of the opcodes occurs among `instructions`; None if the method names no
+        opcode, or only doubtful ones occur.
 
         An instruction matches with the same base and at least the named modifiers, in any order:
         ``LDG.E.128`` is seen in ``LDG.E.EF.128.CONSTANT``.
@@ -51,7 +51,7 @@ class Signature(Noun):
         return None if _occurs(self.doubtful, present) else False
 
     def seen_in_code(self, facts: SassFacts) -> bool | None:
-        """`seen_in` for one kernel; by its counts where its opcodes were not kept."""
+        """`seen_in` for one kernel; by its counts if its opcodes were not kept."""
         if facts.opcodes:
             return self.seen_in(facts.opcodes)
         shown = {opcode for count in self.counts if _count(facts, count)
@@ -63,7 +63,7 @@ class Signature(Noun):
         return False if covered and not shown else None
 
     def seen_in_profile(self, profile: Profile) -> bool | None:
-        """Whether one of the kernels shows the method; None where none does, and one of them could
+        """Whether one of the kernels shows the method; None if none does, and one of them could
         not be read or leaves doubts.
         """
         found = [self.seen_in_code(k.sass) if k.sass else None for k in profile.kernels]
@@ -94,8 +94,8 @@ class Method(Noun):
     """One optimization method.
 
     `bounds` are the roofline classes it has affinity to; `tunables` are names under which kernels
-    usually expose it. `signature` is None where machine code does not show the method.
-    `gain` is a mean speedup factor, and only where `gain_source` says who measured it.
+    usually expose it. `signature` is None if machine code does not show the method.
+    `gain` is a mean speedup factor, and only if `gain_source` says who measured it.
     `dialects` and `capabilities` (compute capabilities, as ``9.0``) say where it can be written;
     empty: anywhere. `pitfalls` is what goes wrong, `evidence` what a profile shows where it worked.
     """
@@ -177,7 +177,7 @@ def method(method_id: str) -> Method:
 
 def methods_for(bound: BoundClass, among: Mapping[str, Method] | None = None) -> tuple[Method, ...]:
     """Methods with affinity to a roofline class, `among` those given, else of the `playbook`; all
-    of them where the class is unknown.
+    of them if the class is unknown.
     """
     methods = tuple((playbook() if among is None else among).values())
     if bound == "unknown":
@@ -197,8 +197,8 @@ def method_name(method_id: str) -> str:
 
 
 def signatures() -> dict[str, Callable[[Profile], bool | None]]:
-    """By method whether a profile's machine code shows it: True where its opcodes are there, False
-    where they are not, None where the profile cannot tell.
+    """By method whether a profile's machine code shows it: True if its opcodes are there, False if
+    they are not, None if the profile cannot tell.
 
     Methods that machine code does not show are left out.
     """

@@ -47,8 +47,8 @@ def client_of(
 
 
 def with_protocol(options: ModelOptions) -> ModelOptions:
-    """The options with the protocol of look-ups decided: tool calling if litellm knows of every
-    model that it can, else plain text. Decided once, so that a resumed run asks in the same way.
+    """The options with the protocol of look-ups decided: tool calling if litellm says that every
+    model supports it, else plain text. Decided once, so that a resumed run asks in the same way.
     """
     if options.lookup_protocol != "auto" or options.name is None:
         return options

@@ -30,7 +30,7 @@ class Writing(ABC):
     contract: Contract
 
     def asked(self, *, tunables_only: bool) -> Writing:
-        """What is asked for: this, or values alone where they are all that can be judged."""
+        """The writing to ask a model for; values only if the evaluator can judge nothing else."""
         return self
 
     def read(

@@ -88,9 +88,9 @@ def _fold(node: ast.expr, tunables: Mapping[str, Scalar]) -> ast.expr:
 
 
 def _value(node: ast.expr, tunables: Mapping[str, Scalar]) -> Scalar | None:
-    """What an expression without shape variables comes to.
+    """The value of an expression without shape variables.
 
-    None where it has some, or is no number by itself, as one half is not.
+    None if it has some, or is not an integer.
     """
     if isinstance(node, ast.List | ast.Tuple):
         return None

@@ -51,7 +51,7 @@ def solve(inputs: Sequence[Buffer], variables: Sequence[str], names: Mapping[str
 
 
 def _inverted(tree: ast.expr, variable: str, size: str, names: Mapping[str, str]) -> str | None:
-    """What `variable` is where the expression has the value `size`; None where it does not tell."""
+    """`variable` if the expression has the value `size`; None if it is not determined."""
     if isinstance(tree, ast.Name):
         return size
     if not isinstance(tree, ast.BinOp):

@@ -38,7 +38,7 @@ class Part:
 class Section:
     """A heading, a lead that stands only with a part behind it, and the parts.
 
-    Where `fenced`, all parts stand in one fence. `text` is empty where no part is left.
+    If `fenced`, all parts stand in one fence. `text` is empty if no part is left.
     """
 
     title: str
@@ -109,7 +109,7 @@ def fit(sections: Sequence[Section], *, budget: int) -> Fitted:
 
 
 def left_out(dropped: dict[str, int]) -> str:
-    """One line on what was left out; empty where nothing was."""
+    """One line on what was left out; empty if nothing was."""
     if not dropped:
         return ""
     counted = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in dropped.items())

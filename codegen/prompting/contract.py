@@ -18,8 +18,8 @@ _COMMON = "codegen.prompting"
 class Contract:
     """The words of one dialect.
 
-    package: where its `contract.md` is; a `reply.md` or an order `ROLE.md` beside it stands in
-        place of the one that all dialects share.
+    package: where its `contract.md` is; a `reply.md` or an order `ROLE.md` beside it replaces the
+        shared one.
     name: of the contract in the ids of prompts.
     language, first: how the block with the file is marked, and what stands first in it; without
         them a reply holds values of tunables alone.

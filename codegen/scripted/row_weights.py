@@ -117,7 +117,9 @@ def _steps(count: int, origin: int, default: int, repair: bool, exponent: float)
 
 
 def _fade(request: ProposalRequest, space: CandidateSpace, singles: Rows, changed: Mask) -> Floats:
-    """Factors that turn later siblings to tunables which earlier ones did not move."""
+    """Factors below 1 for tunables whose single moves were tried, so that later siblings move
+    others.
+    """
     tried = np.array([space.id_of(row) in request.tried for row in singles], dtype=bool)
     there = changed.sum(axis=0)
     gone = changed[tried].sum(axis=0) if len(singles) else there

@@ -151,5 +151,5 @@ def _import_optuna() -> Any:
 
 
 def tpe_proposer(request: ProposerRequest) -> TpeProposer:
-    """As the entry-point group names it. InputError where Optuna is not installed."""
+    """The factory of the proposer `tpe`. InputError if Optuna is not installed."""
     return TpeProposer()

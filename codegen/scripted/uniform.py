@@ -88,5 +88,5 @@ def candidate_of(lattice: EncodedSpace, row: Rows, request: ProposalRequest) -> 
 
 
 def uniform_proposer(request: ProposerRequest) -> UniformProposer:
-    """As the entry-point group names it."""
+    """The factory of the proposer `uniform`."""
     return UniformProposer()

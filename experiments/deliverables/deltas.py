@@ -87,7 +87,7 @@ def deltas(before: Profile | None, after: Profile | None) -> list[Delta]:
 
 
 def _total(*metrics: str, scale: float = 1.0) -> Reading:
-    """The sum of counters over all kernels of a call; None where one was not measured."""
+    """The sum of counters over all kernels of a call; None if one was not measured."""
 
     def read(profile: Profile) -> float | None:
         values = [

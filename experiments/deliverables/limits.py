@@ -17,7 +17,7 @@ def profile_of(node: NodeRecord) -> Profile | None:
 
 
 def roofline_of(node: NodeRecord) -> Roofline | None:
-    """Where the node stands under its roofline; None where nobody looked."""
+    """Where the node stands under its roofline; None if no tool looked."""
     if node.guidance is not None and node.guidance.roofline is not None:
         return node.guidance.roofline
     profile = node.evaluation.profile if node.evaluation else None
@@ -25,7 +25,7 @@ def roofline_of(node: NodeRecord) -> Roofline | None:
 
 
 def limited_by(node: NodeRecord) -> str:
-    """``memory (DRAM)``; empty where it is not known."""
+    """``memory (DRAM)``; empty if it is not known."""
     roofline = roofline_of(node)
     if roofline is None or roofline.bound == "unknown":
         return ""

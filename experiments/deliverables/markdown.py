@@ -43,7 +43,7 @@ def table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
 ) -> str:
     """A table of cells that are Markdown already, without columns that are empty in all rows;
-    columns in `right` are set to the right. Empty where there are no rows.
+    columns in `right` are set to the right. Empty if there are no rows.
     """
     cells = [list(row) for row in rows]
     shown = [at for at in range(len(titles)) if any(row[at] for row in cells)]

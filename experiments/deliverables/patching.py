@@ -12,7 +12,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def unified_patch(before: str, after: str, *, path: str) -> str:
-    """A unified diff between two texts of the file `path`; empty where they are equal.
+    """A unified diff between two texts of the file `path`; empty if they are equal.
 
     Lines end at a line feed alone, as git sees them, and a missing last one is said so.
     """
@@ -27,7 +27,7 @@ def unified_patch(before: str, after: str, *, path: str) -> str:
 
 
 def source_patch(delivery: Delivery) -> str:
-    """The patch against the source that the run began with; empty where nothing changed."""
+    """The patch against the source that the run began with; empty if nothing changed."""
     path = patched_path(delivery)
     if delivery.kernel.dialect.declares_launches and path is not None:
         return unified_patch(delivery.task.baseline.source, delivery.kernel.text, path=path)
@@ -37,7 +37,7 @@ def source_patch(delivery: Delivery) -> str:
 def patched_path(delivery: Delivery) -> str | None:
     """What the user's file is called in a patch: from the top of its git work tree, else its name.
 
-    None where there is no such file: the task is a recording, or PyTorch code.
+    None if there is no such file: the task is a recording, or PyTorch code.
     """
     if delivery.source.folder is None:
         return None

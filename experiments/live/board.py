@@ -198,8 +198,8 @@ class Board:
     def progress(self, *, now: float, caps: Budget | None, known: bool) -> Progress:
         """The same figures that a running search tells of itself.
 
-        `caps` are None if the run's configuration cannot be read; then the budget is 0. `known`
-        says that all this had happened before anybody looked.
+        `caps` are None if the run's configuration cannot be read; then the budget is 0. `known`:
+        these events happened before this display was opened.
         """
         baseline = self.verdict(0)
         best = self.verdict(self.best) if self.best is not None else None

@@ -17,7 +17,7 @@ class Flight:
     """One thing under way. `trial` is None for what belongs to no trial (a finalist measured
     again, a profile, a method weighed); `parent` is the node that the trial starts from.
 
-    doing: in words; at: the same without what sets it apart from others at the same stage.
+    doing: in words. at: its stage in words that all at that stage share, by which they are counted.
     begun, since: when it began, and when its present `doing` did, in seconds of the clock that the
     events were stamped by.
     """
@@ -114,9 +114,7 @@ class Flights:
                 self._aside[kind, key] = replace(flight, doing=doing, since=at)
 
     def _step(self, kind: str, payload: Mapping[str, Any], at: float) -> None:
-        """A trial goes on, as the loop tells it. Nobody asked for the baseline, nor for variants
-        that say what a method is worth.
-        """
+        """A trial goes on, as the loop tells it. The baseline and ablations belong to no trial."""
         trial, doing = payload.get("trial"), _STEPS.get(kind)
         if kind == "measuring" and not trial:
             words = _ASIDE["removing"] if trial is None else _BASELINE

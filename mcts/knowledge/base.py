@@ -69,7 +69,7 @@ class Knowledge:
 
     @classmethod
     def of(cls, contributions: Iterable[Contribution], *, besides: str | None = None) -> Knowledge:
-        """What contributions come to, in any order; those of the task `besides` left out."""
+        """The sums of contributions in any order, without those of the task `besides`."""
         sums: dict[Key, Evidence] = {}
         for one in newest(contributions):
             if one.task != besides:

@@ -30,8 +30,8 @@ class RunMemory:
         origin: Candidate | None = None,
         task: KernelTask | None = None,
     ) -> tuple[Lesson, ...]:
-        """Learn one lesson per method the candidate claims; a repair teaches none, also if the
-        failed parent has a time: a suspect's cannot be believed.
+        """Learn one lesson per method the candidate claims; a repair teaches none, even if the
+        failed parent was timed, because a suspect timing is not trusted.
 
         The gain is shared by all claimed methods: which of them earned it is not known here. With
         the candidate it was made from (`origin`) and the task, methods that were taken back are

@@ -13,9 +13,9 @@ class Limits(Options):
     """When a run stops: after so many trials (failures included), minutes, US dollars or tokens of
     language models, or minutes in which candidates were judged. None is no limit.
 
-    Nothing new is asked once a limit is reached. What is out by then still comes back, so a run may
-    go beyond it by the trials in flight, at most `parallel` of them. The finalists are measured
-    again also then: an unconfirmed best is no result.
+    Nothing new is asked once a limit is reached. Trials in flight are still finished, so a run may
+    go beyond it by at most `parallel` trials. The finalists are measured again even then: an
+    unconfirmed best is not a result.
     """
 
     evaluations: Annotated[

@@ -16,9 +16,9 @@ YEAR_MIN = 366 * 24 * 60
 DAY_S = 24 * 3600
 
 Need = Literal["model", "answers", "library", "measurements", "gpu"]
-"""What an option is of no use without. model: a proposer that asks one. answers: that somebody is
-asked, not a tape. library: something to look things up in. measurements: an evaluator that
-measures. gpu: one that takes its time."""
+"""What an option needs to have an effect. model: a proposer that asks one. answers: a model that is
+asked, not a recording of its answers. library: something to look things up in. measurements: an
+evaluator that measures. gpu: an evaluator that spends GPU time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Option:
     `aliases` are further names, which help does not show. `metavar` stands for the value in help.
     `usual` says in help what is meant if the option is not given, if the default alone would not.
     `typed` is how the value is written, if not by the field's own type. `folder`: it must be one.
-    `needs`: without any of these the option is refused. `lasting`: a search that goes on keeps to
-    what it began with.
+    `needs`: if one of these is lacking, the option is refused. `lasting`: a search that goes on
+    keeps to what it began with.
     """
 
     name: str

@@ -29,9 +29,9 @@ class Policy(BaseModel):
 
 
 def read_policy(given: object) -> object:
-    """``NAME=VALUE`` texts as a policy; what is none of texts is left as it is.
+    """``NAME=VALUE`` texts as a policy; any other value is returned unchanged.
 
-    InputError for a text that is unknown.
+    InputError for an unknown name or value.
     """
     if not isinstance(given, list | tuple):
         return given

@@ -40,9 +40,9 @@ class Algorithm(BaseModel):
 
 
 def read_algorithm(given: object) -> object:
-    """A name and ``NAME=NUMBER`` texts as an algorithm; what is none of texts is left as it is.
+    """A name and ``NAME=NUMBER`` texts as an algorithm; any other value is returned unchanged.
 
-    InputError for two names, and for a text that is no number.
+    InputError for two names, and for a constant that is not a number.
     """
     if not isinstance(given, list | tuple):
         return given

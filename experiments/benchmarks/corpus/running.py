@@ -28,7 +28,7 @@ SECRET_VARIABLE = "ROOFTREE_CORPUS_CANARY_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Exhibits of one task under one policy, honest ones first and faults last."""
+    """Cases of one task under one policy, honest ones first and faults last."""
 
     task: KernelTask
     cases: tuple[CorpusCase, ...]
@@ -60,7 +60,7 @@ class CorpusRun:
 
 
 def grouped(cases: Sequence[CorpusCase]) -> list[Group]:
-    """Exhibits by dialect, task and policy, in the manifest's order otherwise."""
+    """Cases by dialect, task and policy, in the manifest's order otherwise."""
     groups: dict[tuple[int, str, str], list[CorpusCase]] = {}
     for one in cases:
         policy = Policy.model_validate(one.policy).model_dump_json()

@@ -21,9 +21,9 @@ _LOCK_WAITS_S = (0.02, 0.05)
 
 
 def connect(path: Path, *, mode: str = "rwc", timeout_s: float = 30.0) -> sqlite3.Connection:
-    """A connection in autocommit mode, which threads may share that take turns.
+    """A connection in autocommit mode that threads may share if they take turns.
 
-    Waits `timeout_s` where others hold the file. sqlite3.DatabaseError if it cannot be opened.
+    Waits `timeout_s` if others hold the file. sqlite3.DatabaseError if it cannot be opened.
     """
     address = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
     return sqlite3.connect(

@@ -96,7 +96,7 @@ class KnowledgeStore:
         return [read_content(text, id=id, place=f"the memory {self.path}") for id, text in rows]
 
     def knowledge(self, *, besides: str | None = None) -> Knowledge:
-        """What they come to, those of the task `besides` left out."""
+        """Their sums, without those of the task `besides`."""
         return Knowledge.of(self.contributions(), besides=besides)
 
     def forget(self, what: ForgetFilter) -> int:

@@ -1,4 +1,4 @@
-"""Our own proposers and evaluators, as the entry-point groups name them.
+"""The factories of our own proposers and evaluators, which `experiments.runs.options.names` names.
 
 A factory of another distribution has the same signature: one request in, one part out.
 """

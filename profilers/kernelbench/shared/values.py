@@ -107,7 +107,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def kept_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """`strides` if no two elements share a place and there are few gaps between them.
+    """`strides` if no two elements overlap and there are few gaps between them.
 
     Otherwise (expanded, overlapping, mostly gaps) row-major strides.
     """
