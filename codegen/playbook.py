@@ -185,11 +185,6 @@ def methods_for(bound: BoundClass, among: Mapping[str, Method] | None = None) ->
     return tuple(entry for entry in methods if bound in entry.bounds)
 
 
-def methods_on(axis: Axis) -> tuple[Method, ...]:
-    """Methods that spend a slot of this axis of the method budget."""
-    return tuple(entry for entry in playbook().values() if entry.axis == axis)
-
-
 def method_name(method_id: str) -> str:
     """The name for people; an id the playbook does not know stands for itself."""
     found = catalogue().get(method_id)

@@ -147,22 +147,6 @@ def blocked_half_width(blocks: Sequence[Sequence[float]]) -> float:
     return math.expm1(max(high - point, point - low))
 
 
-def relative_half_width(samples: Sequence[float]) -> float:
-    """Half the width of the median's 95 % interval over the median, from order statistics.
-
-    Cheap enough to ask after every round: the ranks come from the normal approximation to the
-    binomial. Infinite below six samples.
-    """
-    count = len(samples)
-    if count < 6:
-        return math.inf
-    ordered = sorted(samples)
-    reach = 1.96 * math.sqrt(count) / 2
-    low = max(0, math.floor(count / 2 - reach))
-    high = min(count - 1, math.ceil(count / 2 + reach) - 1)
-    return (ordered[high] - ordered[low]) / 2 / ordered[count // 2]
-
-
 def _log_ratios(
     baseline_blocks: Sequence[Sequence[float]], candidate_blocks: Sequence[Sequence[float]]
 ) -> list[NDArray[np.float64]]:

@@ -1,11 +1,9 @@
 """What a model is told: one prompt for each role, fitted to a budget of tokens."""
 
 from codegen.prompting.build import Prompt, build_prompt
-from codegen.prompting.contract import Contract
 from codegen.prompting.untrusted import fence
 
 __all__ = [
-    "Contract",
     "Prompt",
     "build_prompt",
     "fence",

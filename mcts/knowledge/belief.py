@@ -11,7 +11,6 @@ from typing import Literal
 from mcts.knowledge.moves import Act
 
 Sampling = Literal["thompson", "top_k", "mean"]
-SAMPLINGS: tuple[Sampling, ...] = ("thompson", "top_k", "mean")
 TOP = 4
 
 

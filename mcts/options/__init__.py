@@ -9,7 +9,6 @@ from mcts.options.judging import JudgingOptions
 from mcts.options.limits import Limits
 from mcts.options.model import ModelOptions
 from mcts.options.option import OFF, Need, Option, Options
-from mcts.options.policy import Policy
 from mcts.options.search import Algorithm, SearchOptions
 
 __all__ = [
@@ -21,6 +20,5 @@ __all__ = [
     "Need",
     "Option",
     "Options",
-    "Policy",
     "SearchOptions",
 ]

@@ -20,12 +20,12 @@ from profilers.compiling.toolchain import find_tool
 from profilers.ncu.jailed import failure_in, run_jailed, with_tool
 from profilers.ncu.messages import no_kernel_profiled, refusal, unknown_metrics
 from profilers.ncu.metrics import COLLECTED
-from profilers.ncu.pages import parse_csv, parse_stream
+from profilers.ncu.pages import parse_stream
 from profilers.ncu.report import LAUNCHES, TOOL, NcuKernel, NcuReport, empty_report
 from profilers.ncu.report_files import read_report
 from profilers.sandbox import Jail
 
-__all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "parse_csv", "read_report"]
+__all__ = ["LAUNCHES", "TOOL", "NcuKernel", "NcuReport", "collect", "read_report"]
 
 LAUNCHES_OF_A_PROGRAM = 50
 """Launches of a user's program that are profiled by default; each costs tens of passes, so that a

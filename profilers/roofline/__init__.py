@@ -14,11 +14,11 @@ from mcts.domain import BoundClass, KernelProfile, Profile, Roofline, Work
 from mcts.domain import metrics as m
 from profilers.roofline import bounds
 from profilers.roofline.bounds import Verdict
-from profilers.roofline.floors import Floor, speed_of_light_us
+from profilers.roofline.floors import Floor
 from profilers.roofline.gaps import axis_budget, axis_gaps, near_peak, relevant
 from profilers.roofline.utilisation import Utilisation, utilisation
 
-__all__ = ["axis_budget", "classify", "speed_of_light_us"]
+__all__ = ["axis_budget", "classify"]
 
 
 def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> Roofline | None:

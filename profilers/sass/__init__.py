@@ -6,7 +6,6 @@ and memory, and the cubins in a compiled program. Both come as pip wheels.
 
 from __future__ import annotations
 
-import io
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +15,7 @@ from mcts.errors import WorldError
 from profilers.compiling.toolchain import find_tool
 from profilers.sass.binaries import best_architecture, cubins_in, extract_cubins, readable_names
 from profilers.sass.facts import facts_of, with_resources
-from profilers.sass.listing import LONGEST_LINE, read_functions
+from profilers.sass.listing import read_functions
 from profilers.sass.tools import required_tool, tool_lines
 
 _MOST_CUBINS = 64
@@ -71,12 +70,6 @@ def read_executable_sass(program: Path, arch: str) -> dict[str, SassFacts]:
             facts.setdefault(name, found)
     readable = readable_names(list(facts))
     return {readable[name]: found for name, found in facts.items()}
-
-
-def parse_sass(text: str) -> dict[str, SassFacts]:
-    """`parse_lines` of a text."""
-    stream = io.StringIO(text)
-    return parse_lines(iter(lambda: stream.readline(LONGEST_LINE), ""))
 
 
 def parse_lines(lines: Iterable[str]) -> dict[str, SassFacts]:

@@ -103,14 +103,14 @@ def operation(mnemonic: str) -> Operation:
 
 def kind_of(opcode: str) -> InstructionKind:
     """The kind of an opcode without its modifiers."""
+    return listed_kind(opcode) or "other"
+
+
+def listed_kind(opcode: str) -> InstructionKind | None:
+    """The same; None if no table lists the opcode."""
     if opcode.endswith("MMA"):
         return "tensor"
-    return _KIND.get(opcode) or _KIND.get(opcode.removeprefix("U"), "other")
-
-
-def is_known(opcode: str) -> bool:
-    """Whether a table lists `opcode`, so that its kind is not a guess."""
-    return opcode.endswith("MMA") or opcode in _KIND or opcode.removeprefix("U") in _KIND
+    return _KIND.get(opcode) or _KIND.get(opcode.removeprefix("U"))
 
 
 def with_operands(operation: Operation, mnemonic: str, operands: str) -> Operation:

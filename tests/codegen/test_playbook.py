@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codegen.playbook import method, methods_for, methods_on, playbook, signatures
+from codegen.playbook import method, methods_for, playbook, signatures
 from mcts.domain import KernelProfile, Profile, SassFacts
 from mcts.errors import InputError
 
@@ -51,11 +51,10 @@ def test_an_id_starts_with_its_axis() -> None:
         assert prefix == entry.axis or (prefix, entry.axis) == ("parallelism", "latency")
 
 
-def test_methods_are_found_by_bound_and_by_axis() -> None:
+def test_methods_are_found_by_bound() -> None:
     assert method("memory.vectorized_loads") in methods_for("memory")
     assert method("memory.vectorized_loads") not in methods_for("launch")
     assert methods_for("unknown") == tuple(playbook().values())
-    assert method("parallelism.split_k") in methods_on("latency")
 
 
 def test_an_unknown_method_is_named_with_the_known_ones() -> None:

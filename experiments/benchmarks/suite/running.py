@@ -12,10 +12,10 @@ from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
 from experiments.benchmarks.suite.outcome import Outcome, Status
 from experiments.benchmarks.suite.searching import begun, search
-from experiments.live import clock
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
+from experiments.text.quantities import clock
 from mcts.errors import InputError, RooftreeError, UnfairTask, WorldError
 
 MOST_ERRORS = 3

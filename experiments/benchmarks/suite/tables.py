@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.benchmarks.suite.folder import Plan
 from experiments.benchmarks.suite.metrics import THRESHOLDS, Scores, Summary, summarize
 from experiments.benchmarks.suite.outcome import Outcome
-from experiments.live import clock
+from experiments.text.quantities import clock
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.live import Panel, PlainLines, clock, sparkline
+from experiments.live import Panel, PlainLines
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig, read_config, write_config
 from experiments.runs.tasks.files import bundled, find_task, load_task
 from experiments.runs.tasks.scaffold import new_task
+from experiments.text.quantities import clock, sparkline
 from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.loop.progress import Progress

@@ -7,6 +7,7 @@ import pickle
 import random
 from itertools import count
 from statistics import fmean, stdev
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from mcts.domain import StateSignature
 from mcts.knowledge.base import ANY, Knowledge
-from mcts.knowledge.belief import SAMPLINGS, Belief, sampled, weighted_choice
+from mcts.knowledge.belief import Belief, Sampling, sampled, weighted_choice
 from mcts.knowledge.contribution import Contribution, newest
 from mcts.knowledge.evidence import FAILURE_GAIN, SAME_TASK_CORRELATION, evidence_of
 from mcts.knowledge.moves import Act
@@ -231,7 +232,7 @@ def test_merging_is_commutative_associative_and_idempotent(
 BELIEFS = {Act(f"m{n}"): Belief(n / 10, 5.0 + n, 6.0, 0.09) for n in range(-3, 7)}
 
 
-@pytest.mark.parametrize("how", SAMPLINGS)
+@pytest.mark.parametrize("how", get_args(Sampling))
 def test_a_draw_repeats_with_its_seed_in_whatever_order_beliefs_come(how: str) -> None:
     backwards = dict(reversed(BELIEFS.items()))
     one = sampled(BELIEFS, random.Random(5), how=how)  # type: ignore[arg-type]

@@ -15,9 +15,10 @@ from mcts.domain import Metric
 from mcts.domain import metrics as m
 from mcts.errors import InputError
 from profilers.compiling import toolchain
-from profilers.ncu import LAUNCHES, NcuReport, parse_csv, read_report
+from profilers.ncu import LAUNCHES, NcuReport, read_report
 from profilers.ncu import report_files as ncu_rep
 from profilers.ncu.metrics import COLLECTED
+from profilers.ncu.pages import parse_csv
 from tests.support.tools import put_tool
 
 DATA = Path(__file__).parents[2] / "data" / "ncu"

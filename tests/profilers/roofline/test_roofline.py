@@ -21,8 +21,9 @@ from mcts.domain import (
     Work,
 )
 from mcts.domain import metrics as m
-from profilers.ncu import parse_csv
-from profilers.roofline import axis_budget, classify, speed_of_light_us
+from profilers.ncu.pages import parse_csv
+from profilers.roofline import axis_budget, classify
+from profilers.roofline.floors import speed_of_light_us
 from profilers.roofline.utilisation import utilisation
 
 # Round figures near what such a device reaches; the tests ask for classes, not for digits.

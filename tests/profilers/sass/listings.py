@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import io
+
+from mcts.domain import SassFacts
+from profilers.sass import parse_lines
+from profilers.sass.listing import LONGEST_LINE
+
+
+def parse_sass(text: str) -> dict[str, SassFacts]:
+    """`parse_lines` of a text, in pieces as the tools' output is read."""
+    stream = io.StringIO(text)
+    return parse_lines(iter(lambda: stream.readline(LONGEST_LINE), ""))
+
 
 def listing(*code: str, lines: tuple[int, ...] = ()) -> str:
     """A kernel `k` of `code`; what ends in a colon is a label.

@@ -9,9 +9,10 @@ import pytest
 
 from mcts.errors import WorldError
 from profilers.compiling.toolchain import find_tool
-from profilers.sass import parse_sass, read_executable_sass, read_sass
+from profilers.sass import read_executable_sass, read_sass
 from profilers.sass import tools as sass_tools
 from profilers.sass.binaries import EmbeddedCubin, cubins_in
+from tests.profilers.sass.listings import parse_sass
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 needs_nvdisasm = pytest.mark.skipif(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from mcts.errors import WorldError
 from profilers.sass import listing as sass_text
-from profilers.sass import parse_lines, parse_sass
+from profilers.sass import parse_lines
 from profilers.sass.listing import LONGEST_LINE, Instruction, read_functions
+from tests.profilers.sass.listings import parse_sass
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 LISTINGS = [(DATA / name).read_text() for name in ("kernels.txt", "loops.txt", "wgmma.txt")]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import SassFacts, SassLoop
-from profilers.sass import parse_sass
-from tests.profilers.sass.listings import listing
+from tests.profilers.sass.listings import listing, parse_sass
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 

@@ -11,8 +11,8 @@ import pytest
 from mcts.domain import SassLoop
 from profilers.compiling import compiler as compilers
 from profilers.compiling.compiler import Compiler
-from profilers.sass import parse_sass, read_sass
-from tests.profilers.sass.listings import listing
+from profilers.sass import read_sass
+from tests.profilers.sass.listings import listing, parse_sass
 
 ARCHITECTURES = ["sm_80", "sm_90a", "sm_120a"]
 KERNEL = 'extern "C" __global__ void {name}({parameters})\n{{\n{body}\n}}\n'

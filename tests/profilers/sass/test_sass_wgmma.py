@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcts.domain import SassFacts
-from profilers.sass import parse_sass
-from tests.profilers.sass.listings import listing
+from tests.profilers.sass.listings import listing, parse_sass
 
 DATA = Path(__file__).parents[2] / "data" / "sass"
 SOURCE = (DATA / "wgmma.cu").read_text().splitlines()
