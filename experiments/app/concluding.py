@@ -8,8 +8,8 @@ from experiments.app.interrupting import command_line
 from experiments.app.messages import say
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.memory.applying import learn
 from experiments.runs.options.config import RunConfig
-from experiments.runs.wiring import composing
 from experiments.views import summary
 from mcts.errors import InputError, WorldError
 from mcts.journal.record import Result
@@ -30,7 +30,7 @@ def _learn(
     """Add the run to the memory. If that fails, say so: the run keeps its result."""
     try:
         task = folder.task(config).task
-        composing.learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
+        learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
     except (InputError, WorldError) as error:
         say(f"nothing was remembered: {error}")
 

@@ -17,10 +17,13 @@ from experiments.live import Display, progress_display
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.memory.applying import proposer_label, remember
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import LLM, REPLAY
+from experiments.runs.wiring.resolving import resolve, widened
 from experiments.views import summary
 from experiments.views.closing import closing_words
 from mcts.errors import InputError, JournalError, WorldError
@@ -47,16 +50,16 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
         request.judging.dialect,
         request.judging.kernel,
     )
-    config = composing.resolve(source, request)
+    config = resolve(source, request)
     if request.out is not None:
         rundir.check_free(request.out)
-    if config.search.proposer == composing.LLM:
+    if config.search.proposer == LLM:
         check_models(config.model)
-    if config.judging.evaluator != composing.REPLAY and display != "quiet":
+    if config.judging.evaluator != REPLAY and display != "quiet":
         say(f"preparing evaluator {config.judging.evaluator} for task {source.task.name}")
     with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
         asked = request.search.memory is not None
-        config, known = composing.remember(config, gpu=evaluator.hardware.name, asked=asked)
+        config, known = remember(config, gpu=evaluator.hardware.name, asked=asked)
         folder = rundir.create(source, config, knowledge=known, out=request.out)
         config = folder.config
         try:
@@ -89,7 +92,7 @@ def resume(
         source = folder.task(config)
         if limits is not None:
             _check_more(journal, limits.given().get("evaluations"))
-        config = composing.widened(config, limits=limits, model=model)
+        config = widened(config, limits=limits, model=model)
         with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
@@ -126,7 +129,7 @@ def _run(
         if display != "quiet":
             say(
                 f"task {source.task.name}, evaluator {evaluator.name}, "
-                f"proposer {composing.proposer_label(config)}"
+                f"proposer {proposer_label(config)}"
                 f"{f', library {config.library.title}' if config.library else ''}"
                 f", hardware {evaluator.hardware}, "
                 f"run folder {folder.path}"
@@ -134,7 +137,7 @@ def _run(
         with progress_display(
             title=title,
             minutes=config.limits.minutes,
-            replayed=config.judging.evaluator == composing.REPLAY,
+            replayed=config.judging.evaluator == REPLAY,
             run_dir=folder.path,
             display=display,
         ) as show:

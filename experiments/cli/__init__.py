@@ -39,7 +39,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from experiments.runs.wiring.composing import rooftree_version
+        from experiments.runs.wiring.resolving import rooftree_version
 
         typer.echo(f"rooftree {rooftree_version()}")
         raise typer.Exit

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.runs.tasks.files import TaskSource, find_task, read_text
-from experiments.runs.wiring.composing import REPLAY, choose_evaluator, resolve_evaluator
+from experiments.runs.wiring.choosing import REPLAY, resolve_evaluator
+from experiments.runs.wiring.composing import choose_evaluator
 from mcts.domain import Candidate, KernelTask, Timing
 from mcts.errors import InputError, RooftreeError
 from mcts.options import JudgingOptions

@@ -14,7 +14,8 @@ from experiments.benchmarks.suite.outcome import Outcome, Status
 from experiments.benchmarks.suite.searching import begun, search
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import find_task
-from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import LLM
+from experiments.runs.wiring.resolving import resolve
 from experiments.text.quantities import clock
 from mcts.errors import InputError, RooftreeError, UnfairTask, WorldError
 
@@ -63,8 +64,8 @@ class SuiteRunner:
             except InputError as error:
                 refused.append(error)
                 continue
-            config = composing.resolve(source, self._request)
-            if config.search.proposer == composing.LLM:
+            config = resolve(source, self._request)
+            if config.search.proposer == LLM:
                 check_models(config.model)
             return
         if problems and len(refused) == len(problems):

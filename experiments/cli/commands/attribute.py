@@ -18,6 +18,8 @@ from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, database_of
 from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import GPU
+from experiments.runs.wiring.resolving import widened
 from experiments.text import worth as worth_text
 from experiments.text.spending import money_text, spending_text
 from experiments.text.tables import Column, Kind, fitted, show, width
@@ -57,7 +59,7 @@ def attribute(
     database_of(run_dir)  # raises for a folder without a run, which must not get a journal
     folder = RunFolder(run_dir)
     with SqliteJournal(folder.journal) as journal:
-        config = composing.widened(folder.config, limits=limits, model=model)
+        config = widened(folder.config, limits=limits, model=model)
         attributing.choose(summary.result_of(journal.events()), ids)
         folder.write_config(config)
         weighed = _weigh(folder, _on_device(config, judging), journal, ids, tunables_only)
@@ -69,7 +71,7 @@ def _on_device(config: RunConfig, judging: JudgingOptions) -> RunConfig:
     if not judging.given():
         return config
     evaluator = config.judging.evaluator
-    if evaluator != composing.GPU:
+    if evaluator != GPU:
         raise InputError(f"--device is for evaluator gpu: this run's is {evaluator}")
     return config.model_copy(update={"judging": config.judging.changed_by(judging)})
 

@@ -20,7 +20,7 @@ from experiments.runs.options.first_format import named_flat
 from experiments.runs.options.libraries import read_library
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.problems import problem_dialect
-from experiments.runs.wiring.composing import REPLAY
+from experiments.runs.wiring.choosing import REPLAY
 from experiments.text.tables import print_table, width
 from mcts.domain import KERNELBENCH
 from mcts.errors import InputError, RooftreeError

@@ -13,6 +13,7 @@ from experiments.app.messages import say
 from experiments.runs.folders.partial_recording import PartialRecording
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import GPU
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 
@@ -38,7 +39,7 @@ def record(
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
-    judging = JudgingOptions(evaluator=composing.GPU, device=device)
+    judging = JudgingOptions(evaluator=GPU, device=device)
     judge = composing.choose_evaluator(source, judging, on_progress=say)
     with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""

@@ -14,7 +14,7 @@ from experiments.app.messages import say
 from experiments.benchmarks.studies.config import find_study, read_study
 from experiments.benchmarks.studies.folder import StudyFolder
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
-from experiments.runs.wiring.composing import rooftree_version
+from experiments.runs.wiring.resolving import rooftree_version
 
 EVERY_S = 10.0
 

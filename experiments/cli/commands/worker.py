@@ -12,6 +12,7 @@ from experiments.farm.jobs import Terms
 from experiments.farm.serve import serve
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import GPU, REPLAY
 from mcts.domain import KernelTask
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
@@ -63,7 +64,7 @@ def _evaluator(
     ):
         raise UnfitMachine(problem)
     job_options = {
-        "evaluator": composing.REPLAY if replays else composing.GPU,
+        "evaluator": REPLAY if replays else GPU,
         "baseline": "compile" if terms.compiled else "eager",
         "ungated": terms.ungated,
     }

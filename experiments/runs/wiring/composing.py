@@ -1,7 +1,7 @@
 """The composition root: from a run's configuration to the parts that do it.
 
-What decides the configuration is in `resolving`, the names in it in `choosing`, what a run
-remembers in `remembering`; all can be had from here.
+What decides the configuration is in `resolving`, the names in it in `choosing`, and what a run
+remembers in `experiments.runs.memory.applying`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from experiments.runs.folders.snapshot import read_snapshot
-from experiments.runs.memory.applying import learn, proposer_label, remember
 from experiments.runs.options import names
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.libraries import open_library
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
-    GPU,
-    LLM,
     REPLAY,
-    SCRIPTED,
     fitting_evaluator,
-    resolve_evaluator,
-    resolve_memory,
-    resolve_proposer,
     resolve_recording,
     resolve_settings,
 )
-from experiments.runs.wiring.resolving import resolve, rooftree_version, widened
 from mcts.attribution.attributor import Attributor
 from mcts.domain import Hardware
 from mcts.loop.briefing import Signatures
@@ -36,35 +28,6 @@ from mcts.loop.optimizer import Budget, Optimizer, Progress
 from mcts.options import JudgingOptions
 from mcts.ports import Advisor, Evaluator, Journal, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
-
-__all__ = [
-    "GPU",
-    "LLM",
-    "REPLAY",
-    "SCRIPTED",
-    "Budget",
-    "budget_of",
-    "build_advisor",
-    "build_attributor",
-    "build_evaluator",
-    "build_optimizer",
-    "build_proposer",
-    "choose_evaluator",
-    "evaluator_of",
-    "learn",
-    "proposer_label",
-    "released",
-    "remember",
-    "resolve",
-    "resolve_evaluator",
-    "resolve_memory",
-    "resolve_proposer",
-    "resolve_recording",
-    "resolve_settings",
-    "rooftree_version",
-    "signatures",
-    "widened",
-]
 
 
 def choose_evaluator(

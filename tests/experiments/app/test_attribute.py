@@ -29,6 +29,7 @@ from mcts.errors import InputError, WorldError
 from mcts.journal.record import NodeRecord
 from mcts.journal.record import Result as Run
 from mcts.journal.spending import Spending
+from mcts.loop.budget import Budget
 from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
 from mcts.ports import Event, Proposal, ProposalRequest
 from tests.experiments.conftest import (
@@ -371,7 +372,7 @@ def test_a_spent_cap_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) ->
     result = result_of(read_events(run_dir))
     claimed = sum(len(n.candidate.methods) for n in result.path_to(result.best) if n.candidate)
 
-    class Spent(composing.Budget):
+    class Spent(Budget):
         def exhausted(self, _spending: object) -> str | None:
             return "money spent"
 
