@@ -22,7 +22,10 @@ def register(app: typer.Typer) -> None:
 def optimize(
     task: Task,
     judging: JudgingOptions,
-    search: Annotated[SearchOptions, Taken(algorithm={"help": _search_help()})],
+    search: Annotated[
+        SearchOptions,
+        Taken(algorithm={"help": _search_help()}, proposer={"help": _proposer_help()}),
+    ],
     model: ModelOptions,
     limits: Limits,
     out: Annotated[
@@ -61,6 +64,12 @@ def _search_help() -> str:
         f"Which search ({', '.join(names.ours(names.SEARCHES))}, or a plug-in's), and its "
         "constants, as NAME=NUMBER; repeatable."
     )
+
+
+def _proposer_help() -> str:
+    from experiments.runs.options import names
+
+    return f"Who proposes: auto, {', '.join(names.ours(names.PROPOSERS))}, or a plug-in's name."
 
 
 def resume(

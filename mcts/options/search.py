@@ -75,7 +75,7 @@ class SearchOptions(Options):
 
     proposer: Annotated[
         str,
-        Option(name="--proposer", help="Who proposes: scripted, llm, auto, or a plug-in's name."),
+        Option(name="--proposer", help="Who proposes: auto, or a name."),
     ] = AUTO
     seed: Annotated[int, Option(name="--seed", help="Same seed and recording, same tree.")] = 0
     parallel: Annotated[
