@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from profilers.compiling.toolchain import find_tool
-from tests.support.commands import json_of, refused, rooftree
+from tests.support.commands import failed, json_of, rooftree
 
 DATA = Path(__file__).parents[2] / "data" / "inspect"
 pytestmark = pytest.mark.gpu
@@ -54,7 +54,7 @@ def test_a_program_is_timed_and_counted() -> None:
 
 @has_tools
 def test_a_program_that_fails_is_one_line() -> None:
-    refused(
+    failed(
         rooftree("inspect", DATA / "two_copies.cu", "--", "-1"),
         "two_copies ended with status 3: cudaMalloc",
     )
