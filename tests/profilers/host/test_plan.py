@@ -55,7 +55,7 @@ def test_a_where_over_tunables_excludes_a_combination() -> None:
         ('"m", "stream"]', '"2 * x", "stream"]', "calculates with the tensor 'x'"),
         ('name = "y"', 'name = "x"', "'x' is declared twice"),
         ('name = "y"', 'name = "m"', "names both a tensor and a number"),
-        ('name = "y"', 'name = "a-b"', "pattern"),
+        ('name = "y"', 'name = "a-b"', "a text of the form"),
         ('bytes_from = "needed"', 'bytes_from = "needed"\nsize = 4', "either `size` or"),
         ('"plain"', '"$(id)"', "cannot be a macro's text"),
         ('dtype = "float32"', 'dtype = "float31"', "dtype"),
