@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -69,7 +68,7 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
                     attribute=attribute, as_json=request.as_json, display=display,
                 )  # fmt: skip
         except HopelessRun:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            folder.discard()
             raise
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.runs.folders.journal import DATABASE, is_begun
+from experiments.runs.folders.journal_file import LOCK
 from experiments.runs.folders.snapshot import write_snapshot
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config, write_config
 from experiments.runs.tasks.files import (
@@ -30,9 +32,13 @@ _RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where a run keeps what: journal, configuration, the task's files, results."""
+    """Where a run keeps what: journal, configuration, the task's files, results.
+
+    made: whether `create` made the folder itself, and not only what is in it.
+    """
 
     path: Path
+    made: bool = False
 
     @property
     def journal(self) -> Path:
@@ -44,6 +50,16 @@ class RunFolder:
 
     def write_config(self, config: RunConfig) -> None:
         write_config(self.path / CONFIG_FILE, config)
+
+    def discard(self) -> None:
+        """Remove what `create` and the run made; a folder that the user had stays, empty."""
+        for item in self.path.iterdir():
+            shutil.rmtree(item, ignore_errors=True)
+            with suppress(OSError):
+                item.unlink()
+        if self.made:
+            with suppress(OSError):
+                self.path.rmdir()
 
     def check_journal(self) -> None:
         """InputError if the journal holds nothing though the run once had one.
@@ -109,10 +125,10 @@ def create(
     """Make a run folder with the task's files in it, what is known, and, last, the configuration.
 
     A folder with a configuration can be resumed, even if it was left before its journal began.
-    Without `out` it is the next free `runs/<task>-<n>` under the current folder. InputError when
-    `out` is there and not empty.
+    Without `out` it is the next free `runs/<task>-<n>` under the current folder. InputError if
+    `out` is there and not empty, or if another process makes a run there at the same moment.
     """
-    folder = RunFolder(_next_free(source.task.name) if out is None else _make_empty(out))
+    folder = _next_free(source.task.name) if out is None else _claim(out)
     try:
         if source.folder is not None:
             _copy_task(source.folder, folder.path / _TASK)
@@ -124,12 +140,12 @@ def create(
         known = write_snapshot(folder.path, knowledge or Knowledge())
         folder.write_config(config.model_copy(update={"knowledge": known}))
     except OSError:
-        shutil.rmtree(folder.path, ignore_errors=True)
+        folder.discard()
         raise
     return folder
 
 
-def _next_free(name: str) -> Path:
+def _next_free(name: str) -> RunFolder:
     parent = Path("runs")
     parent.mkdir(exist_ok=True)
     number = 1
@@ -140,7 +156,7 @@ def _next_free(name: str) -> Path:
         except FileExistsError:
             number += 1
         else:
-            return path
+            return _with_lock(RunFolder(path, made=True))
 
 
 def check_free(path: Path) -> None:
@@ -154,10 +170,25 @@ def check_free(path: Path) -> None:
         raise InputError(f"{path} is not empty: give --out a new or empty folder")
 
 
-def _make_empty(path: Path) -> Path:
+def _claim(path: Path) -> RunFolder:
     check_free(path)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    try:
+        path.mkdir(parents=True)
+        made = True
+    except FileExistsError:
+        made = False
+    try:
+        return _with_lock(RunFolder(path, made=made))
+    except FileExistsError:
+        raise InputError(
+            f"another rooftree process is making a run in {path}: give another --out"
+        ) from None
+
+
+def _with_lock(folder: RunFolder) -> RunFolder:
+    """Whoever makes the lock file owns the folder. FileExistsError if somebody was first."""
+    (folder.path / LOCK).open("x").close()
+    return folder
 
 
 def _copy_task(source: Path, target: Path) -> None:

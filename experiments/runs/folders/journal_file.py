@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from mcts.errors import InputError, JournalError
 
-_LOCK = "run.lock"
+LOCK = "run.lock"
+"""Made by whoever begins a run in a folder, and locked by whoever writes there."""
 _LOCK_WAITS_S = (0.02, 0.05)
 
 
@@ -61,7 +62,7 @@ def lock(folder: Path) -> int:
     try:
         if not folder.is_dir():
             raise InputError(f"{folder} is not a run folder: it does not exist")
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise JournalError(f"cannot write in {folder}: {error.strerror}") from None
     try:
