@@ -52,7 +52,8 @@ def most_promising(
     nothing, or nothing is left."""
     rows, log_speedups = space.observed(history)
     if len(pool) > MAX_POOL:
-        pool = pool[rng.sample(range(len(pool)), MAX_POOL)]
+        drawn = np.random.default_rng(rng.getrandbits(63))
+        pool = pool[drawn.choice(len(pool), MAX_POOL, replace=False)]
     gains = expected_gains(space.encoded.values, rows, log_speedups, pool)
     if gains is None:
         return None
@@ -101,7 +102,7 @@ def _predicted(
 def _covariance(alike: Sequence[Floats], rows: Rows, others: Rows) -> Floats:
     covariance = np.ones((len(rows), len(others)))
     for column, known in enumerate(alike):
-        covariance *= known[np.ix_(rows[:, column], others[:, column])]
+        covariance *= np.take(known[rows[:, column]], others[:, column], axis=1)
     return covariance
 
 

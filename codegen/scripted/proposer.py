@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Container
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from codegen.scripted.candidate_space import CandidateSpace, TaskKey, candidate_space
 from codegen.scripted.encoded_space import Rows
@@ -49,6 +50,10 @@ class ScriptedProposer(Proposer):
 
     def propose(self, request: ProposalRequest) -> Proposal:
         """A neighbour of the parent. Raises NoMoves when the whole space was tried."""
+        with _blas().limit(limits=1, user_api="blas"):
+            return self._propose(request)
+
+    def _propose(self, request: ProposalRequest) -> Proposal:
         space = self._space(TaskKey(request.task), request.parent.source)
         if not space.encoded.names:
             raise NoMoves("the kernel declares no tunables, so there is nothing to move")
@@ -67,6 +72,13 @@ class ScriptedProposer(Proposer):
             candidate=candidate_at(row, request, space, origin, by_times=by_times),
             prior=_prior(moved),
         )
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Limits the threads of matrix products: the matrices here are so small that one is fastest,
+    and more of them slow down a search that runs on the same cores tenfold."""
+    return ThreadpoolController()
 
 
 def _prior(moved: NDArray[np.float64]) -> float:

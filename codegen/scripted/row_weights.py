@@ -133,7 +133,10 @@ def _coupling(space: CandidateSpace, pool: Rows, changed: Mask, single: Mask) ->
     for column in range(pool.shape[1]):
         reachable[column, pool[single & changed[:, column], column]] = True
     columns = np.arange(pool.shape[1])
-    stepwise = (reachable[columns, pool] | ~changed).all(axis=1)
-    related = ((changed @ space.related) & changed).any(axis=1)
-    pair = changed.sum(axis=1) == 2
-    return np.where(pair & stepwise & ~related, SEPARABLE_PAIR, 1.0)
+    pair = np.flatnonzero(changed.sum(axis=1) == 2)
+    moved = changed[pair]
+    stepwise = (reachable[columns, pool[pair]] | ~moved).all(axis=1)
+    related = ((moved @ space.related) & moved).any(axis=1)
+    factors = np.ones(len(pool))
+    factors[pair[stepwise & ~related]] = SEPARABLE_PAIR
+    return factors

@@ -41,6 +41,7 @@ class Ledger:
         self.failed = 0
         self.restarts = 0
         self._evaluated: set[str] = set()
+        self._best, self._unranked = 0, list[int]()
 
     @property
     def told(self) -> int:
@@ -68,6 +69,7 @@ class Ledger:
         self.evaluations[node] = evaluation
         if evaluation is not None and evaluation.speedup is not None:
             self.measured[node] = evaluation
+            self._unranked.append(node)
             if not evaluation.held_back:
                 self.best_speedup = max(self.best_speedup, evaluation.speedup)
         self.failed += outcome.kind == "failed"
@@ -109,7 +111,16 @@ class Ledger:
 
     def best(self) -> int:
         """The node to hand back, by the objective; the baseline if nothing better may be."""
-        return self.ranking.best(standing(self.measured, self.confirmed)) or 0
+        if self.confirmed or self.ranking.objective == "energy":
+            return self.ranking.best(standing(self.measured, self.confirmed)) or 0
+        # The order of two nodes does not depend on others, so that the best of before and what is
+        # new since are enough.
+        if self._unranked:
+            nodes = {self._best, *self._unranked} & self.measured.keys()
+            among = {node: self.measured[node] for node in nodes}
+            self._best = self.ranking.best(standing(among, {})) or 0
+            self._unranked.clear()
+        return self._best
 
 
 def kind_of(evaluation: Evaluation | None, *, duplicate: bool) -> NodeKind:

@@ -12,6 +12,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,19 @@ _OUR_UNIT = "microseconds"
 def load_recording(path: Path) -> Recording:
     """Read a `.json` or `.json.gz` file, ours or another tool's.
 
-    Raises InputError naming the file and the line or field that is wrong.
+    A file that stays as it was is parsed once. Raises InputError naming the file and the line or
+    field that is wrong.
     """
-    path = Path(path)
+    path = Path(path).absolute()
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    return _load(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=2)
+def _load(path: Path, version: tuple[int, ...]) -> Recording:
     document = _document(path)
     try:
         return _recording(path.name, document)

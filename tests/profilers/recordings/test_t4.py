@@ -296,3 +296,10 @@ def test_odd_facts_of_ours_do_not_break_a_replay(tmp_path: Path, value: Any) -> 
     evaluator = ReplayEvaluator(task, recording)
     for record in recording.configurations:
         evaluator.evaluate(Candidate(tunables=record.configuration))
+
+
+def test_a_file_is_parsed_again_once_it_has_changed(tmp_path: Path) -> None:
+    first = _load(tmp_path, _others())
+    assert load_recording(tmp_path / "space.json") is first
+    changed = _load(tmp_path, _others(metadata={"timeunit": "microseconds"}))
+    assert changed.configurations[0].runtimes_us == pytest.approx((2.0, 2.2, 2.1))
