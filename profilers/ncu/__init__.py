@@ -159,7 +159,8 @@ def _attempt(
     ):  # otherwise ignore what an untrusted program printed
         messages = [*messages, *ended.output.splitlines()]
     own = failure_in(ended.output) if jail is not None and not parsed.report.kernels else None
-    problem = own or refusal(messages) or (f"ncu {ended.problem}" if ended.problem else None)
+    told = refusal(messages, printed=ended.output)
+    problem = own or told or (f"ncu {ended.problem}" if ended.problem else None)
     if parsed.report.kernels:
         gaps = {**parsed.report.missing, **({TOOL: problem} if problem else {})}
         return _Attempt(NcuReport(parsed.report.kernels, gaps), {})

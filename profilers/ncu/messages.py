@@ -5,22 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from mcts.text import replace_unseen
+from profilers.children.supervised import last_lines
+
 _LONGEST = 200
 _ERROR = "==ERROR=="
+_NOTE = "=="
+_PROGRAM = re.compile(r"\bapplication\b", re.IGNORECASE)
+"""In an error that is about the program: ``The application returned an error code (1)``."""
 _DENIED = re.compile(r"Unable to access the following \d+ metrics?: *(.*)")
 _AVAILABLE = re.compile(r"Available Kernels:\s*((?:\s*\d+\. .+\n?)+)")
 _MOST_NAMED = 8
 
 
-def refusal(messages: Iterable[str]) -> str | None:
-    """Why a run yields no counters, in one sentence; None if ncu reports no error."""
+def refusal(messages: Iterable[str], *, printed: str = "") -> str | None:
+    """Why a run yields no counters, in one sentence; None if ncu reports no error.
+
+    If ncu says that the program ended badly, the last line that the program `printed` is added.
+    """
     errors = [text for text in messages if _ERROR in text or "ERR_NVGPUCTRPERM" in text]
     if any("ERR_NVGPUCTRPERM" in text for text in errors):
         return (
             "the driver refuses hardware counters to this user (ERR_NVGPUCTRPERM); "
             "run as root or load the driver with NVreg_RestrictProfilingToAdminUsers=0"
         )
-    return f"ncu says: {_words(errors[0])}" if errors else None
+    if not errors:
+        return None
+    program = any(_PROGRAM.search(text) for text in errors)
+    said = _last_line(printed) if program else ""
+    return f"ncu says: {_words(errors[0])}" + (f" The program says: {said}" if said else "")
+
+
+def _last_line(printed: str) -> str:
+    """The last line in `printed` that is not a message of ncu's; empty if there is none."""
+    lines = (line for line in printed.splitlines() if not line.startswith(_NOTE))
+    return replace_unseen(last_lines("\n".join(lines), 1), lambda _char: "?")
 
 
 def unknown_metrics(messages: Iterable[str], metrics: Sequence[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from profilers.sandbox.installed import importable_from
 from profilers.sandbox.jail import Jail
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sys",
@@ -76,9 +77,9 @@ def needed() -> tuple[Path, ...]:
         *_toolkits(),
         *_listed_in("LD_LIBRARY_PATH"),
     ]
-    # The folder that holds our packages may hold other files of the user's.
-    entries = [Path(entry) for entry in sys.path if entry.startswith("/")]
-    found += [entry for entry in entries if entry.resolve() != root or _is_site(entry)]
+    for entry in [Path(entry) for entry in sys.path if entry.startswith("/")]:
+        # The folder that holds our packages may hold other files of the user's.
+        found += importable_from(entry) if entry.resolve() == root else [entry]
     return topmost(path for path in found if exists(path) and not _is_too_much(path))
 
 
@@ -104,10 +105,6 @@ def _is_too_much(path: Path) -> bool:
     real = Path(os.path.realpath(path))
     homes = [*_home(), Path("/")]
     return any(Path(os.path.realpath(home)).is_relative_to(real) for home in homes)
-
-
-def _is_site(entry: Path) -> bool:
-    return entry.name in {"site-packages", "dist-packages"}
 
 
 def _package_root() -> Path:

@@ -225,6 +225,33 @@ def test_every_failure_has_a_reason(tools: Path, body: str, words: str) -> None:
     assert words in report.missing[TOOL]
 
 
+CODE_1 = "==ERROR== The application returned an error code (1)."
+
+
+@pytest.mark.parametrize("where", ['> "$log"', ">&2"])
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        ("Traceback:\\nModuleNotFoundError: No module named x\\n",
+         " The program says: ModuleNotFoundError: No module named x"),
+        ("\\033[31mlost\\n\\n", " The program says: ?[31mlost"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_program_that_ended_badly_is_quoted(
+    tools: Path, where: str, printed: str, told: str
+) -> None:
+    fake_ncu(tools, f"printf '{printed}' >&2; echo '{CODE_1}' {where}; exit 1\n")
+    assert run(tools).missing[TOOL] == (
+        f"ncu says: The application returned an error code (1).{told}"
+    )
+
+
+def test_a_program_is_quoted_only_if_it_is_to_blame(tools: Path) -> None:
+    fake_ncu(tools, 'echo a warning >&2; echo "==ERROR== Failed to prepare" > "$log"; exit 1\n')
+    assert run(tools).missing[TOOL] == "ncu says: Failed to prepare"
+
+
 def test_an_error_after_many_lines_of_progress_is_heard(tools: Path) -> None:
     progress = (
         """i=0; while [ $i -lt 999 ]; do echo '==PROF== Profiling "k": 50%'; i=$((i+1)); done"""

@@ -187,6 +187,14 @@ def test_refused_counters_are_told_for_a_process_without_rights(profile: Profile
     assert "also for root" in found.missing[ncu.TOOL]
 
 
+def test_a_program_that_ended_badly_is_quoted_beside_ncu(profile: Profile) -> None:
+    words = "==ERROR== The application returned an error code (1)."
+    found = profile(run=f"echo ModuleNotFoundError: no pydantic >&2; echo '{words}'; exit 1")
+    assert found.missing[ncu.TOOL].endswith(
+        "error code (1). The program says: ModuleNotFoundError: no pydantic"
+    )
+
+
 def test_a_few_counters_are_taken_if_all_take_too_long(
     profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
