@@ -1,6 +1,7 @@
 """What this machine has for Rooftree, probe by probe. The probes change nothing and send nothing.
 
-The ceilings of its GPUs, which must be measured, are in `experiments.runs.machines.ceilings`.
+The ceilings of its GPUs, which must be measured, are in `experiments.runs.machines.ceilings`; a
+profile is tried in `experiments.app.trial_profile`.
 """
 
 from __future__ import annotations

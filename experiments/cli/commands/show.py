@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.app.doctor import Check, as_json, examine
 from experiments.app.interrupting import command_line
 from experiments.app.messages import say
+from experiments.app.trial_profile import try_profile
 from experiments.runs.folders.journal import read_events
 from experiments.runs.machines.ceilings import DeviceCeilings, device_ceilings
 from experiments.runs.machines.machine import gpu_names, gpu_problem
@@ -148,7 +149,7 @@ def _shown(count: int | None) -> str:
 
 def doctor(*, as_json_object: bool) -> bool:
     """Print every check and the GPUs' ceilings; returns whether no check is a problem."""
-    checks = examine()
+    checks = [*examine(), try_profile(say)]
     ceilings = device_ceilings(gpu_names(), on_progress=say)
     checks += [
         Check(f"GPU {gpu.device} ceilings", "note", f"not measured: {gpu.problem}")

@@ -28,6 +28,7 @@ RATES = Rates(
     copy_gb_per_s=4128, read_gb_per_s=4320, fp32_tflop_per_s=64, launch_us=2.6,
     l2_gb_per_s=6000, shared_gb_per_s=33_000,
 )  # fmt: skip
+TRIED = doctor.Check("trial profile", "ok", "all counters")
 UUID, DRIVER = "GPU-test", "580.1"
 
 
@@ -40,6 +41,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None
         found = Gpu(0, UUID, (9, 0), Hardware(name=name, driver=DRIVER))
         monkeypatch.setattr("profilers.hardware.device.find_gpu", lambda _ordinal: found)
         monkeypatch.setattr(show, "gpu_names", lambda: (name,))
+        monkeypatch.setattr(show, "try_profile", lambda _say: TRIED)
 
     put("NVIDIA H200")
     return put
