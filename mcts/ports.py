@@ -31,6 +31,18 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTrial:
+    """A trial that was asked before another and is not answered when that one is asked.
+
+    `choice` is which of its ideas the proposer was to take, 1 for the best.
+    """
+
+    parent: Candidate
+    move: Move
+    choice: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalRequest:
     """All a proposer may look at.
 
@@ -38,7 +50,8 @@ class ProposalRequest:
     state. `siblings` are the parent's earlier children, oldest first. `exemplars` are measured
     variants from elsewhere in the tree, of different speeds, to contrast with the parent. `profile`
     is what the hardware did for the parent, where that was measured. `history` holds what was
-    judged in this run, the baseline first, each candidate once.
+    judged in this run, the baseline first, each candidate once. `pending` are the trials in flight
+    beside this one, in the order they were asked; none if trials run one at a time.
 
     `tried` holds the ids of every candidate proposed so far in this run; proposing one of them
     again is allowed and costs nothing, but brings nothing either. `seed` is fresh per trial and
@@ -56,8 +69,17 @@ class ProposalRequest:
     exemplars: tuple[Attempt, ...] = ()
     profile: Profile | None = None
     history: tuple[Attempt, ...] = ()
+    pending: tuple[PendingTrial, ...] = ()
     tried: frozenset[str] = frozenset()
     seed: int = 0
+
+    @property
+    def choice(self) -> int:
+        """Which idea to take, 1 for the best: the first that no trial pending on the same parent
+        was asked for, so that trials side by side do not all take the best.
+        """
+        taken = {other.choice for other in self.pending if other.parent.id == self.parent.id}
+        return min(set(range(1, len(taken) + 2)) - taken)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from codegen.prompting.history import (
     lessons_section,
     methods_section,
 )
+from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.roles import Role, role_of
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
@@ -72,7 +73,7 @@ def build_prompt(
             {"role": "system", "content": system},
             {"role": "user", "content": _body(fitted, feedback, len(before))},
         ],
-        id=contract.prompt_id(role),
+        id=contract.prompt_id(role) + (PENDING if request.pending else ""),
         dropped=fitted.dropped,
         tokens=tokens,
     )
@@ -100,6 +101,7 @@ def _sections(
         lessons_section(request.lessons),
         exemplars_section(request),
         attempts_section(request, role),
+        pending_section(request, role),
     ]
     return [section for section in before if section is not None], after
 

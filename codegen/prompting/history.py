@@ -31,7 +31,7 @@ def lessons_section(lessons: tuple[Lesson, ...]) -> Section:
     for lesson in lessons:
         by_method[lesson.method].append(lesson)
     parts = [
-        Part(f"- {_method_id(method)}: {_experience(learned)}", "lesson", rank)
+        Part(f"- {method_id(method)}: {_experience(learned)}", "lesson", rank)
         for rank, (method, learned) in enumerate(list(by_method.items())[:MAX_LESSONS])
     ]
     return Section(
@@ -128,7 +128,7 @@ def _attempt(attempt: Attempt, request: ProposalRequest) -> str:
     if candidate is None:
         why = clean_log(_ADDRESS.sub("", attempt.reason))
         return f"no usable reply: {inline(why, longest=_REASON)}"
-    told = [*map(_method_id, candidate.methods)]
+    told = [*map(method_id, candidate.methods)]
     told.append(inline(candidate.rationale, longest=_REASON))
     moved = _moved(candidate, request.parent)
     what = "; ".join(filter(None, [", ".join(told[:-1]), told[-1], moved])) or "no reason given"
@@ -187,6 +187,6 @@ def methods_section(contract: Contract, hardware: Hardware | None) -> Section | 
     )
 
 
-def _method_id(text: str) -> str:
+def method_id(text: str) -> str:
     """A method's id with nothing in it that could be read as more than a name."""
     return re.sub(r"[^\w.-]+", "_", text)[:60]

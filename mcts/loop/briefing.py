@@ -10,7 +10,7 @@ from mcts.knowledge.run_memory import RunMemory
 from mcts.knowledge.states import state_of
 from mcts.loop.ledger import Ledger
 from mcts.loop.world import Answer, World
-from mcts.ports import ProposalRequest
+from mcts.ports import PendingTrial, ProposalRequest
 from mcts.search.seeding import seed_from
 from mcts.search.trial import Trial
 
@@ -39,8 +39,8 @@ class Briefing:
         self._world, self._ledger, self._memory = world, ledger, memory
         self._signatures, self._knowledge = signatures, knowledge
 
-    def request(self, trial: Trial) -> ProposalRequest:
-        """All that the proposer may look at for this trial."""
+    def request(self, trial: Trial, *, pending: tuple[PendingTrial, ...]) -> ProposalRequest:
+        """All that the proposer may look at for this trial, beside the `pending` ones."""
         ledger, parent = self._ledger, self._ledger.candidates[trial.parent]
         guidance = self.guidance(trial.parent)
         state = self.state(trial.parent)
@@ -60,6 +60,7 @@ class Briefing:
             ),
             profile=ledger.profiles.get(trial.parent),
             history=tuple(ledger.history.values()),
+            pending=pending,
             tried=frozenset(ledger.tried),
             seed=trial.seed,
         )

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from mcts.loop.branches import candidates_of
 from mcts.loop.ledger import Ledger
 from mcts.loop.world import Answer, World
-from mcts.ports import ProposalRequest
+from mcts.ports import PendingTrial, ProposalRequest
 from mcts.search.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    trial: Trial
+    request: ProposalRequest
+    answer: Future[Answer]
 
 
 class Flights:
@@ -24,20 +32,32 @@ class Flights:
         self._world, self._ledger = world, ledger
         self._executor = executor or ThreadPoolExecutor(parallel, "rooftree-trial")
         self._is_own = executor is None
-        self._out: deque[tuple[Trial, Future[Answer]]] = deque()
+        self._out: deque[_Flight] = deque()
 
     def __len__(self) -> int:
         """How many trials are in flight."""
         return len(self._out)
 
+    def pending(self) -> tuple[PendingTrial, ...]:
+        """The trials in flight, in the order they were asked.
+
+        They depend on what was asked and told before alone, not on how long anything took: a
+        resumed run finds the same.
+        """
+        requests = [flight.request for flight in self._out]
+        return tuple(
+            PendingTrial(parent=each.parent, move=each.move, choice=each.choice)
+            for each in requests
+        )
+
     def launch(self, trial: Trial, request: ProposalRequest) -> None:
         """Start a trial. An inline proposer is asked here, so in the order of the trials."""
-        self._out.append((trial, self._send(trial, request)))
+        self._out.append(_Flight(trial, request, self._send(trial, request)))
 
     def wait(self) -> tuple[Trial, Answer]:
         """Wait for the oldest trial in flight; returns its answer, or raises what it raised."""
-        trial, flight = self._out.popleft()
-        return trial, flight.result()
+        flight = self._out.popleft()
+        return flight.trial, flight.answer.result()
 
     def close(self) -> None:
         """Start nothing more; its own threads end after the trial they are running."""

@@ -187,7 +187,7 @@ class Optimizer:
         self.log.confirm("asked", {**payload, **asdict(trial.move)})
         if trial.move.kind == "diversify":
             self.settler.restart_beside(trial.parent)
-        request = self.briefing.request(trial)
+        request = self.briefing.request(trial, pending=self.flights.pending())
         self.guard.pay_judging("profiled", [request.parent.id])
         self.flights.launch(trial, request)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -18,7 +19,7 @@ from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
 from mcts.options.model import Feedback
-from mcts.ports import Attempt, ProposalRequest
+from mcts.ports import Attempt, PendingTrial, ProposalRequest
 from mcts.search.trial import Move
 from tests.codegen.cases import (
     DEFAULTS,
@@ -111,6 +112,34 @@ def test_the_golden_prompt_has_not_changed(name: str) -> None:
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
     assert role_of(request, without=without) == name.partition(".")[0] and prompt.dropped == {}
+
+
+@pytest.mark.parametrize("name", [*requests()])
+def test_a_prompt_tells_of_trials_that_are_pending(name: str) -> None:
+    alone = requests()[name]
+    first = PendingTrial(parent=alone.parent, move=alone.move, choice=1)
+    other = PendingTrial(parent=Candidate(source="// other", methods=("memory.x",)),
+                         move=Move("repair", 0), choice=1)  # fmt: skip
+    base = PendingTrial(parent=alone.task.baseline, move=Move("diversify", 0), choice=1)
+    title, texts = "What is being written at the same time", []
+    for pending in ((), (first,), (first, replace(first, choice=2)), (other,), (base,)):
+        prompt = built(replace(alone, pending=pending))
+        found = sections(user(prompt))
+        assert (title in found) == bool(pending) == prompt.id.endswith("+pending/1")
+        assert list(found)[-1] == "Now"
+        texts.append(found.get(title, ""))
+    assert len(set(texts)) >= 4 and texts[0] == ""
+    assert "number 1 of such a ranking is taken; yours is number 2." in texts[1]
+    assert "number 1, 2 of such a ranking is taken; yours is number 3." in texts[2]
+    assert "A repair of another variant (memory.x)." in texts[3] and "yours" not in texts[3]
+
+
+def test_a_choice_that_became_free_is_taken_first() -> None:
+    alone = requests()["optimize.cuda"]
+    second = PendingTrial(parent=alone.parent, move=alone.move, choice=2)
+    request = replace(alone, pending=(second,))
+    assert request.choice == 1
+    assert "number 2 of such a ranking is taken; yours is number 1." in user(built(request))
 
 
 def test_every_role_has_a_version_and_a_golden_prompt() -> None:

@@ -298,6 +298,25 @@ def test_parallel_calls_repeat_only_those_in_flight(nursery: Nursery, tmp_path: 
     assert_same(run, whole)
 
 
+@pytest.mark.parametrize("place", [("proposed", 3), ("told", 4)])
+def test_a_killed_parallel_run_goes_on_from_a_tape(
+    nursery: Nursery, tmp_path: Path, place: tuple[str, int]
+) -> None:
+    """The tape answers by prompt: what is asked after the kill is what was asked in the whole run,
+    word for word. No two prompts are the same, however many are asked at once.
+    """
+    tape, side_by_side, run = tmp_path / "tape.jsonl", ("--parallel", 2), tmp_path / "run"
+    whole = uninterrupted(nursery, tmp_path, *side_by_side, "--llm-record", tape)
+    assert max(whole.asked.values()) == 1
+    words = (
+        "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x", "--seed", 3,
+        "--evaluations", TRIALS, *side_by_side, "--llm-replay", tape, "--out", run,
+    )  # fmt: skip
+    assert nursery.run(*words, place=place) == -9, nursery.said
+    assert nursery.run("resume", run) == 0, nursery.said
+    assert outcome(run)[0].tree_digest == whole.result.tree_digest
+
+
 LOOKS = (
     [("search", {"query": "load a tile"}), ("definition", {"symbol": "SM90_TMA_LOAD"})],
     [("uses", {"symbol": "SM90_TMA_LOAD"}), ("read", {"path": "../outside"})],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from mcts.domain import Candidate, Evaluation, KernelProfile, Profile, SassFacts
 from mcts.ports import ProposalRequest
 from mcts.search.puct import PuctSettings
-from mcts.testing.toy import MemoryJournal, ToyEvaluator
+from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator
 from tests.mcts.journal.paid import PaidToy, optimizer
 
 
@@ -20,9 +22,14 @@ class Profiling(ToyEvaluator):
 
 
 def requests(
-    journal: MemoryJournal | None = None, *, evaluations: int = 60, **options: object
+    journal: MemoryJournal | None = None,
+    *,
+    evaluations: int = 60,
+    inline: bool = True,
+    **options: object,
 ) -> list[ProposalRequest]:
     toy = PaidToy(rejects=6)
+    toy.inline = inline
     optimizer(
         journal or MemoryJournal(),
         toy,
@@ -87,6 +94,31 @@ def test_a_resumed_run_is_told_the_same() -> None:
     first = requests(journal, evaluations=25)
     again = requests(journal)
     assert [*first, *again] == whole
+
+
+def test_trials_side_by_side_are_told_of_each_other() -> None:
+    asked = {request.seed: request for request in requests(parallel=3, inline=False)}
+    trials = sorted(asked.values(), key=lambda request: len(request.tried))
+    first = [request for request in trials if not request.history[1:] and not request.siblings]
+    assert sorted(len(request.pending) for request in first) == [0, 1, 2]
+    assert sorted(request.choice for request in first) == [1, 2, 3]
+    for request in asked.values():
+        same = [o.choice for o in request.pending if o.parent.id == request.parent.id]
+        assert request.choice not in same and len(set(same)) == len(same)
+    assert all(request.pending == () and request.choice == 1 for request in requests())
+
+
+@pytest.mark.parametrize("kill_after", [9, 10, 12, 40, 77])
+def test_a_killed_parallel_run_is_told_the_same_when_resumed(kill_after: int) -> None:
+    """Whatever was in flight when a trial was first asked is found again."""
+    whole = {request.seed: request for request in requests(parallel=3, inline=False)}
+    journal, toy = MemoryJournal(kill_after=kill_after), PaidToy(rejects=6)
+    toy.inline = False
+    with pytest.raises(Killed):
+        optimizer(journal, toy, Profiling(), evaluations=60, parallel=3).run()
+    alive = MemoryJournal(tuple(journal.events()))
+    again = requests(alive, parallel=3, inline=False)
+    assert again and all(whole[request.seed] == request for request in again)
 
 
 def test_a_stagnating_node_is_asked_for_another_approach_in_turn() -> None:
