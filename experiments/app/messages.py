@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import threading
 import time
@@ -12,8 +13,12 @@ EVERY_S = 10.0
 
 
 def say(text: str) -> None:
-    """Print a line on standard error, at once."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line on standard error, at once; nowhere if that was a terminal that is gone."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.app import attributing
 from experiments.app.concluding import conclude
-from experiments.app.interrupting import command_line, interruptible
+from experiments.app.interrupting import command_line, interruptible, signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models, remedy
 from experiments.live import Display, progress_display
@@ -56,7 +56,10 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
         check_models(config.model)
     if config.judging.evaluator != REPLAY and display != "quiet":
         say(f"preparing evaluator {config.judging.evaluator} for task {source.task.name}")
-    with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
+    with (
+        signals_interrupt(),
+        closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
+    ):
         asked = request.search.memory is not None
         config, known = remember(config, gpu=evaluator.hardware.name, asked=asked)
         folder = rundir.create(source, config, knowledge=known, out=request.out)
@@ -92,7 +95,10 @@ def resume(
         if limits is not None:
             _check_more(journal, limits.given().get("evaluations"))
         config = widened(config, limits=limits, model=model)
-        with closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator:
+        with (
+            signals_interrupt(),
+            closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
+        ):
             folder.write_config(config)
             _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
 

@@ -41,9 +41,9 @@ def serve(
 
     One evaluator is held at a time; `parallel` jobs of its task are given to it at once. With
     `drain` the worker leaves once nothing is queued and nobody who submits is alive. The first
-    SIGTERM or SIGINT, or `stop`, lets jobs in hand finish for `grace_s` seconds and then gives them
-    back; the second gives them back at once. Two WorldErrors of the evaluator with no answer
-    between them end the worker with exit code 2, all jobs given back.
+    SIGTERM, SIGINT or SIGHUP, or `stop`, lets jobs in hand finish for `grace_s` seconds and then
+    gives them back; the second gives them back at once. Two WorldErrors of the evaluator with no
+    answer between them end the worker with exit code 2, all jobs given back.
     """
     say = say or _to_stderr
     if folder.made:
@@ -257,7 +257,9 @@ class Worker:
 
     @contextmanager
     def _signalled(self) -> Iterator[None]:
-        """SIGTERM and SIGINT are counted; only the main thread can listen to them."""
+        """SIGTERM, SIGINT and SIGHUP are counted; only the main thread can listen to them. A
+        SIGHUP that is ignored, as under nohup, stays so.
+        """
 
         def count(_signal: int, _frame: FrameType | None) -> None:
             self._signals += 1
@@ -265,9 +267,10 @@ class Worker:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {
-            number: signal.signal(number, count) for number in (signal.SIGTERM, signal.SIGINT)
-        }
+        heeded = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            heeded.append(signal.SIGHUP)
+        before = {number: signal.signal(number, count) for number in heeded}
         try:
             yield
         finally:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.app.interrupting import sigterm_interrupts
+from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.benchmarks.suite import tables
 from experiments.benchmarks.suite.concluding import reprice
@@ -95,7 +95,7 @@ def _search(
         return cap_reached(_outcomes(folder, plan), max_total_cost_usd)
 
     try:
-        with sigterm_interrupts():
+        with signals_interrupt():
             runner.run(wanted, enough=enough)
     except KeyboardInterrupt:
         _write(folder, plan, _outcomes(folder, plan))

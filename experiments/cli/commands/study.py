@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.app.interrupting import sigterm_interrupts
+from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.benchmarks.studies.config import find_study, read_study
 from experiments.benchmarks.studies.folder import StudyFolder
@@ -32,7 +32,7 @@ def study(config: str, *, out: Path | None, jobs: int | None) -> None:
     again = f"rooftree study {shlex.quote(config)}"
     if out is not None:
         again += f" -o {shlex.quote(str(out))}"
-    with folder.held(), sigterm_interrupts():
+    with folder.held(), signals_interrupt():
         folder.write_plan(plan)
         for facts in plan.tasks:
             say(summary_of(facts))

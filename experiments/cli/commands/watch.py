@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from experiments.app.interrupting import command_line, sigterm_interrupts
+from experiments.app.interrupting import command_line, signals_interrupt
 from experiments.live.board import Board
 from experiments.live.watching import watch as follow
 from experiments.text.nodes import fit
@@ -20,7 +20,7 @@ def watch(run_dir: Path, *, plain: bool) -> bool:
     Returns False if the run ended without a reason, so crashed or was killed; otherwise True.
     """
     try:
-        with sigterm_interrupts():
+        with signals_interrupt():
             board = follow(run_dir, stream=sys.stdout, plain=plain)
     except KeyboardInterrupt:
         print("no longer watching; the search goes on")

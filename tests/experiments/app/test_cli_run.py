@@ -220,7 +220,7 @@ def test_killed_and_resumed_equals_uninterrupted(toy_folder: Path, tmp_path: Pat
     assert json_of("resume", run)["tree_digest"] == whole["tree_digest"]
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_says_how_to_go_on(
     toy_folder: Path, tmp_path: Path, sign: signal.Signals
 ) -> None:

@@ -238,7 +238,7 @@ def test_a_submitter_killed_and_resumed_pays_for_nothing_twice(tmp_path: Path) -
     assert len(set(calls)) == len(calls)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signalled_worker_leaves_nothing_taken(tmp_path: Path, number: signal.Signals) -> None:
     path, log = tmp_path / "farm", tmp_path / "log"
     with (
