@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from experiments.cli import address_space
 from experiments.cli.usage import USAGE_ERROR, is_help, usage_line
 
 INTERRUPTED = 130
@@ -27,6 +28,8 @@ class OneLine(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         from mcts.errors import RooftreeError
 
+        if too_little := address_space.problem():
+            _fail(too_little, _USAGE)
         if ctx.params.get("debug"):
             return self._parsed(ctx)
         try:
@@ -40,6 +43,12 @@ class OneLine(TyperGroup):
             _leave_quietly()
         except OSError as error:
             _fail(_refusal(error), _USAGE)
+        except (typer.Exit, typer.Abort):
+            raise  # which are RuntimeErrors too
+        except address_space.OUT_OF_SPACE as error:
+            if (told := address_space.exhausted(error)) is None:
+                raise
+            _fail(told, _USAGE)
 
     def _parsed(self, ctx: Any) -> Any:
         """Run the command. A wrong option is one line even with --debug: its traceback would show
