@@ -18,10 +18,16 @@ from mcts.journal.record import Result
 def conclude(
     folder: RunFolder, config: RunConfig, result: Result, journal: SqliteJournal, *, gpu: str
 ) -> tuple[summary.RunFacts, summary.Outputs]:
-    """Add the run to the memory and write its results. InputError if they cannot be written."""
+    """Add the run to the memory and write its results.
+
+    InputError if they cannot be written, JournalLost if the journal is no longer in its folder.
+    """
     facts = summary.facts_of(journal.events())
+    journal.check_place()
     _learn(folder, config, result, journal, gpu=gpu)
-    return facts, _write_outputs(folder.path, facts, result)
+    outputs = _write_outputs(folder.path, facts, result, journal)
+    journal.check_place()
+    return facts, outputs
 
 
 def _learn(
@@ -35,10 +41,13 @@ def _learn(
         say(f"nothing was remembered: {error}")
 
 
-def _write_outputs(run_dir: Path, facts: summary.RunFacts, result: Result) -> summary.Outputs:
+def _write_outputs(
+    run_dir: Path, facts: summary.RunFacts, result: Result, journal: SqliteJournal
+) -> summary.Outputs:
     try:
         return summary.write_outputs(run_dir, facts, result)
     except OSError as error:
+        journal.check_place()
         raise InputError(
             f"the run is whole, but {error.filename or run_dir} cannot be written: "
             f"{error.strerror}; mend that, then: {command_line('report', run_dir)}"

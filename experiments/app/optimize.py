@@ -16,6 +16,7 @@ from experiments.live import Display, progress_display
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.folders.recovering import rescued
 from experiments.runs.memory.applying import proposer_label, remember
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.request import RunRequest
@@ -128,7 +129,31 @@ def _run(
     as_json: bool,
     display: Display,
 ) -> None:
-    """Search, attribute if asked, then write and print the results."""
+    """Search, attribute if asked, then write and print the results.
+
+    Raises JournalLost, and prints no result, if the journal was deleted meanwhile.
+    """
+    with rescued(journal, folder.path):
+        facts, result, outputs = _searched(
+            folder, source, config, evaluator, journal, attribute=attribute, display=display
+        )
+    if as_json:
+        print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
+    else:
+        print("\n".join(closing_words(facts, result, outputs, folder.path)))
+
+
+def _searched(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+    *,
+    attribute: bool,
+    display: Display,
+) -> tuple[summary.RunFacts, Result, summary.Outputs]:
+    """Search, attribute if asked, and write the results."""
     title = f"{source.task.name} on {evaluator.hardware}"
     with interruptible(command_line("resume", folder.path)):
         if display != "quiet":
@@ -152,10 +177,7 @@ def _run(
             result = _attribute(folder, source, config, evaluator, journal)
     with interruptible(command_line("report", folder.path)):
         facts, outputs = conclude(folder, config, result, journal, gpu=evaluator.hardware.name)
-    if as_json:
-        print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
-    else:
-        print("\n".join(closing_words(facts, result, outputs, folder.path)))
+    return facts, result, outputs
 
 
 def _search(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, optimize, resume, worker, watch)
+    declare(app, optimize, resume, recover, worker, watch)
 
 
 def optimize(
@@ -92,6 +92,16 @@ def resume(
         as_json=json,
         display=display_of(plain=plain, quiet=quiet),
     )
+
+
+def recover(
+    run: Run,
+    out: Annotated[Path, typer.Argument(help="The folder to make.", metavar="NEW_RUN")],
+) -> None:
+    """Copy a run whose journal is damaged, with all that stands before the damage."""
+    from experiments.cli.commands.recover import recover as do_recover
+
+    do_recover(run, out)
 
 
 def worker(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 from collections import deque
@@ -11,16 +10,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from experiments.runs.folders.journal import SCHEMA_VERSION, database_of
-from experiments.runs.folders.journal_file import reading
+from experiments.runs.folders import event_table
+from experiments.runs.folders.event_table import Row
+from experiments.runs.folders.journal import database_of
+from experiments.runs.folders.journal_file import LOCK, reading
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event
 
 BATCH = 2000
 """Events of one read, so that a long journal does not hold up a display."""
-_LOCK = "run.lock"
 _BUSY_S = 1.0
-_NEXT = "SELECT seq, kind, payload, at FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
 
 
 class JournalTail:
@@ -59,33 +58,33 @@ class JournalTail:
         """What the journal holds beyond what was seen; nothing while the writer creates it."""
         try:
             with reading(self._path, timeout_s=_BUSY_S) as connection:
-                version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-                if version > SCHEMA_VERSION:
+                version = event_table.version_of(connection)
+                if version > event_table.SCHEMA_VERSION:
                     raise InputError(
                         f"{self._folder} was made by a newer Rooftree: update this one"
                     )
                 if version < 1:
                     return []
-                rows = connection.execute(_NEXT, (self._seq, BATCH)).fetchall()
+                found = event_table.rows(connection, self._path, after=self._seq, most=BATCH)
+                rows = list(found)
         except sqlite3.DatabaseError as error:
-            if "locked" in str(error) or "busy" in str(error):
+            if event_table.is_busy(error):
                 return []
             raise JournalError(f"the journal of {self._folder} cannot be read: {error}") from None
-        found = [self._dated(*row) for row in rows]
-        if found:
-            self._seq = found[-1][0].seq
-        return found
+        dated = list(
+            zip(event_table.events(rows, self._path), map(self._time_of, rows), strict=True)
+        )
+        if rows:
+            self._seq = rows[-1].seq
+        return dated
 
-    def _dated(self, seq: int, kind: str, payload: str, at: str) -> tuple[Event, float]:
+    def _time_of(self, row: Row) -> float:
+        """Seconds since the epoch."""
         try:
-            entry = json.loads(payload)
-            if not isinstance(entry, dict):
-                raise ValueError("it is no object")
-            return Event(seq, kind, entry), datetime.fromisoformat(at).timestamp()
-        except (TypeError, ValueError) as error:
-            raise JournalError(
-                f"the journal of {self._folder} is damaged: event {seq}: {error}"
-            ) from None
+            return datetime.fromisoformat(row.at).timestamp()
+        except ValueError as error:
+            what = f"event {row.seq}: {error}"
+            raise event_table.JournalDamaged(self._path, what, sound=row.seq - 1) from None
 
     def is_written(self) -> bool | None:
         """Whether a process holds the run for writing; None if that cannot be told.
@@ -93,7 +92,7 @@ class JournalTail:
         It asks for the lock that a writer holds, and lets go of it at once.
         """
         try:
-            descriptor = os.open(self._folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         except OSError:

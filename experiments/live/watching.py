@@ -12,6 +12,7 @@ from experiments.live import Panel, PlainLines
 from experiments.live.board import Board
 from experiments.live.screen import can_draw, drawn
 from experiments.live.tail import JournalTail
+from experiments.runs.folders.event_table import JournalDamaged
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config
 from experiments.text.nodes import fit
 from mcts.errors import InputError, JournalError
@@ -113,6 +114,8 @@ def watch(run_dir: Path, *, stream: TextIO, plain: bool = False, wait: Wait | No
             _as_lines(watcher, first, stream, wait)
         else:
             _as_panel(watcher, first, stream, wait)
+    except JournalDamaged:
+        raise
     except JournalError as error:
         unreadable = "unable to open" in str(error)
         mend = "make it readable" if unreadable else "put a copy of it back, or start a new run"

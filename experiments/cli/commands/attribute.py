@@ -16,6 +16,7 @@ from experiments.app.interrupting import command_line, interruptible
 from experiments.app.messages import say
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal, database_of
+from experiments.runs.folders.recovering import rescued
 from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.choosing import GPU
@@ -86,6 +87,7 @@ def _weigh(
     again = command_line("attribute", folder.path)
     source = folder.task(config)
     with (
+        rescued(journal, folder.path),
         interruptible(again),
         closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
     ):

@@ -26,7 +26,7 @@ from mcts.errors import InputError
 from mcts.knowledge.base import Knowledge
 
 _TASK = "task"
-_RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
+RESULTS = ("best", "report.html", "tree.svg", "tree.dot")
 """What is written once a run has stopped, and would be overwritten by the next stop."""
 
 
@@ -70,7 +70,7 @@ class RunFolder:
             return
         log = self.journal.with_name(f"{DATABASE}-wal")
         emptied = log.is_file() and log.stat().st_size > 0 and not _size(self.journal)
-        if emptied or any((self.path / name).exists() for name in _RESULTS):
+        if emptied or any((self.path / name).exists() for name in RESULTS):
             kept = "a part of it is left" if emptied else "it has results"
             raise InputError(
                 f"the journal of {self.path} is empty or gone, though {kept}: put a copy of "

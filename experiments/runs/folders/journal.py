@@ -1,45 +1,48 @@
 """The journal of a run: an append-only event table in `run.sqlite`, durable at every append.
 
-One process writes, held to that by an exclusive lock on the run folder; any number may read at
-the same time, because SQLite's write-ahead log lets them.
+Each event has a checksum that covers all before it (`event_table`), so that a change is told and
+never reported as a result. One process writes, held to that by an exclusive lock on the run folder;
+any number may read at the same time, because SQLite's write-ahead log lets them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from experiments.runs.folders import event_table
+from experiments.runs.folders.event_table import SCHEMA_VERSION, Row
 from experiments.runs.folders.journal_file import connect, lock, reading
 from experiments.runs.options.run_hints import DATABASE, not_a_run_folder
 from mcts.errors import InputError, JournalError
 from mcts.ports import Event, Journal
 
-__all__ = ["DATABASE", "SCHEMA_VERSION", "SqliteJournal", "database_of", "is_begun", "read_events"]
+__all__ = [
+    "DATABASE",
+    "SCHEMA_VERSION",
+    "JournalLost",
+    "SqliteJournal",
+    "database_of",
+    "is_begun",
+    "read_events",
+    "stored_rows",
+]
 
-SCHEMA_VERSION = 1
-_CREATE = """
-CREATE TABLE event (
-    seq INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    at TEXT NOT NULL
-) STRICT
-"""
-_FULL = ("disk is full", "disk I/O error")
-_REFUSED = ("unable to open database file", "readonly database")
+
+class JournalLost(JournalError):
+    """The journal's file was deleted or replaced while it was written; `rows` still has it."""
 
 
 class SqliteJournal(Journal):
     """The one writer of a run. `path` is the run's `run.sqlite`; it is created if absent.
 
     Raises InputError when another process holds the run, when the file is no journal or when a
-    newer Rooftree wrote it; JournalError when the disk refuses.
+    newer Rooftree wrote it; JournalError when the disk refuses or an event is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,13 +64,13 @@ class SqliteJournal(Journal):
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             if _is_empty(self._connection):
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.execute(_CREATE)
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                self._connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
-            raise _translate(error, self._path) from None
-        _check_schema(self._connection, self._path)
+                event_table.create(self._connection)
+            _check_schema(self._connection, self._path)
+            self._version = event_table.version_of(self._connection)
+            self._head = event_table.head_of(self._connection, self._path)
+            self._inode = _inode(self._path)
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise event_table.translated(error, self._path) from None
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
         """Write one event; returns once it is on disk. JournalError when that fails."""
@@ -83,20 +86,37 @@ class SqliteJournal(Journal):
     def _insert(self, kind: str, payload: Mapping[str, Any], *, durable: bool) -> Event:
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.check_place()
         try:
             if durable != self._durable:
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
-            cursor = self._connection.execute(
-                "INSERT INTO event (kind, payload, at) VALUES (?, ?, ?)", (kind, text, at)
-            )
+            if self._version < SCHEMA_VERSION:
+                self._head = event_table.upgrade(self._connection)
+                self._version = SCHEMA_VERSION
+            row = Row(self._head.seq + 1, kind, text, at)
+            self._head = event_table.insert(self._connection, row, self._head)
         except (sqlite3.DatabaseError, OSError) as error:
-            raise _translate(error, self._path) from None
-        return Event(int(cursor.lastrowid or 0), kind, json.loads(text))
+            raise event_table.translated(error, self._path, sound=self._head.seq) from None
+        return Event(row.seq, kind, json.loads(text))
+
+    def check_place(self) -> None:
+        """Raise JournalLost if the file that is written no longer stands in the run folder."""
+        found = _inode(self._path)
+        if found != self._inode:
+            fate = "deleted" if found is None else "replaced by another file"
+            raise JournalLost(
+                f"the journal {self._path}, with {self._head.seq} events, was {fate} while the "
+                "run went on"
+            )
+
+    def rows(self) -> Iterator[Row]:
+        """Every event so far as it is stored, even if the file was deleted meanwhile."""
+        return event_table.rows(self._connection, self._path)
 
     def events(self) -> Iterator[Event]:
-        """Every event so far, oldest first."""
-        yield from _select(self._connection, self._path)
+        """Every event so far, oldest first. JournalError where the first is damaged."""
+        return event_table.events(self.rows(), self._path)
 
     def close(self) -> None:
         """Close the file and give the run free; idempotent."""
@@ -115,15 +135,23 @@ class SqliteJournal(Journal):
 def read_events(run_dir: Path) -> tuple[Event, ...]:
     """All events of a run, also of one that is being written at this moment.
 
+    Raises InputError when `run_dir` is not a run folder, JournalError if an event is damaged.
+    """
+    return tuple(event_table.events(stored_rows(run_dir), run_dir / DATABASE))
+
+
+def stored_rows(run_dir: Path) -> Iterator[Row]:
+    """The events of a run as they are stored, up to the first that is damaged: JournalDamaged.
+
     Raises InputError when `run_dir` is not a run folder.
     """
     path = database_of(run_dir)
     try:
         with reading(path) as connection:
             _check_schema(connection, path)
-            return tuple(_select(connection, path))
+            yield from event_table.rows(connection, path)
     except sqlite3.DatabaseError as error:
-        raise _translate(error, path) from None
+        raise event_table.translated(error, path) from None
 
 
 def is_begun(path: Path) -> bool:
@@ -141,7 +169,7 @@ def is_begun(path: Path) -> bool:
             _check_schema(connection, path)
             return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
     except sqlite3.DatabaseError as error:
-        raise _translate(error, path) from None
+        raise event_table.translated(error, path) from None
 
 
 def database_of(run_dir: Path) -> Path:
@@ -157,7 +185,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         return connect(path)
     except sqlite3.DatabaseError as error:
-        raise _translate(error, path) from None
+        raise event_table.translated(error, path) from None
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -167,10 +195,10 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     try:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = event_table.version_of(connection)
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
     except sqlite3.DatabaseError as error:
-        raise _translate(error, path) from None
+        raise event_table.translated(error, path) from None
     if version > SCHEMA_VERSION:
         raise InputError(
             f"{path.parent} was made by a newer Rooftree (journal version {version}, this one "
@@ -180,34 +208,10 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise InputError(f"{path.parent} is not a run folder: {path.name} holds no journal")
 
 
-def _select(connection: sqlite3.Connection, path: Path) -> Iterator[Event]:
+def _inode(path: Path) -> tuple[int, int] | None:
+    """Which file stands at `path`; None if there is none."""
     try:
-        for seq, kind, payload in connection.execute(
-            "SELECT seq, kind, payload FROM event ORDER BY seq"
-        ):
-            entry = json.loads(payload)
-            if not isinstance(entry, dict):
-                raise _damaged(path, f"event {seq} is no object")
-            yield Event(seq, kind, entry)
-    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
-        raise _translate(error, path) from None
-
-
-def _translate(error: Exception, path: Path) -> InputError | JournalError:
-    text = str(error)
-    if "not a database" in text:
-        return InputError(f"{path.parent} is not a run folder: {path.name} is not a database")
-    if isinstance(error, OSError) or any(sign in text for sign in (*_FULL, *_REFUSED)):
-        refused = any(sign in text for sign in _REFUSED)
-        mend = "make the folder writable" if refused else "make room"
-        return JournalError(
-            f"cannot write the journal {path}: {text}; {mend}, then: "
-            f"rooftree resume {shlex.quote(str(path.parent))}"
-        )
-    return _damaged(path, text.partition(" with text")[0])
-
-
-def _damaged(path: Path, what: str) -> JournalError:
-    return JournalError(
-        f"the journal {path} is damaged ({what}): put a copy of it back, or start a new run"
-    )
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino

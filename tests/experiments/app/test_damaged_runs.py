@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.runs.folders.journal import read_events
+from experiments.runs.folders.journal import SqliteJournal, read_events
 from mcts.journal.record import read_result
-from tests.support.commands import json_of, optimized, refused, rooftree
+from mcts.ports import Event
+from tests.support.commands import (
+    completed,
+    failed,
+    json_of,
+    optimize,
+    optimized,
+    refused,
+    rooftree,
+)
 
 
 @pytest.fixture
@@ -93,11 +105,103 @@ def test_a_run_without_its_task_says_what_is_gone(run: Path) -> None:
     assert whole(run) == before
 
 
+def faster(run: Path) -> tuple[int, int]:
+    """Divide a measured median by ten; returns that event's number and that of the last event."""
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection:
+        seq, payload = connection.execute(
+            "SELECT seq, payload FROM event WHERE kind = 'measured' ORDER BY seq DESC"
+        ).fetchone()
+        content = json.loads(payload)
+        content["evaluation"]["timing"]["median_us"] /= 10
+        connection.execute("UPDATE event SET payload = ? WHERE seq = ?", (json.dumps(content), seq))
+        (last,) = connection.execute("SELECT max(seq) FROM event").fetchone()
+        connection.commit()
+    return seq, last
+
+
+def overwritten_pages(run: Path) -> None:
+    """Fill the second half of the file with noise, as a bad disk might."""
+    path = run / "run.sqlite"
+    content = path.read_bytes()
+    half = len(content) // 2
+    path.write_bytes(content[:half] + b"\x5a" * (len(content) - half))
+
+
+def test_a_changed_figure_is_reported_by_nobody_and_what_is_before_it_goes_on(
+    run: Path, tmp_path: Path
+) -> None:
+    digest = read_result(read_events(run)).tree_digest
+    seq, _ = faster(run)
+    before, new = whole(run), tmp_path / "new run"
+    for words in (["explain"], ["report"], ["resume"], ["tree"], ["watch"], ["attribute"]):
+        again = f"go on from events 1 to {seq - 1} with: rooftree recover {run} NEW_RUN"
+        refused(rooftree(*words, run), f"{run}/run.sqlite is damaged (event {seq} (meas", again)
+    assert whole(run) == before
+    said = completed("recover", run, new).stdout
+    assert f"events 1 to {seq - 1} of {run}" in said
+    assert f"rooftree resume '{new}'" in said
+    assert whole(run) == before
+    assert len(read_events(new)) == seq - 1
+    completed("report", new)
+    assert json_of("resume", new)["tree_digest"] == digest
+    completed("explain", new)
+
+
+def test_a_journal_with_malformed_pages_is_recovered_as_far_as_it_can_be_read(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    run, new = tmp_path / "run", tmp_path / "new"
+    optimized(toy_folder, run, "--evaluations", 12)
+    digest = read_result(read_events(run)).tree_digest
+    overwritten_pages(run)
+    refused(rooftree("report", run), f"{run}/run.sqlite is damaged (behind event ",
+            f"rooftree recover {run} NEW_RUN")  # fmt: skip
+    completed("recover", run, new)
+    assert len(read_events(new)) > 2
+    assert json_of("resume", new)["tree_digest"] == digest
+
+
+def test_what_cannot_be_recovered_is_said_and_nothing_is_made(run: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    refused(rooftree("recover", run, new), "is sound, all", "nothing to recover")
+    refused(rooftree("recover", tmp_path / "none", new), "not a run folder")
+    faster(run)
+    refused(rooftree("recover", run, run), "name a new folder")
+    refused(rooftree("recover", run, run / "in"), f"outside {run}")
+    emptied(run / "run.sqlite")
+    refused(rooftree("recover", run, new), "holds no journal")
+    assert not new.exists()
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("gone", ["file", "folder"])
+def test_a_run_whose_journal_is_deleted_meanwhile_does_not_end_well(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str, late: bool
+) -> None:
+    out, append = tmp_path / "run", SqliteJournal.append
+
+    def deleting(self: SqliteJournal, kind: str, payload: Mapping[str, Any]) -> Event:
+        event = append(self, kind, payload)
+        if kind == ("stopped" if late else "told") and payload.get("trial", 2) == 2:
+            (out / "run.sqlite").unlink() if gone == "file" else shutil.rmtree(out)
+        return event
+
+    monkeypatch.setattr(SqliteJournal, "append", deleting)
+    done = optimize(toy_folder, out, "--evaluations", 4)
+    monkeypatch.undo()
+    failed(done, f"the journal {out}/run.sqlite, with ", "was deleted while the run went on",
+           f"they are kept in {out}-rescued")  # fmt: skip
+    assert not done.stdout
+    completed("report", f"{out}-rescued")
+    if gone == "file":
+        completed("resume", f"{out}-rescued")
+
+
 def test_watching_a_damaged_journal_says_what_to_do(run: Path) -> None:
     with sqlite3.connect(run / "run.sqlite") as connection:
         connection.execute("UPDATE event SET payload = '[]' WHERE seq = 2")
     connection.close()
-    refused(rooftree("watch", run), "event 2", ": put a copy of it back, or start a new run")
+    refused(rooftree("watch", run), "event 2", ": put a copy of it back, or go on from event 1")
     (run / "run.sqlite").write_bytes(b"no database at all" * 100)
     refused(rooftree("watch", run), f"the journal of {run} cannot be read",
             ": put a copy of it back, or start a new run")  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from experiments.runs.folders.journal import SqliteJournal, read_events
+from experiments.live.tail import JournalTail
+from experiments.runs.folders.journal import JournalLost, SqliteJournal, read_events
+from experiments.runs.folders.recovering import rescued
 from mcts.errors import InputError, JournalError
 from mcts.ports import Journal
 from mcts.testing.journals import JournalContract
@@ -75,3 +79,121 @@ def test_text_that_is_no_json_cannot_enter(tmp_path: Path) -> None:
         with pytest.raises(ValueError):
             journal.append("measured", {"time_us": float("nan")})
         assert not list(journal.events())
+
+
+# Checksums.
+
+
+def edited(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def written(folder: Path, count: int = 6) -> Path:
+    with SqliteJournal(folder / "run.sqlite") as journal:
+        for number in range(1, count + 1):
+            journal.append("measured", {"time_us": 100.0 + number})
+    return folder / "run.sqlite"
+
+
+def of_version_1(folder: Path, payloads: Sequence[str]) -> Path:
+    path = folder / "run.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "CREATE TABLE event (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
+            "payload TEXT NOT NULL, at TEXT NOT NULL) STRICT"
+        )
+        connection.executemany(
+            "INSERT INTO event (kind, payload, at) VALUES ('measured', ?, '2026-01-01T00:00:00')",
+            [(payload,) for payload in payloads],
+        )
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("UPDATE event SET payload = replace(payload, '104', '4') WHERE seq = 4",
+         r"event 4 \(measured\) was changed .*go on from events 1 to 3"),
+        ("UPDATE event SET kind = 'told' WHERE seq = 2", r"event 2 \(told\) was changed"),
+        ("UPDATE event SET at = '2026' WHERE seq = 6", r"event 6 \(measured\) was changed"),
+        ("UPDATE event SET checksum = '' WHERE seq = 5", r"event 5 \(measured\) was changed"),
+        ("DELETE FROM event WHERE seq = 3", r"event 3 is gone before event 4"),
+        ("DELETE FROM event WHERE seq IN (2, 3, 4)", r"events 2 to 4 are gone before event 5"),
+        ("UPDATE event SET payload = '{' WHERE seq = 1", r"event 1 .*or start a new run"),
+    ],
+)  # fmt: skip
+def test_a_changed_journal_is_refused_by_readers_and_writers(
+    tmp_path: Path, statement: str, named: str
+) -> None:
+    path = written(tmp_path)
+    edited(path, statement)
+    with pytest.raises(JournalError, match=named):
+        read_events(tmp_path)
+    with pytest.raises(JournalError, match=named):
+        SqliteJournal(path)
+    with pytest.raises(JournalError, match=named):
+        list(JournalTail(tmp_path).until(frozenset()))
+
+
+def test_a_journal_of_version_1_is_read_as_it_is_and_chained_once_it_is_written_to(
+    tmp_path: Path,
+) -> None:
+    path = of_version_1(tmp_path, ['{"trial": 1}', '{"trial":2}'])
+    before = path.read_bytes()
+    old = read_events(tmp_path)
+    assert [event.payload for event in old] == [{"trial": 1}, {"trial": 2}]
+    assert path.read_bytes() == before
+    tail = JournalTail(tmp_path)
+    assert [event for event, _ in tail.until(frozenset())] == list(old)
+    with SqliteJournal(path) as journal:
+        assert tuple(journal.events()) == old
+        added = journal.append("told", {"trial": 2})
+    assert [event for event, _ in tail.until(frozenset())] == [added]
+    assert read_events(tmp_path) == (*old, added)
+    edited(path, """UPDATE event SET payload = '{"trial": 9}' WHERE seq = 1""")
+    with pytest.raises(JournalError, match=r"event 1 \(measured\) was changed"):
+        read_events(tmp_path)
+
+
+def test_a_jotted_event_is_in_the_chain_too(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / "run.sqlite") as journal:
+        journal.append("asked", {})
+        journal.jot("stage", {"stage": "timing"})
+        journal.append("told", {})
+    assert [event.kind for event in read_events(tmp_path)] == ["asked", "stage", "told"]
+
+
+# The file goes away.
+
+
+def unlinked(path: Path) -> None:
+    path.unlink()
+
+
+def replaced(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+
+
+def without_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("lose", [unlinked, replaced, without_folder])
+def test_a_journal_that_goes_away_is_noticed_and_its_events_are_kept(
+    tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    with SqliteJournal(run / "run.sqlite") as journal:
+        kept = [journal.append("measured", {"trial": number}) for number in range(3)]
+        lose(run / "run.sqlite")
+        with pytest.raises(JournalLost, match="3 events, was") as lost, rescued(journal, run):
+            journal.append("told", {})
+    assert f"they are kept in {tmp_path / 'run-rescued'}" in str(lost.value)
+    assert list(read_events(tmp_path / "run-rescued")) == kept
