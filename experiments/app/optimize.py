@@ -22,6 +22,7 @@ from experiments.runs.options.config import RunConfig
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.begun_hardware import as_begun
 from experiments.runs.wiring.choosing import LLM, REPLAY
 from experiments.runs.wiring.resolving import resolve, widened
 from experiments.views import summary
@@ -154,6 +155,7 @@ def _searched(
     display: Display,
 ) -> tuple[summary.RunFacts, Result, summary.Outputs]:
     """Search, attribute if asked, and write the results."""
+    evaluator = as_begun(evaluator, journal.events())
     title = f"{source.task.name} on {evaluator.hardware}"
     with interruptible(command_line("resume", folder.path)):
         if display != "quiet":

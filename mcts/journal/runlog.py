@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from mcts.domain import Hardware
 from mcts.errors import JournalError
 from mcts.options.renamed import current_search, current_settings
 from mcts.ports import Event, Journal
 
 FORMAT = 1
+_DEVICE = "device"
 _KEYS: Mapping[str, str] = {
     "asked": "trial",
     "proposing": "trial",
@@ -67,6 +69,15 @@ def as_started_now(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {**now, "settings": settings}
 
 
+def begun_on(events: Iterable[Event]) -> Hardware | None:
+    """The hardware with the ceilings that a run began with; None if none was kept.
+
+    A run of an earlier version has that of the first session that did keep it.
+    """
+    kept = (event.payload.get(_DEVICE) for event in events)
+    return next((Hardware.model_validate(device) for device in kept if device), None)
+
+
 def _key_of(event: Event) -> int | str:
     name = _KEYS[event.kind]
     key = event.payload.get(name)
@@ -86,10 +97,12 @@ class RunLog:
         self._lock = threading.Lock()
         self._seen: dict[tuple[str, int | str], Mapping[str, Any]] = {}
         self._started: Mapping[str, Any] | None = None
+        self._device: Mapping[str, Any] | None = None
         self._elapsed_before = 0.0
         for event in journal.events():
             if event.kind == "started":
                 self._started = event.payload
+            self._device = self._device or event.payload.get(_DEVICE)
             if event.kind in _KEYS:
                 self._seen[event.kind, _key_of(event)] = event.payload
             self._elapsed_before = max(
@@ -102,15 +115,18 @@ class RunLog:
         """Wall clock spent on the run, earlier sessions included."""
         return self._elapsed_before + time.monotonic() - self._clock
 
-    def begin(self, settings: Mapping[str, Any]) -> None:
+    def begin(self, settings: Mapping[str, Any], *, device: Mapping[str, Any]) -> None:
         """Open a new run, or check that the journal belongs to this one.
+
+        `device` is the hardware in full, with its measured ceilings; it is kept once (`begun_on`)
+        and not compared, since no two probes find the same.
 
         Raises JournalError when the journal was begun with other settings: its answers would
         then be given to questions that were never asked.
         """
         payload = {"format": FORMAT, **settings}
         if self._started is None:
-            self._append("started", payload)
+            self._append("started", {**payload, _DEVICE: dict(device)})
             return
         started = as_started_now(self._started)
         for name, value in payload.items():
@@ -119,7 +135,7 @@ class RunLog:
                     f"this run was started with {name} = {before!r}, not {value!r}; resume it as "
                     "it was, or start a new run"
                 )
-        self._append("resumed", {})
+        self._append("resumed", {} if self._device else {_DEVICE: dict(device)})
 
     def find(self, kind: str, key: int | str) -> Mapping[str, Any] | None:
         """The event of this kind for this trial or candidate, if it was ever written."""

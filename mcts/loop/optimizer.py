@@ -109,7 +109,8 @@ class Optimizer:
         Raises InputError if the baseline fails, WorldError if the world keeps failing. However the
         run ends, the journal holds all that was learned.
         """
-        self.log.begin(self._identity())
+        device = self.evaluator.hardware.model_dump(mode="json", exclude_none=True)
+        self.log.begin(self._identity(), device=device)
         try:
             self.guard.open()
             self._start()

@@ -19,6 +19,7 @@ from experiments.runs.folders.journal import SqliteJournal, database_of
 from experiments.runs.folders.recovering import rescued
 from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.begun_hardware import as_begun
 from experiments.runs.wiring.choosing import GPU
 from experiments.runs.wiring.resolving import widened
 from experiments.text import worth as worth_text
@@ -96,7 +97,7 @@ def _weigh(
             weighed = attributing.weigh_methods(
                 source,
                 config,
-                evaluator=evaluator,
+                evaluator=as_begun(evaluator, journal.events()),
                 journal=journal,
                 run_dir=folder.path,
                 ids=ids,
