@@ -1,7 +1,7 @@
 """The nouns: frozen values that pass between the rooms."""
 
 from mcts.domain.attribution import Attribution, Worth
-from mcts.domain.base import Noun, canonical_json, tagged_hash
+from mcts.domain.base import Noun, canonical_json, sealed, tagged_hash, unsealed
 from mcts.domain.candidate import Candidate
 from mcts.domain.dialects import (
     CUDA,
@@ -167,5 +167,7 @@ __all__ = [
     "parse_host_plan",
     "parse_kernel_spec",
     "parse_launch_plan",
+    "sealed",
     "tagged_hash",
+    "unsealed",
 ]

@@ -9,6 +9,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+_CHECKSUM = "checksum"
+
 
 class Noun(BaseModel):
     """A frozen value that refuses unknown fields, so that a typo never passes silently."""
@@ -32,6 +34,23 @@ def canonical_json(payload: Any) -> str:
     return json.dumps(
         payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def sealed(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object with the checksum of its content, so that a change is told when it is read."""
+    return {**payload, _CHECKSUM: tagged_hash("content", dict(payload))}
+
+
+def unsealed(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sealed; an object without a checksum, as older versions wrote it, is taken as it is.
+
+    Raises ValueError if it was changed.
+    """
+    content = dict(payload)
+    checksum = content.pop(_CHECKSUM, None)
+    if checksum is not None and checksum != tagged_hash("content", content):
+        raise ValueError("its content was changed after it was written")
+    return content
 
 
 def tagged_hash(tag: str, payload: Any, *, digits: int = 16) -> str:

@@ -1,7 +1,8 @@
 """A study's folder: what was asked, the tasks' facts, and a line per run.
 
 `study.json` holds the first two, whole or not at all; `results.jsonl` is appended to, line by line,
-and a line that a kill cut off is dropped. A run is known by what determines it, so that a study
+and a line that a kill cut off is dropped. Each has a checksum, so that a changed figure is never
+compared. A run is known by what determines it, so that a study
 with more arms, tasks or seeds goes on from what is there.
 """
 
@@ -14,17 +15,19 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.recorded_task import TaskFacts
-from mcts.domain import Noun, first_problem
+from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError, WorldError
 from mcts.files import write_whole
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had no checksums; it is still read."""
 STUDY_FILE = "study.json"
 RESULTS_FILE = "results.jsonl"
 _LOCK = "study.lock"
@@ -79,7 +82,8 @@ class StudyFolder:
         )
 
     def write_plan(self, plan: Plan) -> None:
-        self._write(STUDY_FILE, plan.model_dump_json(indent=1) + "\n")
+        text = json.dumps(sealed(plan.model_dump(mode="json")), indent=1, ensure_ascii=False)
+        self._write(STUDY_FILE, text + "\n")
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the folder, whole or not at all."""
@@ -106,9 +110,14 @@ class StudyFolder:
         if isinstance(version, int) and version > FORMAT:
             raise InputError(f"{path} was written by a newer Rooftree: update Rooftree")
         try:
-            return Plan.model_validate_json(text)
+            return Plan.model_validate_json(json.dumps(_unsealed(found)))
         except ValidationError as error:
             raise InputError(f"{path}: {first_problem(error)}") from None
+        except ValueError as error:
+            raise InputError(
+                f"{path} is damaged: {error}; put a copy of it back, or run the study again in "
+                "another folder"
+            ) from None
 
     def lines(self) -> Iterator[CellResult]:
         """The finished runs. InputError for a line that is no result; a torn last one is left."""
@@ -121,12 +130,13 @@ class StudyFolder:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                yield CellResult.model_validate_json(text)
-            except ValidationError as error:
+                line = CellResult.model_validate_json(json.dumps(_unsealed(json.loads(text))))
+            except ValueError as error:
+                why = first_problem(error) if isinstance(error, ValidationError) else error
                 raise InputError(
-                    f"{path}, line {number}: {first_problem(error)}; take the line out, its run "
-                    "is then repeated"
+                    f"{path}, line {number}: {why}; take the line out, its run is then repeated"
                 ) from None
+            yield line
 
     @contextmanager
     def appending(self) -> Iterator[ResultFile]:
@@ -151,7 +161,7 @@ class ResultFile:
 
     def append(self, lines: Iterable[CellResult]) -> None:
         """WorldError if the disk refuses."""
-        text = "".join(line.model_dump_json() + "\n" for line in lines)
+        text = "".join(_text_of(line) + "\n" for line in lines)
         data = memoryview(text.encode())
         try:
             while data:
@@ -160,3 +170,14 @@ class ResultFile:
             raise WorldError(
                 f"cannot write {self._path}: {error.strerror}; make room, then run the study again"
             ) from None
+
+
+def _text_of(line: CellResult) -> str:
+    """The line as it is stored."""
+    return json.dumps(
+        sealed(line.model_dump(mode="json")), separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def _unsealed(found: Any) -> Any:
+    return unsealed(found) if isinstance(found, dict) else found

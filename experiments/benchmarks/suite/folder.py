@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.outcome import Outcome
-from mcts.domain import Noun, first_problem
+from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError
 from mcts.files import write_whole
 
@@ -107,20 +107,24 @@ class SuiteFolder:
         return plan
 
     def outcome(self, key: str) -> Outcome | None:
-        """A problem's outcome, where it has one. InputError for a damaged one."""
+        """A problem's outcome, where it has one. InputError for one that is damaged or changed."""
         path = self.path / "outcomes" / f"{key}.json"
         try:
-            return Outcome.model_validate_json(path.read_bytes())
+            found = json.loads(path.read_bytes())
+            content = unsealed(found) if isinstance(found, dict) else found
+            return Outcome.model_validate_json(json.dumps(content))
         except FileNotFoundError:
             return None
-        except ValidationError as error:
+        except ValueError as error:
+            why = first_problem(error) if isinstance(error, ValidationError) else error
             raise InputError(
-                f"{path} cannot be read ({first_problem(error)}): delete it to conclude again"
+                f"{path} cannot be read ({why}): delete it to conclude again"
             ) from None
 
     def keep(self, outcome: Outcome) -> None:
         """Write a problem's outcome, whole or not at all."""
-        self._write(f"outcomes/{outcome.key}.json", outcome.model_dump_json(indent=2) + "\n")
+        text = json.dumps(sealed(outcome.model_dump(mode="json")), indent=2, ensure_ascii=False)
+        self._write(f"outcomes/{outcome.key}.json", text + "\n")
 
     def write_kernel(self, key: str, source: str) -> str:
         """Export a kernel; its name within the folder."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from mcts.errors import InputError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_S = 30.0
 OFF_HINT = "go on without it with --memory off"
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -42,10 +42,14 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX contribution_kin ON contribution (kin, slot)",
         "CREATE INDEX contribution_run ON contribution (run)",
     ),
+    ("CREATE TABLE advice_checksum (run TEXT PRIMARY KEY, checksum TEXT NOT NULL) STRICT",),
 )
 """What each version added to the one before it; a file is brought up to date step by step."""
-_TABLES = ({"firing", "follow_up"}, {"contribution"})
+_TABLES = ({"firing", "follow_up"}, {"contribution"}, {"advice_checksum"})
 """What each version brought, by which a file is known as ours."""
+
+ADVICE_TABLES = ("firing", "follow_up")
+"""What tools said in a run and what came of it; `advice_checksum` covers a run's rows in both."""
 
 
 class MemoryUnavailable(InputError):
@@ -117,6 +121,12 @@ def has_contributions(connection: sqlite3.Connection) -> bool:
     """Whether the file is of a version that keeps contributions."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version) >= 2
+
+
+def has_checksums(connection: sqlite3.Connection) -> bool:
+    """Whether the file is of a version that keeps checksums of what tools' advice came to."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version) >= 3
 
 
 def _connect_readonly(path: Path, how: str) -> sqlite3.Connection:

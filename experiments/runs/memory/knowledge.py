@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from experiments.runs.memory.database import damaged, has_contributions, open_memory, read_memory
+from experiments.runs.memory.database import (
+    ADVICE_TABLES,
+    damaged,
+    has_contributions,
+    open_memory,
+    read_memory,
+)
 from experiments.runs.memory.export import content_of, group_of, read_content, read_lines
 from mcts.domain import tagged_hash
 from mcts.errors import InputError, WorldError
@@ -110,7 +116,7 @@ class KnowledgeStore:
             connection.execute(f"DELETE FROM contribution WHERE {where}", values)
             forgotten = connection.total_changes - before
             if what in (ForgetFilter(run=what.run), ForgetFilter()):
-                for table in ("firing", "follow_up"):
+                for table in (*ADVICE_TABLES, "advice_checksum"):
                     scope, run = ("run = ?", [what.run]) if what.run else ("TRUE", [])
                     connection.execute(f"DELETE FROM {table} WHERE {scope}", run)
         return forgotten

@@ -1,12 +1,13 @@
 """What the tools' advice was worth, over all runs of a user.
 
 Rows are kept under the run they come from: a resumed run replaces its earlier rows, so that nothing
-counts twice.
+counts twice. A checksum covers the rows of each run; those that older versions wrote have none.
 """
 
 from __future__ import annotations
 
 import math
+import shlex
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -15,8 +16,17 @@ from pathlib import Path
 from typing import Self
 
 from experiments.runs.memory.advice import Firing, FollowUp
-from experiments.runs.memory.database import damaged, default_path, open_memory, read_memory
-from mcts.errors import WorldError
+from experiments.runs.memory.database import (
+    ADVICE_TABLES,
+    OFF_HINT,
+    damaged,
+    default_path,
+    has_checksums,
+    open_memory,
+    read_memory,
+)
+from mcts.domain import tagged_hash
+from mcts.errors import InputError, WorldError
 
 __all__ = ["ToolMemory", "ToolStatistics", "default_path"]
 
@@ -100,7 +110,7 @@ class ToolMemory:
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")
             with connection:
-                for table in ("firing", "follow_up"):
+                for table in ADVICE_TABLES:
                     connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
                 connection.executemany(
                     "INSERT INTO firing VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -117,19 +127,54 @@ class ToolMemory:
                         for one in followed
                     ],
                 )  # fmt: skip
+                connection.execute(
+                    "INSERT OR REPLACE INTO advice_checksum VALUES (?, ?)",
+                    (run, _checksum(connection, run)),
+                )
         except sqlite3.DatabaseError as error:
             raise WorldError(f"the memory {self.path} cannot be written: {error}") from None
+
+    def _check(self) -> None:
+        """Raise InputError if the rows of a run are not those that were written."""
+        if not has_checksums(self._connection):
+            return
+        kept = self._connection.execute("SELECT run, checksum FROM advice_checksum").fetchall()
+        for run, checksum in kept:
+            if _checksum(self._connection, run) != checksum:
+                raise InputError(
+                    f"the memory {self.path} is damaged (what tools' advice came to in run {run} "
+                    f"was changed): put a copy back, forget that run with rooftree memory forget "
+                    f"--memory {shlex.quote(str(self.path))} --run {shlex.quote(run)}, or "
+                    f"{OFF_HINT}"
+                )
 
     def statistics(
         self, *, gpu: str | None = None, proposer: str | None = None
     ) -> list[ToolStatistics]:
-        """Per tool, GPU and proposer; only those of `gpu` and `proposer` if given."""
+        """Per tool, GPU and proposer; only those of `gpu` and `proposer` if given.
+
+        InputError if the rows of a run were changed.
+        """
         try:
+            self._check()
             with closing(self._connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
                 rows = [_statistics(row) for row in cursor]
         except sqlite3.DatabaseError as error:
             raise damaged(self.path, error) from None
         return [row for row in rows if gpu in (None, row.gpu) and proposer in (None, row.proposer)]
+
+
+def _checksum(connection: sqlite3.Connection, run: str) -> str:
+    """The checksum of a run's rows."""
+    return tagged_hash(
+        "advice",
+        [
+            connection.execute(
+                f"SELECT * FROM {table} WHERE run = ? ORDER BY rowid", (run,)
+            ).fetchall()
+            for table in ADVICE_TABLES
+        ],
+    )
 
 
 def _statistics(row: tuple[str | int | float, ...]) -> ToolStatistics:

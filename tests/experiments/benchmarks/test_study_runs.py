@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -151,6 +152,18 @@ def test_a_torn_last_line_is_run_again(config: Path, folder: Path) -> None:
     completed("compare", folder)
     study(config)
     assert same(lines_of(folder), whole)
+
+
+def test_what_was_written_without_checksums_is_read(folder: Path) -> None:
+    before, plan = lines_of(folder), StudyFolder(folder).plan()
+    results, study_file = folder / RESULTS_FILE, folder / STUDY_FILE
+    old = [json.loads(line) for line in results.read_text().splitlines()]
+    assert all(line.pop("checksum") for line in old)
+    results.write_text("".join(json.dumps(line) + "\n" for line in old))
+    written = json.loads(study_file.read_text())
+    assert written.pop("checksum")
+    study_file.write_text(json.dumps(written))
+    assert (lines_of(folder), StudyFolder(folder).plan()) == (before, plan)
 
 
 def test_a_killed_study_goes_on(config: Path, finished: Path) -> None:
@@ -333,6 +346,18 @@ def test_a_folder_in_use_is_refused(config: Path, folder: Path) -> None:
                 "nonsense\n" + (folder / RESULTS_FILE).read_text()
             ),
             "line 1",
+        ),
+        (
+            lambda folder: (folder / RESULTS_FILE).write_text(
+                re.sub('"unique":', '"unique":1', (folder / RESULTS_FILE).read_text(), count=1)
+            ),
+            "line 1: its content was changed after it was written; take the line out",
+        ),
+        (
+            lambda folder: (folder / STUDY_FILE).write_text(
+                re.sub('"optimum_us": ', '"optimum_us": 1', (folder / STUDY_FILE).read_text())
+            ),
+            "study.json is damaged: its content was changed",
         ),
     ],
 )

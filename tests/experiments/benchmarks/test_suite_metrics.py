@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.metrics import THRESHOLDS, scores, summarize
 from experiments.benchmarks.suite.outcome import Gain, Outcome, Spent, Status
+from mcts.errors import InputError
 
 SPEEDUPS = st.lists(st.one_of(st.none(), st.floats(0.01, 100.0)), min_size=1, max_size=30)
 
@@ -99,3 +103,16 @@ def test_a_failure_pulls_the_mean_towards_one(speedups: list[float | None]) -> N
 def test_only_what_is_correct_has_a_speedup(status: Literal["failed", "error"]) -> None:
     found = summarize([outcome(1, status, eager=5.0, compiled=5.0)])
     assert found.eager.correct == found.compiled.correct == 0
+
+
+def test_a_changed_outcome_is_named_and_one_without_a_checksum_is_read(tmp_path: Path) -> None:
+    folder, kept = SuiteFolder(tmp_path), outcome(1, eager=2.0)
+    folder.keep(kept)
+    path = tmp_path / "outcomes" / f"{kept.key}.json"
+    written = json.loads(path.read_text())
+    path.write_text(json.dumps({**written, "name": "1/9"}))
+    with pytest.raises(InputError, match=r"its content was changed .*delete it to conclude again"):
+        folder.outcome(kept.key)
+    del written["checksum"]
+    path.write_text(json.dumps(written))
+    assert folder.outcome(kept.key) == kept

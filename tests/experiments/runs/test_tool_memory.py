@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,46 @@ def test_a_memory_that_cannot_be_written_does_not_fail_the_run(
     run = completed(*words, "--out", tmp_path / "run", "--json")
     assert json.loads(run.stdout)["evaluations"] == 3
     assert "nothing was remembered: the disk is full" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE follow_up SET gain = 9 * gain WHERE run = 'a b'",
+        "DELETE FROM firing WHERE run = 'a b'",
+    ],
+)
+def test_changed_rows_of_a_run_are_named_and_can_be_forgotten(
+    tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "m.sqlite"
+    run = result(PARENT, node(1, us=50.0, methods=("b",)))
+    with ToolMemory(path) as memory:
+        for name in ("a b", "c"):
+            found = {"fired": firings(run), "followed": follow_ups(run)}
+            memory.learn(name, gpu="G", proposer="p", **found)  # type: ignore[arg-type]
+        whole = memory.statistics()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+    refused(rooftree("memory", "tools", "--memory", path), f"the memory {path} is damaged",
+            "in run a b was changed", f"forget --memory {path} --run 'a b'")  # fmt: skip
+    completed("memory", "forget", "--memory", path, "--run", "a b")
+    with ToolMemory(path) as memory:
+        assert [row.fired for row in memory.statistics()] == [row.fired // 2 for row in whole]
+
+
+def test_rows_that_an_older_version_wrote_count_without_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "m.sqlite"
+    run = result(PARENT, node(1, us=50.0, methods=("b",)))
+    with ToolMemory(path) as memory:
+        memory.learn("old", gpu="G", proposer="p", fired=firings(run), followed=follow_ups(run))
+        before = memory.statistics()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE advice_checksum")
+        connection.execute("PRAGMA user_version = 2")
+        connection.commit()
+    with ToolMemory(path, readonly=True) as memory:
+        assert memory.statistics() == before
+    with ToolMemory(path) as memory:
+        assert memory.statistics() == before
