@@ -12,32 +12,26 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from codegen.lexemes import lexemes
 from mcts.domain import (
-    PLAN_COMMENT,
     Candidate,
     KernelTask,
     LaunchPlan,
     Scalar,
+    find_plan_comment,
     parse_host_plan,
     parse_launch_plan,
 )
 from mcts.errors import InputError
 
-_LEXEMES = re.compile(
-    r"""
-      (?P<comment> //[^\n]* | /\*.*?\*/ )
-    | (?P<text> R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-              | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _FORMS = (
     r"""(\{.*?\bdefault\s*=\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,}"']+)""",
     r"(\[[^][\n]*\])",
     r"(\{[ \t]*values\s*=\s*\[[^][\n]*\])",
 )
 """How a tunable is declared on a line: with a default, as a list of values, without a default."""
-_ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*(?=\()")
+_ATTRIBUTE = re.compile(r"\b(?:__\w+__|alignas)\s*+\(")
+_ROUND = re.compile(r"[()]")
 _STRETCH = re.compile(r"([^;{}()]+)([;{}()]|\Z)")
 
 
@@ -46,7 +40,7 @@ def plan_of(source: str) -> LaunchPlan:
 
     InputError if there is none that can be read.
     """
-    found = PLAN_COMMENT.search(source)
+    found = find_plan_comment(source)
     if found is None:
         return parse_launch_plan(source)
     return _plan_in(found[0], source.count("\n", 0, found.start()))
@@ -60,7 +54,12 @@ def _plan_in(comment: str, lines_before: int) -> LaunchPlan:
 def without_comments(source: str) -> str:
     """The source with line splices joined and each comment turned into a space."""
     joined = re.sub(r"\\\r?\n", "", source)
-    return _LEXEMES.sub(lambda found: " " if found["comment"] else found[0], joined)
+    kept, at = [], 0
+    for kind, start, end in lexemes(joined):
+        if kind == "comment":
+            kept += [joined[at:start], " "]
+            at = end
+    return "".join([*kept, joined[at:]])
 
 
 def kernel_names(source: str) -> frozenset[str]:
@@ -81,7 +80,7 @@ def with_defaults(source: str, tunables: Mapping[str, Scalar]) -> str:
     A plan written in a form this cannot edit, or that does not list these values, is returned
     as it is.
     """
-    found = PLAN_COMMENT.search(source)
+    found = find_plan_comment(source)
     if found is None:
         return source
     plan = _plan_with(found[0], tuple(tunables.items()))
@@ -145,11 +144,13 @@ def canonical_source(task: KernelTask, source: str) -> str:
 
 def _without_attributes(code: str) -> str:
     """Drop `__launch_bounds__(...)` and its like, whose parentheses look like a signature."""
-    while (found := _ATTRIBUTE.search(code)) is not None:
-        depth, end = 0, found.end()
-        for end in range(found.end(), len(code)):
-            depth += {"(": 1, ")": -1}.get(code[end], 0)
+    kept, at = [], 0
+    while (found := _ATTRIBUTE.search(code, at)) is not None:
+        kept.append(code[at : found.start()])
+        depth, at = 1, len(code)
+        for sign in _ROUND.finditer(code, found.end()):
+            depth += 1 if sign[0] == "(" else -1
             if depth == 0:
+                at = sign.end()
                 break
-        code = code[: found.start()] + code[end + 1 :]
-    return code
+    return "".join([*kept, code[at:]])

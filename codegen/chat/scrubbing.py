@@ -16,13 +16,13 @@ _IN_A_MESSAGE, _IN_A_TEXT = 6, 12
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 _KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9*_\-]{8,}|Bearer\s+\S+")
 _URL_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
-_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.DOTALL)
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 def scrub(text: str, environment: Mapping[str, str] | None = None) -> str:
     """One line of `text` without any secret of the environment or anything shaped like a key."""
     text = _without(text, environment, _IN_A_MESSAGE)
-    text = _TRACEBACK.sub("", text)
+    text = text.partition(_TRACEBACK)[0]
     return one_line(_KEY_SHAPE.sub("[key]", _URL_LOGIN.sub("", text)), _MESSAGE_LIMIT)
 
 

@@ -6,17 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from codegen.lexemes import lexemes
 from mcts.domain import Scalar, kernel_macros
 
-_TOKEN = re.compile(
-    r"""
-      (?P<comment> //[^\n]* | /\*.*?\*/ )
-    | (?P<linkage> \bextern\s*"C"\s*(?P<block>\{)? )
-    | (?P<text> R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-              | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
-    """,
-    re.DOTALL | re.VERBOSE,
-)
+_LINKAGE = re.compile(r'\bextern\s*"C"\s*(?P<block>\{)?')
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"\n]+[>\"]).*$", re.MULTILINE)
 _UNROLL = re.compile(
     r"^([ \t]*)#[ \t]*pragma[ \t]+unroll[ \t]+([^\n]*?[A-Za-z_][^\n]*?)[ \t]*(?://[^\n]*)?$", re.M
@@ -47,7 +40,7 @@ def header_source(source: str, tunables: Mapping[str, Scalar]) -> HeaderSource:
     includes = tuple(dict.fromkeys(_INCLUDE.findall(source)))
     code = _INCLUDE.sub(lambda found: f"// {found[0].strip()}: stands above", source)
     code = _UNROLL.sub(r"\1ROOFTREE_UNROLL(\2)", code)
-    code = _TOKEN.sub(_without_linkage, code)
+    code = _without_linkage(code)
     values = [option.removeprefix("-D").partition("=") for option in kernel_macros(tunables)]
     own = [name for name in dict.fromkeys(_DEFINE.findall(code)) if name not in tunables]
     names = [*(name for name, _, _ in values), *own]
@@ -58,7 +51,15 @@ def header_source(source: str, tunables: Mapping[str, Scalar]) -> HeaderSource:
     return HeaderSource(includes, "\n".join([*set_aside, *defined]), body, "\n".join(restored))
 
 
-def _without_linkage(found: re.Match[str]) -> str:
-    if found["linkage"] is None:
-        return found[0]
+def _without_linkage(code: str) -> str:
+    """Drop `extern "C"` wherever it is neither in a comment nor in a string."""
+    kept, at = [], 0
+    for _, start, end in lexemes(code):
+        if code[start:end] != '"C"':
+            kept += [_LINKAGE.sub(_opening, code[at:start]), code[start:end]]
+            at = end
+    return "".join([*kept, _LINKAGE.sub(_opening, code[at:])])
+
+
+def _opening(found: re.Match[str]) -> str:
     return "namespace {" if found["block"] else ""

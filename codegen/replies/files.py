@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.replies.patches import is_diff
 from codegen.replies.text import ReplyText
-from mcts.domain import PLAN_COMMENT
+from mcts.domain import find_plan_comment
 from mcts.errors import ProposalRejected
 
 MAX_SOURCE_BYTES = 256 * 1024
@@ -24,7 +24,7 @@ def check_size(source: str) -> None:
 
 def from_plan(text: str) -> str:
     """A file from its plan on: cut what stands before the plan when it is talk and not code."""
-    found = PLAN_COMMENT.search(text)
+    found = find_plan_comment(text)
     before = text[: found.start()] if found else ""
     code = any(mark in before for mark in ("#", "__global__", "//", "/*", "template", "extern"))
     return text if code or found is None else text[found.start() :]

@@ -18,6 +18,8 @@ _MIDDLE = re.compile(r"^[ \t]*={5,9}[ \t]*$")
 _REPLACE = re.compile(r"^[ \t]*>{5,9}[ \t]*REPLACE\b[^\n]*$")
 _HUNK = re.compile(r"^@@(?: -(\d{1,7})(?:,\d{1,7})? \+\d{1,7}(?:,\d{1,7})? @@| .*@@|$|@@|\s)")
 _MAX_EDITS = 200
+_MOST_PLACES = 100
+"""Places where a change fits that are counted: to count more takes quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,11 @@ def patched(reply: ReplyText, source: str) -> str:
     if len(edits) > _MAX_EDITS:
         raise ProposalRejected(f"the reply's diff holds more than {_MAX_EDITS} changes")
     lines = source.splitlines()
+    stripped = [line.rstrip() for line in lines]
     for number, edit in enumerate(edits, start=1):
-        at = _place(lines, edit, number)
+        at = _place(stripped, edit, number)
         lines[at : at + len(edit.before)] = edit.after
+        stripped[at : at + len(edit.before)] = [line.rstrip() for line in edit.after]
     return "\n".join(lines) + "\n"
 
 
@@ -115,20 +119,15 @@ def _unified(text: str) -> list[Edit]:
     return edits
 
 
-def _place(lines: Sequence[str], edit: Edit, number: int) -> int:
+def _place(stripped: Sequence[str], edit: Edit, number: int) -> int:
     """Where `edit` applies; the line it names decides between equals."""
     wanted = [line.rstrip() for line in edit.before]
     if not any(wanted):
         raise ProposalRejected(f"change {number} of the reply names no line that it replaces")
-    stripped = [line.rstrip() for line in lines]
-    first = wanted[0]
-    places = [
-        at
-        for at, line in enumerate(stripped)
-        if line == first and stripped[at : at + len(wanted)] == wanted
-    ]
-    if edit.line is not None and edit.line - 1 in places:
-        return edit.line - 1
+    named = None if edit.line is None else edit.line - 1
+    if named is not None and named >= 0 and stripped[named : named + len(wanted)] == wanted:
+        return named
+    places = _places(stripped, wanted)
     if len(places) == 1:
         return places[0]
     shown = next(line for line in wanted if line).strip()[:80]
@@ -137,7 +136,20 @@ def _place(lines: Sequence[str], edit: Edit, number: int) -> int:
             f"change {number} of the reply does not fit: its lines from {shown!r} on do not stand "
             "in the variant; give the complete file"
         )
+    how_many = f"more than {_MOST_PLACES}" if len(places) > _MOST_PLACES else f"{len(places)}"
     raise ProposalRejected(
-        f"change {number} of the reply fits in {len(places)} places (from {shown!r} on); give more "
+        f"change {number} of the reply fits in {how_many} places (from {shown!r} on); give more "
         "lines around it, or the complete file"
     )
+
+
+def _places(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The first places at which `wanted` stands in `lines`, one more than are counted."""
+    text, sought = "\n".join(["", *lines, ""]), "\n".join(["", *wanted, ""])
+    found: list[int] = []
+    line = at = 0
+    while len(found) <= _MOST_PLACES and (place := text.find(sought, at)) >= 0:
+        line += text.count("\n", at, place)
+        found.append(line)
+        line, at = line + 1, place + 1
+    return found

@@ -12,7 +12,7 @@ from mcts.errors import ProposalRejected
 
 MAX_REPLY_CHARACTERS = 1_000_000
 _FENCE = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.M | re.S
+    r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([^\n`]*+)\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.M | re.S
 )
 _WRAPPER = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*(?:markdown|md)[ \t]*\n", re.IGNORECASE)
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)

@@ -12,7 +12,6 @@ from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import TASK_FILE, find_task, read_text
 from experiments.text.words import clean
 from mcts.domain import (
-    PLAN_COMMENT,
     KernelProfile,
     KernelSpec,
     KernelTask,
@@ -20,6 +19,7 @@ from mcts.domain import (
     Scalar,
     Tunable,
     Work,
+    find_plan_comment,
     parse_kernel_spec,
 )
 from mcts.errors import InputError
@@ -73,7 +73,7 @@ def read_kernel(
     The task is `task`, else that of a `task.toml` beside the file if the plan declares no
     buffers itself. Raises InputError, naming the file, for what is wrong.
     """
-    if plan is None and PLAN_COMMENT.search(source) is None:
+    if plan is None and find_plan_comment(source) is None:
         if task is not None:
             raise InputError(f"{path} has no launch plan, so --task cannot say how it is run")
         lacks = f"no launch plan (a /* rooftree ... */ comment, or --plan): {_WOULD_ADD}"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from codegen.lexemes import lexemes
 from experiments.runs.tasks.files import RECORDING_SUFFIXES, TASK_FILE, read_text
-from mcts.domain import PLAN_COMMENT
+from mcts.domain import find_plan_comment
 from mcts.errors import InputError
 
 Kind = Literal["kernel", "program", "executable", "cubin", "counters", "timeline"]
@@ -22,10 +23,6 @@ _SOURCES = (".cu", ".cuh")
 _MOST_SOURCE_BYTES = 16 * 2**20
 _ELF = b"\x7fELF"
 _EM_CUDA = 190
-_NO_CODE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\[^\']*|[^\'\\\n])\'',
-    re.DOTALL,
-)
 _MAIN = re.compile(r"\b(?:int|auto|void)\s+main\s*\(")
 _WANTED = (
     "give a .cu file, an executable, or a report of Nsight Compute (.csv, .ncu-rep) or Nsight "
@@ -82,7 +79,11 @@ def identify(path: Path, *, planned: bool = False) -> Target:
 
 def has_main(source: str) -> bool:
     """Whether `source` defines a `main`, comments and strings left out."""
-    return _MAIN.search(_NO_CODE.sub(" ", source)) is not None
+    code, at = [], 0
+    for _, start, end in lexemes(source):
+        code.append(source[at:start])
+        at = end
+    return _MAIN.search(" ".join([*code, source[at:]])) is not None
 
 
 def _source(path: Path, *, planned: bool) -> Target:
@@ -91,7 +92,7 @@ def _source(path: Path, *, planned: bool) -> Target:
     source = read_text(path)
     if not source.strip():
         raise InputError(f"{path} is empty")
-    is_kernel = planned or PLAN_COMMENT.search(source) or not has_main(source)
+    is_kernel = planned or find_plan_comment(source) or not has_main(source)
     return Target(path, "kernel" if is_kernel else "program", source)
 
 

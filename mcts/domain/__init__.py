@@ -43,11 +43,11 @@ from mcts.domain.host_plan import (
 from mcts.domain.kernel_spec import KernelSpec, parse_kernel_spec
 from mcts.domain.launch_plan import (
     ITEM_BYTES,
-    PLAN_COMMENT,
     Launch,
     LaunchPlan,
     ScalarArgument,
     Workspace,
+    find_plan_comment,
     kernel_macros,
     parse_launch_plan,
 )
@@ -91,7 +91,6 @@ __all__ = [
     "HOST_ITEM_BYTES",
     "ITEM_BYTES",
     "KERNELBENCH",
-    "PLAN_COMMENT",
     "SPACE",
     "STREAM",
     "Attribution",
@@ -161,6 +160,7 @@ __all__ = [
     "dialect_named",
     "evaluate",
     "evaluate_int",
+    "find_plan_comment",
     "first_problem",
     "form_of",
     "kernel_macros",

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, evaluate, names_in
 from mcts.domain.launch_plan import (
+    MOST_TUNABLES,
     DType,
     Expression,
     ScalarArgument,
@@ -107,7 +108,7 @@ class HostPlan(Noun):
     output: tuple[HostOutput, ...] = Field(min_length=1, max_length=_MOST)
     workspace: tuple[HostWorkspace, ...] = Field(default=(), max_length=_MOST)
     returns: Literal["tuple", "list"] = "tuple"
-    tunables: dict[str, Tunable] = {}
+    tunables: dict[str, Tunable] = Field(default={}, max_length=MOST_TUNABLES)
     where: tuple[str, ...] = ()
 
     @field_validator("where", mode="before")

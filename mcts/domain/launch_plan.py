@@ -7,7 +7,6 @@ No host code of a candidate ever runs: the plan is all it can say about launchin
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Literal, TypeVar
 
@@ -17,6 +16,7 @@ from mcts.domain.base import Noun
 from mcts.domain.expressions import Scalar, names_in
 from mcts.domain.tunables import Tunable, TunableSpace, check_identifiers
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_toml
 from mcts.wrong_values import first_problem
 
 DType = Literal["float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint8"]
@@ -25,7 +25,12 @@ ITEM_BYTES: dict[str, int] = {
     "int64": 8, "int32": 4, "int8": 1, "uint8": 1,
 }  # fmt: skip
 Expression = str | int
-PLAN_COMMENT = re.compile(r"/\*\s*rooftree\b(.*?)\*/", re.DOTALL)
+LONGEST_PLAN = 64 * 1024
+"""Characters of a plan: ten times the longest we have, and read in a second at worst."""
+MOST_TUNABLES = 64
+"""Tunables of a plan: each is looked for in its text when defaults are written into it."""
+_OPENING = re.compile(r"/\*\s*rooftree\b")
+_COMMENT = re.compile(rf"{_OPENING.pattern}(.*?)\*/", re.DOTALL)
 
 
 class ScalarArgument(Noun):
@@ -70,7 +75,7 @@ class Launch(Noun):
 class LaunchPlan(Noun):
     """Tunables, scratch buffers and launches in order."""
 
-    tunables: dict[str, Tunable] = {}
+    tunables: dict[str, Tunable] = Field(default={}, max_length=MOST_TUNABLES)
     where: tuple[str, ...] = ()
     workspace: tuple[Workspace, ...] = ()
     launch: tuple[Launch, ...] = Field(min_length=1)
@@ -142,12 +147,21 @@ def parse_launch_plan(source: str) -> LaunchPlan:
     return read_plan(text, LaunchPlan, first_line=first_line)
 
 
+def find_plan_comment(source: str) -> re.Match[str] | None:
+    """The `/* rooftree ... */` comment of a source, its TOML as group 1; None if it has none.
+
+    Takes linear time: behind the first opening that is never closed no other one is.
+    """
+    opening = _OPENING.search(source)
+    return _COMMENT.match(source, opening.start()) if opening else None
+
+
 def plan_text(source: str) -> tuple[str, int]:
     """The TOML of a source's plan comment, and how many lines stand before it.
 
     Raises InputError if there is none.
     """
-    found = PLAN_COMMENT.search(source)
+    found = find_plan_comment(source)
     if found is None:
         raise InputError("no launch plan: the source needs a /* rooftree ... */ comment with TOML")
     return found.group(1), source[: found.start(1)].count("\n")
@@ -158,16 +172,20 @@ PlanT = TypeVar("PlanT", bound=Noun)
 
 def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:
     """`text` as a plan. InputError names the line, `first_line` added, if the TOML is wrong."""
+    if len(text) > LONGEST_PLAN:
+        raise InputError(
+            f"launch plan: it has {len(text)} characters, at most {LONGEST_PLAN} are read"
+        )
     try:
-        return model.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+        return model.model_validate(parse_toml(text))
+    except FormatError as error:
         raise InputError(
             f"launch plan is not TOML: {_shift_line(str(error), first_line)}"
         ) from None
     except ValidationError as error:
         raise InputError(f"launch plan: {first_problem(error, model)}") from None
-    except (ValueError, RecursionError) as error:  # numbers and nesting past Python's own limits
-        raise InputError(f"launch plan cannot be read: {str(error)[:120]}") from None
+    except RecursionError:  # within the model's own checks
+        raise InputError("launch plan is nested too deeply") from None
 
 
 def _shift_line(message: str, lines: int) -> str:

@@ -10,13 +10,13 @@ from codegen.replies.files import check_size, from_plan, texts_of
 from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
 from mcts.domain import (
-    PLAN_COMMENT,
     Candidate,
     KernelTask,
     LaunchPlan,
     Scalar,
     evaluate,
     evaluate_int,
+    find_plan_comment,
 )
 from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
@@ -51,7 +51,7 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
     a draft. A plan may stand in a block of its own or be the parent's.
     """
     texts = texts_of(reply)
-    planned = [text for text in texts if PLAN_COMMENT.search(text)]
+    planned = [text for text in texts if find_plan_comment(text)]
     both = [text for text in planned if "__global__" in text]
     if both and not (has_patch(reply) and "<<<<<" in both[-1]):
         return from_plan(both[-1])
@@ -69,7 +69,7 @@ def _source(reply: ReplyText, request: ProposalRequest) -> str:
 
 def _with_parents_plan(code: str, request: ProposalRequest) -> str:
     parent = request.parent
-    found = PLAN_COMMENT.search(with_defaults(parent.source, parent.tunables))
+    found = find_plan_comment(with_defaults(parent.source, parent.tunables))
     if found is None:
         raise ProposalRejected("the reply's code has no /* rooftree ... */ launch plan")
     launched = frozenset(plan_of(parent.source).kernels)

@@ -8,7 +8,7 @@ from codegen.plan_text import with_defaults, without_comments
 from codegen.replies.files import check_size, from_plan, texts_of
 from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
-from mcts.domain import PLAN_COMMENT, Candidate, HostPlan, parse_host_plan
+from mcts.domain import Candidate, HostPlan, find_plan_comment, parse_host_plan
 from mcts.errors import InputError, ProposalRejected
 from mcts.ports import ProposalRequest
 
@@ -34,7 +34,7 @@ def host_candidate(reply: ReplyText, request: ProposalRequest) -> Candidate:
 def _source(reply: ReplyText, request: ProposalRequest) -> str:
     """The last file that holds a plan and code, else the parent's with the reply's changes."""
     texts = texts_of(reply)
-    whole = [text for text in texts if (found := PLAN_COMMENT.search(text)) and text[found.end() :]]
+    whole = [text for text in texts if (found := find_plan_comment(text)) and text[found.end() :]]
     if whole and not (has_patch(reply) and "<<<<<" in whole[-1]):
         return from_plan(whole[-1])
     if has_patch(reply):

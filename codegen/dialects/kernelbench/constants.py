@@ -17,8 +17,8 @@ from mcts.domain import Scalar, Tunable, TunableSpace, first_problem
 from mcts.errors import InputError
 
 _MARKED = re.compile(
-    r"^(?P<head>(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*)(?P<value>[^#\n]*?)"
-    r"(?P<tail>[ \t]*#[ \t]*tunable:[ \t]*(?P<choices>[^\n]*?)[ \t]*)$",
+    r"^(?P<head>(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*+)(?P<value>[^#\n]*+)"
+    r"(?P<mark>#[ \t]*+tunable:(?P<choices>[^\n]*))$",
     re.MULTILINE,
 )
 
@@ -28,8 +28,8 @@ def declared_constants(source: str) -> TunableSpace:
     tunables: dict[str, Tunable] = {}
     for found in _MARKED.finditer(source):
         name, line = found["name"], source.count("\n", 0, found.start()) + 1
-        values = _literals(f"[{found['choices']}]", f"line {line}: the values of tunable {name}")
-        default = _literals(f"[{found['value']}]", f"line {line}: the value of tunable {name}")
+        values = _literals(found["choices"], f"line {line}: the values of tunable {name}")
+        default = _literals(found["value"], f"line {line}: the value of tunable {name}")
         if len(default) != 1:
             raise InputError(f"line {line}: tunable {name} needs a single value")
         if name in tunables:
@@ -47,16 +47,19 @@ def with_constants(source: str, values: Mapping[str, Scalar]) -> str:
     def changed(found: re.Match[str]) -> str:
         if found["name"] not in values:
             return found[0]
-        return f"{found['head']}{values[found['name']]!r}{found['tail']}"
+        value = found["value"]
+        blanks = value[len(value.rstrip(" \t")) :]
+        return f"{found['head']}{values[found['name']]!r}{blanks}{found['mark']}"
 
     return _MARKED.sub(changed, source)
 
 
 def _literals(text: str, what: str) -> list[Scalar]:
+    wrong = InputError(f"{what} must be numbers or strings, not {text.strip()[:60]!r}")
     try:
-        found = ast.literal_eval(text)
+        found = ast.literal_eval(f"[{text.strip()}]")
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        raise InputError(f"{what} must be numbers or strings, not {text[1:-1][:60]!r}") from None
+        raise wrong from None
     if not all(isinstance(value, int | float | str | bool) for value in found):
-        raise InputError(f"{what} must be numbers or strings, not {text[1:-1][:60]!r}")
+        raise wrong
     return list(found)

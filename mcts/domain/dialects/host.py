@@ -9,10 +9,11 @@ from functools import lru_cache
 from mcts.domain.dialects.dialect import Dialect
 from mcts.domain.expressions import Scalar
 from mcts.domain.host_plan import parse_host_plan
-from mcts.domain.launch_plan import PLAN_COMMENT
+from mcts.domain.launch_plan import find_plan_comment
 from mcts.domain.tunables import TunableSpace
 
-_BEFORE = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BEFORE = re.compile(r"(?:[\ufeff \n\t\r]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+")
+"""Comments and white space."""
 
 
 class Host(Dialect):
@@ -28,10 +29,10 @@ class Host(Dialect):
 
     def recognises(self, source: str) -> bool:
         """Whether a source begins with a plan, after comments and white space; no Python does."""
-        found = PLAN_COMMENT.search(source)
+        found = find_plan_comment(source)
         if found is None:
             return False
-        return not _BEFORE.sub("", source[: found.start()]).strip("\ufeff \n\t\r")
+        return _BEFORE.fullmatch(source, 0, found.start()) is not None
 
     def space_of(self, source: str) -> TunableSpace:
         """The tunables of the host plan."""
