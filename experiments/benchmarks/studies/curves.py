@@ -39,10 +39,13 @@ class Chart(Noun):
 
 
 def charts(plan: Plan, lines: Iterable[CellResult]) -> tuple[Chart, ...]:
-    """One over all tasks, if there are several, and one per task."""
+    """One over all tasks, if there are several and an arm has a seed on all of them, and one per
+    task.
+    """
     runs = runs_of(plan, lines)
     single = tuple(_of_task(plan, runs, facts) for facts in plan.tasks)
-    return (_overall(plan, runs), *single) if len(single) > 1 else single
+    overall = _overall(plan, runs)
+    return (overall, *single) if len(single) > 1 and overall.curves else single
 
 
 def _of_task(plan: Plan, runs: Runs, facts: TaskFacts) -> Chart:
