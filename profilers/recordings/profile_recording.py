@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from mcts.domain import Candidate, Hardware, Metric, Profile, Scalar, Work, firs
 from mcts.errors import InputError
 from mcts.files import write_whole
 from profilers.profiles.inspecting import Inspected
+from profilers.recordings.packed import read_unpacked
 from profilers.roofline import classify
 
 FORMAT = "rooftree-profiles-1"
@@ -118,18 +118,8 @@ class ProfileRecording:
 
 def _read(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        if content[:2] == b"\x1f\x8b":
-            content = zlib.decompressobj(wbits=31).decompress(content, MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise InputError(f"{path} holds more than {MOST_BYTES >> 20} MiB")
-        return json.loads(content)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (zlib.error, ValueError, RecursionError):
+        return json.loads(read_unpacked(path, most=MOST_BYTES))
+    except (ValueError, RecursionError):
         raise InputError(f"{path} is no recording: neither JSON nor gzipped JSON") from None
 
 

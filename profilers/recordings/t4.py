@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError, WorldError
 from mcts.files import write_whole
+from profilers.recordings.packed import read_unpacked
 from profilers.recordings.recording import RecordedConfiguration, Recording, natural_values
 from profilers.recordings.t4_result import (
     TIME_UNITS_US,
@@ -44,6 +44,8 @@ __all__ = [
 SCHEMA = 1
 """Version of `metadata.rooftree`; a file with a greater one was written by a newer Rooftree."""
 T4_VERSION = "1.0.0"
+MOST_BYTES = 2**28
+"""Bytes of the largest recording, unpacked: reading it as JSON takes about ten times as much."""
 _OUR_UNIT = "microseconds"
 
 
@@ -105,16 +107,9 @@ def _our_metadata(recording: Recording) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
+    data = read_unpacked(path, most=MOST_BYTES)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    try:
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
         document = json.loads(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise InputError(f"{path.name}: the gzip data is damaged or cut short") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
         raise InputError(f"{path.name}: not JSON at {where}: {error.msg}") from None

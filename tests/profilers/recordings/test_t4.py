@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,7 +179,7 @@ def test_not_json_names_the_line(tmp_path: Path) -> None:
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="does not exist"):
         load_recording(tmp_path / "none.json")
 
 
@@ -303,3 +304,18 @@ def test_a_file_is_parsed_again_once_it_has_changed(tmp_path: Path) -> None:
     assert load_recording(tmp_path / "space.json") is first
     changed = _load(tmp_path, _others(metadata={"timeunit": "microseconds"}))
     assert changed.configurations[0].runtimes_us == pytest.approx((2.0, 2.2, 2.1))
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("profilers.recordings.t4.MOST_BYTES", 2**22)
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b" " * 2**28, compresslevel=1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="holds more than 4 MiB"):
+            load_recording(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
