@@ -25,7 +25,7 @@ from experiments.cli import (
     skill,
     study,
 )
-from experiments.cli.errors import INTERRUPTED, OneLine
+from experiments.cli.errors import INTERRUPTED, OneLine, open_streams, output_written
 
 app = typer.Typer(
     name="rooftree",
@@ -69,11 +69,13 @@ def main() -> None:
     otherwise delay it for minutes, and the journal is already whole. A terminal whose encoding
     lacks arrows and µ gets question marks, not an error.
     """
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        with output_written():
+            app()
     except KeyboardInterrupt:  # before any command began
         os._exit(INTERRUPTED)
     except SystemExit as done:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import typer
@@ -24,6 +26,10 @@ class OneLine(TyperGroup):
             return super().make_context(info_name, *args, **more)
         except USAGE_ERROR as error:
             _fail_usage(error, command=str(info_name))
+        except BrokenPipeError:  # help and version are printed here
+            _leave_quietly()
+        except OSError as error:
+            _fail(_refusal(error), _USAGE)
 
     def invoke(self, ctx: Any) -> Any:
         from mcts.errors import RooftreeError
@@ -69,7 +75,8 @@ def _fail_usage(error: Exception, *, command: str) -> NoReturn:
 
 def _fail(message: str, code: int) -> NoReturn:
     """Print the message as one line on standard error and exit with `code`."""
-    typer.echo(f"error: {' '.join(message.splitlines())}", err=True)
+    with suppress(OSError):  # nobody can be told
+        typer.echo(f"error: {' '.join(message.splitlines())}", err=True)
     raise typer.Exit(code)
 
 
@@ -81,7 +88,54 @@ def _refusal(error: OSError) -> str:
     return f"cannot use {place}: {error.strerror or error}"
 
 
-def _leave_quietly() -> None:
+def _leave_quietly() -> NoReturn:
     """Exit without a message: the reader of our output is gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_output()
     raise typer.Exit(1)
+
+
+def _discard_output() -> None:
+    """Have what is still to be written to standard output go nowhere: Python tries it once more at
+    its end, and would complain.
+    """
+    with suppress(OSError, ValueError):  # ValueError: it is no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def open_streams() -> None:
+    """Have all three standard streams; one that the caller closed leads nowhere.
+
+    Otherwise the next file to be opened, a journal say, would get its number.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+@contextmanager
+def output_written() -> Iterator[None]:
+    """Write all output before the process ends; fail in one line if it cannot be written, in
+    silence if its reader is gone. What ended the block otherwise goes on.
+    """
+    ending: SystemExit | None = None
+    try:
+        yield
+    except SystemExit as done:
+        ending = done
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _discard_output()
+        if ending is None or not ending.code:
+            ending = SystemExit(1 if isinstance(error, BrokenPipeError) else _USAGE)
+            if ending.code == _USAGE:
+                with suppress(OSError):
+                    typer.echo(f"error: {_refusal(error)}", err=True)
+    if ending is not None:
+        raise ending
