@@ -11,9 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codegen.chat.messages import ChatClient, Message, Offer, Reply
+from pydantic import ValidationError
+
+from codegen.chat.messages import ChatClient, Message, Offer, Reply, reply_from
 from codegen.chat.request import ChatRequest, Route
+from mcts.domain import first_problem
 from mcts.errors import InputError, WorldError
+from mcts.formats import parse_json
 
 SCHEMA_VERSION = 1
 _WAIT_S = 30.0
@@ -72,9 +76,10 @@ class AnswerStore:
         if row is None:
             return None
         try:
-            return Reply(**json.loads(row[0])), str(row[1])
-        except (ValueError, TypeError) as error:
-            raise WorldError(f"{self._path} holds an answer that cannot be read: {error}") from None
+            return reply_from(parse_json(row[0])), str(row[1])
+        except ValueError as error:
+            what = first_problem(error) if isinstance(error, ValidationError) else str(error)
+            raise WorldError(f"{self._path} holds an answer that cannot be read: {what}") from None
 
     def keep(self, request: ChatRequest, reply: Reply, *, run_id: str) -> None:
         """Write an answer; returns once it would survive a kill. The first one stays."""

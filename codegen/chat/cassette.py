@@ -8,11 +8,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from codegen.chat.messages import ChatClient, Message, Offer, Reply
+from pydantic import BaseModel, ValidationError, field_validator
+
+from codegen.chat.messages import ChatClient, Message, Offer, Reply, reply_from
 from codegen.chat.request import ChatRequest, Route
+from mcts.domain import first_problem
 from mcts.errors import InputError, ProposalRejected, WorldError
+from mcts.formats import parse_json
 from mcts.library import LibraryTool
 
 _EXCERPT_LENGTH = 30
@@ -36,6 +40,7 @@ class RecordingClient:
         self._inner, self._route, self._path = inner, route, path
         self._lock = threading.Lock()
         try:
+            _end_last_line(path)
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise InputError(f"--llm-record {path}: {error.strerror}") from None
@@ -89,7 +94,7 @@ class CassetteClient:
         self._path, self._route = path, replace(route, api_base=None)
         self._lock = threading.Lock()
         self._answers: defaultdict[str, list[Reply | RefusedPrompt]] = defaultdict(list)
-        self._requests = _read(path)
+        self._requests, self._torn = _read(path)
         for request, answer in self._requests:
             self._answers[request.key].append(answer)
         for answers in self._answers.values():
@@ -111,7 +116,8 @@ class CassetteClient:
             answers = self._answers.get(asked.key)
             if answers is None:
                 raise WorldError(
-                    f"{self._path} holds no answer to this request: {self._nearest(asked)}"
+                    f"{self._path} holds no answer to this request: "
+                    f"{self._nearest(asked)}{self._torn}"
                 )
             answer = answers.pop() if len(answers) > 1 else answers[0]
         if isinstance(answer, RefusedPrompt):
@@ -127,38 +133,88 @@ class CassetteClient:
         return max(differences, default=((), "nothing is recorded"), key=lambda each: each[0])[1]
 
 
-def _read(path: Path) -> list[tuple[ChatRequest, Reply | RefusedPrompt]]:
+def _end_last_line(path: Path) -> None:
+    """Have a tape end with a whole line: what a kill cut off of the last one is removed."""
+    if not path.is_file():
+        return
+    with path.open("rb+") as stream:
+        content = stream.read()
+        whole = content.rfind(b"\n") + 1
+        last = content[whole:]
+        if not last.strip():
+            return
+        try:
+            _entry(parse_json(last))
+        except _DAMAGES:
+            stream.truncate(whole)
+        else:
+            stream.write(b"\n")
+
+
+def _read(path: Path) -> tuple[list[tuple[ChatRequest, Reply | RefusedPrompt]], str]:
+    """What was recorded, and words that name a last line which a kill cut off."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
         raise InputError(f"{path} cannot be read as a recording of answers: {error}") from None
     found = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            found.append(_entry(json.loads(line)))
-        except (ValueError, TypeError, KeyError) as error:
+            found.append(_entry(parse_json(line)))
+        except _DAMAGES as error:
             if number == len(lines):
-                break  # the recording was killed in mid-line
-            raise InputError(f"{path}, line {number} is no recorded answer: {error}") from None
-    return found
+                return found, f" (line {number}, the last, is cut short and left out)"
+            raise InputError(
+                f"{path}, line {number} is no recorded answer: {_what(error)}; take it out"
+            ) from None
+    return found, ""
+
+
+_DAMAGES = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading a line of wrong types ends in; pydantic's errors are ValueErrors."""
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return first_problem(error)
+    return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+
+
+class _Asked(BaseModel):
+    """A recorded question. Numbers stay as they are written: the question's key depends on it."""
+
+    models: tuple[str, ...]
+    messages: tuple[dict[str, Any], ...]
+    max_tokens: int
+    temperature: int | float
+    seed: int | None
+
+    @field_validator("messages")
+    @classmethod
+    def _have_texts(cls, messages: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        for message in messages:
+            if not all(isinstance(message.get(name), str) for name in ("role", "content")):
+                raise ValueError("a message has no role or no content")
+        return messages
 
 
 def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | RefusedPrompt]:
-    asked = line["request"]
+    asked = _Asked.model_validate(line["request"])
     request = ChatRequest(
-        models=tuple(asked["models"]),
+        models=asked.models,
         server=None,
-        messages=tuple(asked["messages"]),
-        max_tokens=asked["max_tokens"],
-        temperature=asked["temperature"],
-        seed=asked["seed"],
-        offer=_offer(asked.get("offer")),
+        messages=cast(tuple[Message, ...], asked.messages),
+        max_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        seed=asked.seed,
+        offer=_offer(line["request"].get("offer")),
     )
+    request.key.encode()  # an error for half of a character
     if "refusal" in line:
         return request, RefusedPrompt(str(line["refusal"]))
-    return request, Reply(**line["reply"])
+    return request, reply_from(line["reply"])
 
 
 def _offer(told: dict[str, Any] | None) -> Offer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,14 +11,21 @@ from typing import Any
 
 from codegen.chat.background import ClientTasks
 from codegen.chat.litellm_errors import request_error
-from codegen.chat.messages import Message, Offer, Reply, ToolCall
+from codegen.chat.messages import LONGEST_REPLY, TOO_LONG, Message, Offer, Reply, ToolCall
 from codegen.chat.models import has_price, load_litellm
 from codegen.chat.prices import Price, names_of, nine_decimals
 from codegen.chat.request import Route, without_secrets
 from codegen.chat.retries import RequestError, Retries
 from codegen.chat.scrubbing import address, hide, scrub
+from mcts.journal.spending import told_cost, told_count
 
 __all__ = ["LitellmClient", "scrub"]
+
+_HEAD = 16_000
+"""Characters kept of a reply or of a call's arguments that are too long to be used."""
+_LONGEST_NAME = 200
+_MOST_CALLS = 64
+"""Look-ups of one reply; no run allows so many in all."""
 
 
 class LitellmClient:
@@ -137,42 +145,43 @@ class LitellmClient:
         if not choices:
             raise RequestError("transient", "an answer without a choice")
         usage = getattr(response, "usage", None)
-        prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        if prompt is None:
-            completion = None  # litellm writes zeros where the service did not count
+        prompt, completion = _counts(usage)
+        text, reason = choices[0].message.content or "", choices[0].finish_reason
+        if len(text) > LONGEST_REPLY:
+            text, reason = _head(text), TOO_LONG
         return Reply(
-            text=_readable(choices[0].message.content or ""),
+            text=_readable(text),
             tool_calls=_calls(choices[0].message),
-            model=getattr(response, "model", None) or model,
+            model=_readable(str(getattr(response, "model", None) or model)[:_LONGEST_NAME]),
             asked=model,
-            finish_reason=choices[0].finish_reason,
+            finish_reason=reason,
             prompt_tokens=prompt,
-            completion_tokens=completion if completion is not None or prompt is None else 0,
+            completion_tokens=completion,
             reasoning_tokens=_count(
                 getattr(usage, "completion_tokens_details", None), "reasoning_tokens"
             ),
             cached_prompt_tokens=_count(
                 getattr(usage, "prompt_tokens_details", None), "cached_tokens"
             ),
-            cost_usd=self._cost_usd(response, model, prompt, completion or 0),
+            cost_usd=self._cost_usd(response, model, prompt, completion),
         )
 
     def _cost_usd(
-        self, response: Any, model: str, prompt: int | None, completion: int
+        self, response: Any, model: str, prompt: int | None, completion: int | None
     ) -> float | None:
         """The cost by the user's price, else by litellm's. Returns None for a model that has
         neither, for tokens that the service did not count, and for a server of one's own for which
         the user gave no price, whatever the name of its model.
         """
         price = self._prices.get(model)
-        if prompt is None:
+        if prompt is None or completion is None:
             return None
         if price is not None:
             return price.cost_usd(prompt, completion)
         if self.route.base_of(model) is not None:
             return None
-        cost = getattr(response, "_hidden_params", {}).get("response_cost")
-        return nine_decimals(float(cost)) if cost is not None else None
+        cost = told_cost(getattr(response, "_hidden_params", {}).get("response_cost"))
+        return nine_decimals(cost) if cost is not None else None
 
     def _who(self, model: str) -> str:
         base = self.route.base_of(model)
@@ -204,19 +213,25 @@ def _tools(offer: Offer) -> dict[str, Any]:
 def _calls(message: Any) -> tuple[ToolCall, ...]:
     """What the model wants called; the id is empty if the service gave none."""
     found = []
-    for call in getattr(message, "tool_calls", None) or ():
+    for call in (getattr(message, "tool_calls", None) or ())[:_MOST_CALLS]:
         function = getattr(call, "function", None)
         arguments = getattr(function, "arguments", None) or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
         found.append(
             ToolCall(
-                id=str(getattr(call, "id", None) or ""),
-                name=_readable(str(getattr(function, "name", None) or "")),
-                arguments=_readable(arguments),
+                id=str(getattr(call, "id", None) or "")[:_LONGEST_NAME],
+                name=_readable(str(getattr(function, "name", None) or "")[:_LONGEST_NAME]),
+                arguments=_readable(arguments if len(arguments) <= _HEAD else _head(arguments)),
             )
         )
     return tuple(found)
+
+
+def _head(text: str) -> str:
+    """What is kept of a text that is too long to keep: how it begins, its length and its hash."""
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return f"{text[:_HEAD]}\n[cut here: {len(text)} characters in all, SHA-256 {digest}]"
 
 
 def _readable(text: str) -> str:
@@ -224,7 +239,17 @@ def _readable(text: str) -> str:
     return hide(text.encode(errors="replace").decode())
 
 
+def _counts(usage: Any) -> tuple[int | None, int | None]:
+    """Tokens of prompt and completion, None each if the service did not count them, or counted what
+    cannot be. litellm writes zeros where it did not.
+    """
+    prompt = _count(usage, "prompt_tokens")
+    if prompt is None:
+        return None, None
+    told = getattr(usage, "completion_tokens", None)
+    return prompt, 0 if told is None else told_count(told)
+
+
 def _count(usage: Any, name: str) -> int | None:
     """A count of tokens; None if there is none, or none that says anything."""
-    found = getattr(usage, name, None)
-    return found if isinstance(found, int) and found > 0 else None
+    return told_count(getattr(usage, name, None)) or None

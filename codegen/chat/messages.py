@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
+from pydantic import TypeAdapter
+
+from mcts.journal.spending import told_cost, told_count
 from mcts.library import LibraryTool
+
+LONGEST_REPLY = 1_000_000
+"""Characters of a reply that is read; of a longer one the head alone is kept, as `TOO_LONG`."""
+TOO_LONG = "too_long"
+_COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_prompt_tokens")
 
 
 class Message(TypedDict):
@@ -50,9 +58,9 @@ class Reply:
 
     `asked` is the model as the user named it, `model` what the service calls it. `finish_reason`
     is the service's own: "stop", "length" for a reply that was cut off, "content_filter" for one
-    that was withheld. `tool_calls` are the tools it wants called. `attempts` counts the requests
-    sent for it, failed ones included, and `faults` says of each that failed why, in a line without
-    secrets.
+    that was withheld; or `TOO_LONG`. `tool_calls` are the tools it wants called. `attempts` counts
+    the requests sent for it, failed ones included, and `faults` says of each that failed why, in a
+    line without secrets.
 
     A reply that was paid for before is `cached`: its cost and tokens are 0, and
     `original_cost_usd` says what it cost when it was bought.
@@ -73,7 +81,12 @@ class Reply:
     original_cost_usd: float | None = None
     tool_calls: tuple[ToolCall, ...] = ()
 
-    def __post_init__(self) -> None:  # JSON knows lists and objects alone
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            object.__setattr__(self, name, told_count(getattr(self, name)))
+        for name in ("cost_usd", "original_cost_usd"):
+            object.__setattr__(self, name, told_cost(getattr(self, name)))
+        # JSON knows lists and objects alone
         object.__setattr__(self, "faults", tuple(self.faults))
         calls = (ToolCall(**call) if isinstance(call, dict) else call for call in self.tool_calls)
         object.__setattr__(self, "tool_calls", tuple(calls))
@@ -122,6 +135,14 @@ class Reply:
             "original_cost_usd": self.original_cost_usd,
         }
         return told | {name: value for name, value in details.items() if value}
+
+
+def reply_from(fields: object) -> Reply:
+    """What `Reply.as_dict` gave. ValueError for anything else."""
+    return _REPLY.validate_python(fields)
+
+
+_REPLY = TypeAdapter(Reply)
 
 
 class ChatClient(Protocol):

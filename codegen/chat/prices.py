@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from mcts.errors import InputError
+from mcts.journal.spending import told_cost, told_count
 
 _MILLION = Decimal(1_000_000)
 _NANO_USD = Decimal("1e-9")
@@ -56,14 +57,15 @@ def price_of(usage: Mapping[str, Any], prices: Mapping[str, Price]) -> float | N
     known = [cost for cost in costs if cost is not None]
     if len(known) < len(costs):
         return None
-    return float(total_usd([*known, usage.get("priced_usd") or 0.0]))
+    return float(total_usd([*known, told_cost(usage.get("priced_usd")) or 0.0]))
 
 
 def _price_of_one(usage: Mapping[str, Any], prices: Mapping[str, Price]) -> float | None:
     names = {str(usage[name]) for name in ("asked", "model") if usage.get(name)}
     price = next((prices[model] for model in prices if names & set(names_of(model))), None)
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if price is None or not isinstance(prompt, int) or not isinstance(completion, int):
+    prompt = told_count(usage.get("prompt_tokens"))
+    completion = told_count(usage.get("completion_tokens"))
+    if price is None or prompt is None or completion is None:
         return None
     return price.cost_usd(prompt, completion)
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from codegen.chat.messages import LONGEST_REPLY, TOO_LONG
 from mcts.errors import ProposalRejected
 
-MAX_REPLY_CHARACTERS = 1_000_000
 _FENCE = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([^\n`]*+)\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t]*+$|\Z)", re.M | re.S
 )
@@ -66,8 +66,8 @@ def check_finished(text: str, finish_reason: str | None) -> None:
         raise ProposalRejected("the service withheld the reply (content filter)")
     if not text.strip():
         raise ProposalRejected("the reply is empty")
-    if len(text) > MAX_REPLY_CHARACTERS:
-        raise ProposalRejected(f"the reply has more than {MAX_REPLY_CHARACTERS} characters")
+    if finish_reason == TOO_LONG or len(text) > LONGEST_REPLY:
+        raise ProposalRejected(f"the reply has more than {LONGEST_REPLY} characters")
 
 
 def without_thoughts(text: str) -> str:

@@ -18,6 +18,10 @@ REPLIES: Mapping[str, str] = {
 PRICES: Mapping[str, str] = {"priced": "trial", "removal_priced": "key"}
 """Events with a price found later for such replies, likewise."""
 
+MOST_TOKENS = 10**9
+"""Tokens of one proposal; a service that counts more is not believed: it is no count."""
+MOST_USD = 10**9
+"""Likewise for what a proposal costs."""
 _SIGNS_OF_A_CALL = ("model", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
@@ -78,14 +82,14 @@ def spent_on_reply(usage: Mapping[str, Any]) -> Spending:
     """
     if not any(name in usage for name in _SIGNS_OF_A_CALL):
         return NOTHING
-    replies = _count(usage.get("replies")) or 1
-    cost = money(usage.get("cost_usd"))
-    known = money(usage.get("priced_usd")) if cost is None else cost
-    counts = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    replies = told_count(usage.get("replies")) or 1
+    cost = money(told_cost(usage.get("cost_usd")))
+    known = money(told_cost(usage.get("priced_usd"))) if cost is None else cost
+    counts = [told_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
     tokens, uncounted = sum(count or 0 for count in counts), 0
     if None in counts:
-        tokens = max(tokens, _count(usage.get("counted_tokens")) or 0)
-        uncounted = _some_of(replies, _count(usage.get("uncounted")))
+        tokens = max(tokens, told_count(usage.get("counted_tokens")) or 0)
+        uncounted = _some_of(replies, told_count(usage.get("uncounted")))
     return Spending(
         cost=known or Decimal(0),
         tokens=tokens,
@@ -125,11 +129,25 @@ class Receipts:
         return Spending(tokens=spent.tokens, replies=spent.replies, uncounted=spent.uncounted)
 
     def _price(self, owner: int | str, cost: object) -> Spending:
-        if (price := money(cost)) is None:
+        if (price := money(told_cost(cost))) is None:
             return NOTHING
         self._priced.add(owner)
         before = spent_on_reply(self._replied.get(owner, {}))
         return Spending(cost=price - before.cost, unpriced=-before.unpriced)
+
+
+def told_count(value: object) -> int | None:
+    """A count of tokens as a service told it; None if it told none that can be true."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None
+
+
+def told_cost(value: object) -> float | None:
+    """US dollars as they were told; None if that can be no cost."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_USD else None
 
 
 def money(value: object) -> Decimal | None:
@@ -146,11 +164,6 @@ def money(value: object) -> Decimal | None:
 def seconds_of(payload: Mapping[str, Any]) -> float:
     """What a journalled measurement took; 0 if it was written before that was kept."""
     return float(payload.get("seconds", 0.0))
-
-
-def _count(value: object) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return value if whole and isinstance(value, int) else None
 
 
 def _length(value: object) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +131,69 @@ def test_an_empty_tape_says_so(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(WorldError, match="nothing is recorded"):
         ask(CassetteClient(path, route=ROUTE))
+
+
+def test_a_reply_with_the_line_ends_of_unicode_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "tape.jsonl"
+    text = "a\u2028b\u2029c\x85d\x0ce"
+    client = RecordingClient(ScriptedClient([text]), path, route=ROUTE)
+    ask(client)
+    client.close()
+    assert ask(CassetteClient(path, route=ROUTE)).text == text
+
+
+@pytest.mark.parametrize(("cut", "kept"), [(1, ["one", "two", "three"]), (40, ["one", "two"])])
+def test_a_tape_that_was_cut_off_goes_on_with_whole_lines(
+    tape: Path, cut: int, kept: list[str]
+) -> None:
+    tape.write_bytes(tape.read_bytes()[:-cut])
+    client = RecordingClient(ScriptedClient(["four"]), tape, route=ROUTE)
+    ask(client, "more")
+    client.close()
+    texts = [json.loads(line)["reply"]["text"] for line in tape.read_text().split("\n")[:-1]]
+    assert texts == [*kept, "four"]
+    assert ask(CassetteClient(tape, route=ROUTE), "more").text == "four"
+
+
+def test_a_last_line_that_was_cut_off_is_named_if_an_answer_is_missing(tape: Path) -> None:
+    tape.write_bytes(tape.read_bytes()[:-40])
+    with pytest.raises(WorldError, match=r"line 3, the last, is cut short and left out"):
+        ask(CassetteClient(tape, route=ROUTE), "goodbye")
+
+
+@pytest.mark.parametrize(
+    ("part", "fields"),
+    [
+        ("request", {"models": 5}),
+        ("request", {"messages": [5]}),
+        ("request", {"messages": [{"role": "user"}]}),
+        ("request", {"messages": [{"role": "user", "content": 7}]}),
+        ("request", {"max_tokens": {}}),
+        ("request", {"temperature": "hot"}),
+        ("request", {"temperature": float("nan")}),
+        ("request", {"offer": 3}),
+        ("request", {"offer": {"tools": [3], "open": True}}),
+        ("reply", {"text": 5}),
+        ("reply", {"text": None}),
+        ("reply", {"model": []}),
+        ("reply", {"faults": 3}),
+        ("reply", {"tool_calls": [5]}),
+        ("reply", {"prompt_tokens": "many"}),
+        ("reply", {"cost_usd": {}}),
+    ],
+)
+def test_a_line_of_wrong_types_is_named(tape: Path, part: str, fields: dict[str, Any]) -> None:
+    first, *rest = tape.read_text().split("\n")
+    entry = json.loads(first)
+    entry[part] |= fields
+    tape.write_text("\n".join([json.dumps(entry), *rest]))
+    with pytest.raises(InputError, match="line 1 is no recorded answer") as error:
+        CassetteClient(tape, route=ROUTE)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, "[]", "3", '{"request": 3}', "{}"])
+def test_a_line_that_is_no_entry_is_named(tape: Path, line: str) -> None:
+    tape.write_text(line + "\n" + tape.read_text())
+    with pytest.raises(InputError, match="line 1 is no recorded answer"):
+        CassetteClient(tape, route=ROUTE)

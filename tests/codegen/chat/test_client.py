@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -17,6 +18,7 @@ import pytest
 from codegen.chat.client import LitellmClient
 from codegen.chat.messages import Message, Reply
 from codegen.chat.prices import parse_prices, total_usd
+from codegen.replies.text import check_finished
 from mcts.errors import InputError, ProposalRejected, WorldError
 from tests.support.openai_server import (
     Answer,
@@ -95,6 +97,63 @@ def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
     with OpenAiServer([Say("fine", counted=False)]) as server:
         reply = ask(client_at(server, prices=parse_prices(["openai/test=1,2"])))
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 10**300, "completion_tokens": 5}, (None, None)),
+        ({"prompt_tokens": -900, "completion_tokens": 5}, (None, None)),
+        ({"prompt_tokens": 900, "completion_tokens": -5}, (900, None)),
+        ({"prompt_tokens": 900, "completion_tokens": 10**300}, (900, None)),
+        ({"prompt_tokens": 900, "completion_tokens": 0}, (900, 0)),
+        ({"prompt_tokens": 900, "completion_tokens": 80}, (900, 80)),
+    ],
+)
+def test_a_usage_that_cannot_be_is_not_told(
+    usage: dict[str, int], counts: tuple[int | None, int | None]
+) -> None:
+    with OpenAiServer([Raw(answer(usage))]) as server:
+        reply = ask(client_at(server, prices=parse_prices(["openai/test=1,2"])))
+    assert (reply.prompt_tokens, reply.completion_tokens) == counts
+    assert (reply.cost_usd is None) == (None in counts)
+
+
+@pytest.mark.parametrize("wrong", [1e300, 12.5, "12", "many", True, [], {}, -1.5])
+def test_a_usage_of_another_type_never_counts_nor_breaks(wrong: object) -> None:
+    """litellm may take it for a count or refuse the whole answer; neither is an error of ours."""
+    with OpenAiServer(
+        [Raw(answer({"prompt_tokens": wrong, "completion_tokens": wrong}))]
+    ) as server:
+        client = client_at(server, retries=0, prices=parse_prices(["openai/test=1,2"]))
+        try:
+            reply = ask(client)
+        except WorldError:
+            return
+    told = (reply.prompt_tokens, reply.completion_tokens)
+    assert told in [(None, None), (12, 12), (1, 1)] and (reply.cost_usd is None) == (None in told)
+
+
+def answer(usage: dict[str, Any]) -> str:
+    """A whole answer of a service with this usage."""
+    message = {"role": "assistant", "content": "fine"}
+    choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+    return json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "test",
+                       "choices": choices, "usage": usage})  # fmt: skip
+
+
+def test_of_a_reply_that_is_too_long_the_head_is_kept_with_length_and_hash() -> None:
+    text = "/* rooftree " * 500_000
+    calls = (("search", '{"query": "' + "x" * 2_000_000 + '"}'), *(("search", "{}"),) * 100)
+    with OpenAiServer([Say(text), Say("", calls=calls)]) as server:
+        client = client_at(server)
+        reply, asking = ask(client), ask(client, "again")
+    assert len(reply.text) < 20_000 and text[:10_000] in reply.text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert reply.text.endswith(f"[cut here: 6000000 characters in all, SHA-256 {digest}]")
+    with pytest.raises(ProposalRejected, match="the reply has more than 1000000 characters"):
+        check_finished(reply.text, reply.finish_reason)
+    assert len(asking.tool_calls) == 64 and len(asking.tool_calls[0].arguments) < 20_000
 
 
 @pytest.mark.parametrize(

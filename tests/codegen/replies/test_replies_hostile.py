@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from codegen.chat.messages import LONGEST_REPLY
 from codegen.chat.scrubbing import scrub
 from codegen.dialects import writing_of
 from codegen.dialects.kernelbench.constants import declared_constants, with_constants
 from codegen.lookups.messages import calls_in
-from codegen.replies.text import MAX_REPLY_CHARACTERS
 from mcts.domain import CUDA, HOST, KERNELBENCH, SPACE, Dialect, parse_launch_plan
 from mcts.domain.launch_plan import LONGEST_PLAN
 from mcts.errors import InputError, ProposalRejected
@@ -31,7 +31,7 @@ PIECES = (
 )  # fmt: skip
 
 
-def repeated(piece: str, size: int = MAX_REPLY_CHARACTERS) -> str:
+def repeated(piece: str, size: int = LONGEST_REPLY) -> str:
     return piece * (size // len(piece))
 
 
