@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcts.domain.python_source import parse_module
+from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
 _OURS = frozenset({"mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments"})
@@ -88,11 +88,8 @@ class _Lines:
 def _parse(source: str) -> ast.Module:
     try:
         source.encode()
-        return parse_module(source)
-    except SyntaxError as error:
-        where = f"line {error.lineno}: " if error.lineno else ""
-        raise InputError(f"the candidate is no Python: {where}{error.msg}") from None
-    except ValueError as error:  # null bytes, lone surrogates
+        return read_module(source)
+    except (InputError, UnicodeEncodeError) as error:
         raise InputError(f"the candidate is no Python: {error}") from None
 
 

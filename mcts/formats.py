@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from typing import Any
 
 MOST_KEY_PARTS = 32
 """Parts of a dotted key; ours have four at most. `tomllib` takes minutes for 50,000 of them."""
 MOST_DIGITS = 300
-"""Digits of a whole number: from 309 on it is no float, from 4,301 on Python does not print it."""
+"""Digits of a whole number in TOML: from 309 on it is no float, from 4,301 on, which hexadecimal
+ones may have, Python does not print it. JSON has Python's own limit."""
 _TOML = re.compile(
     r'"{3}(?:[^"\\]|\\.|"(?!""))*(?:"{3})?'
     r"|'{3}(?:[^']|'(?!''))*(?:'{3})?"
@@ -47,18 +49,17 @@ def parse_toml(text: str) -> dict[str, Any]:
 def parse_json(text: str | bytes) -> Any:
     """The value. FormatError if it is not JSON, or is past what anybody would write."""
     try:
-        value = json.loads(text)
-        _check_numbers(value)
+        return json.loads(text)
     except RecursionError:
         raise FormatError("it is nested too deeply") from None
     except ValueError as error:  # no JSON, no UTF-8, or a number of more than 4,300 digits
         raise FormatError(_said(error)) from None
-    return value
 
 
 def _said(error: ValueError) -> str:
-    digits = "integer string conversion" in str(error)
-    return f"a number has more than {MOST_DIGITS} digits" if digits else str(error)
+    if "integer string conversion" not in str(error):
+        return str(error)
+    return f"a number has more than {sys.get_int_max_str_digits()} digits"
 
 
 def _check_keys(text: str) -> None:

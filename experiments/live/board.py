@@ -15,6 +15,7 @@ from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
 from mcts.journal.reading import RUNNING, EventReader
 from mcts.journal.record import NodeKind
+from mcts.journal.runlog import DAMAGES
 from mcts.loop.budget import Budget
 from mcts.loop.finalists import confirmation_words
 from mcts.loop.progress import Progress, describe, status_words
@@ -64,7 +65,7 @@ class Board:
             self._reader.take(event)
             self._flights.take(event, at)
             self._note(event)
-        except (KeyError, TypeError, ValueError) as error:
+        except DAMAGES as error:
             raise JournalError(f"the run's journal is damaged: {error}") from error
         self.events, self.last_event_at = self.events + 1, at
         if event.kind in ("started", "resumed") or "elapsed_s" in event.payload:

@@ -11,6 +11,7 @@ from mcts.domain import Candidate, Evaluation, Scalar
 from mcts.errors import InputError, JournalError
 from mcts.journal.reading import EventReader
 from mcts.journal.record import NodeRecord
+from mcts.journal.runlog import DAMAGES
 from mcts.loop.progress import status_words
 from mcts.ports import Event
 
@@ -44,7 +45,7 @@ def read_branches(events: Iterable[Event]) -> Branches:
         for event in events:
             if event.kind in _READ:
                 reader.take(event)
-    except (KeyError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise JournalError(f"the run's journal is damaged: {error}") from error
     return {
         trial: tuple(

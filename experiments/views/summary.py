@@ -20,6 +20,7 @@ from mcts.domain import CUDA, KERNELBENCH, form_of, kernel_macros
 from mcts.errors import InputError, JournalError, RooftreeError
 from mcts.files import write_whole
 from mcts.journal.record import Result, read_result
+from mcts.journal.runlog import DAMAGES
 from mcts.journal.summary import Provenance, RunSummary, flat
 from mcts.ports import Event
 
@@ -69,7 +70,7 @@ def _facts_from(payload: Mapping[str, Any]) -> RunFacts:
             hardware=str(payload["hardware"]),
             seed=int(payload["seed"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise JournalError(f"the run's journal is damaged: its start lacks {error}") from None
 
 

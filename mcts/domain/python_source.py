@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import threading
 
+from mcts.errors import InputError
+
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -16,6 +18,19 @@ def parse_module(source: str) -> ast.Module:
     """The tree of a module. Raises what `ast.parse` raises."""
     with _ONE_AT_A_TIME:
         return ast.parse(source)
+
+
+def read_module(source: str) -> ast.Module:
+    """The tree of a module that somebody gave. InputError says in a line what is wrong with it."""
+    try:
+        return parse_module(source)
+    except SyntaxError as error:
+        where = f"line {error.lineno}: " if error.lineno else ""
+        raise InputError(f"{where}{error.msg}") from None
+    except (RecursionError, MemoryError):  # both stand for the parser's own stack
+        raise InputError("it is nested too deeply for Python's parser") from None
+    except ValueError as error:  # null bytes, halves of characters
+        raise InputError(str(error)) from None
 
 
 def parse_expression(source: str) -> ast.expr:

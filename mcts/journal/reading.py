@@ -42,7 +42,7 @@ class EventReader:
         self.seconds = 0.0
 
     def take(self, event: Event) -> None:
-        """Read one event; KeyError, TypeError or ValueError if it is damaged."""
+        """Read one event; one of `DAMAGES` if it is damaged."""
         payload = event.payload
         match event.kind:
             case "proposed" | "rejected" | "no_moves" | "abandoned" | "removed":

@@ -14,6 +14,7 @@ from mcts.domain import Attribution, Candidate, Evaluation, Guidance, tagged_has
 from mcts.domain.objective import Ranking, standing
 from mcts.errors import JournalError
 from mcts.journal.reading import RUNNING, EventReader
+from mcts.journal.runlog import DAMAGES
 from mcts.journal.spending import NOTHING, Spending
 from mcts.options.search import Objective
 from mcts.ports import Event
@@ -134,7 +135,7 @@ def read_result(events: Iterable[Event]) -> Result:
         tree = _tree_of(reader.told)
         nodes = tuple(_record_of(tree, reader, id) for id in sorted(tree.nodes))
         digest = _digest(tree, reader.told)
-    except (KeyError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise JournalError(f"the run's journal is damaged: {error}") from error
     trials = nodes[1:]
     return Result(

@@ -19,6 +19,9 @@ from mcts.ports import Event, Journal
 
 FORMAT = 1
 _DEVICE = "device"
+DAMAGES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What reading an event ends in if it is damaged: fields are missing, of other types, or numbers
+that nothing can be calculated with."""
 _KEYS: Mapping[str, str] = {
     "asked": "trial",
     "proposing": "trial",
@@ -89,6 +92,15 @@ def _key_of(event: Event) -> int | str:
     return key
 
 
+def _elapsed_of(event: Event) -> float:
+    try:
+        return float(event.payload.get("elapsed_s", 0.0))
+    except DAMAGES as error:
+        raise JournalError(
+            f"the run's journal is damaged: event {event.seq} ({event.kind}): elapsed_s: {error}"
+        ) from None
+
+
 class RunLog:
     """Appends events that are not there yet; answers from those that are. Thread-safe."""
 
@@ -105,9 +117,7 @@ class RunLog:
             self._device = self._device or event.payload.get(_DEVICE)
             if event.kind in _KEYS:
                 self._seen[event.kind, _key_of(event)] = event.payload
-            self._elapsed_before = max(
-                self._elapsed_before, float(event.payload.get("elapsed_s", 0.0))
-            )
+            self._elapsed_before = max(self._elapsed_before, _elapsed_of(event))
         self._clock = time.monotonic()
 
     @property

@@ -11,7 +11,7 @@ import re
 import warnings
 
 from codegen.dialects.kernelbench.constants import declared_constants
-from codegen.replies.files import check_size, texts_of
+from codegen.replies.files import MAX_SOURCE_BYTES, check_size, texts_of
 from codegen.replies.patches import has_patch, patched
 from codegen.replies.text import ReplyText
 from codegen.self_contained import self_contained
@@ -72,6 +72,8 @@ def _without_talk(text: str) -> str:
 
 
 def _defines(text: str) -> bool:
+    if len(text) > MAX_SOURCE_BYTES:  # is refused, and takes seconds to parse
+        return False
     try:
         return _model(_tree(text)) is not None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

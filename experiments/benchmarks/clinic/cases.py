@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from mcts.domain import BoundClass, KernelSpec, Noun, Scalar, first_problem, parse_kernel_spec
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_toml
 
 FOLDER = Path(__file__).parent
 TRUTH = FOLDER / "truth.toml"
@@ -112,9 +112,9 @@ class ClinicCase:
 def clinic_kernels(path: Path = TRUTH) -> tuple[ClinicKernel, ...]:
     """The truth table. InputError if it is not one."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = parse_toml(path.read_text(encoding="utf-8"))
         return tuple(ClinicKernel.model_validate(entry) for entry in table["exhibit"])
-    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+    except (OSError, FormatError, KeyError) as error:
         raise InputError(f"{path} is no truth table: {error}") from None
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None

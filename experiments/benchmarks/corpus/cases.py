@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -24,6 +23,7 @@ from mcts.domain import (
     first_problem,
 )
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_toml
 
 FOLDER = Path(__file__).parent
 MANIFEST = FOLDER / "corpus.toml"
@@ -115,9 +115,9 @@ class CorpusCase(Noun):
 def cases(path: Path = MANIFEST) -> tuple[CorpusCase, ...]:
     """The manifest. InputError if it is not one, or names a file twice."""
     try:
-        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = parse_toml(path.read_text(encoding="utf-8"))
         found = tuple(CorpusCase.model_validate(entry) for entry in table["exhibit"])
-    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+    except (OSError, FormatError, KeyError) as error:
         raise InputError(f"{path} is no manifest of the corpus: {error}") from None
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None

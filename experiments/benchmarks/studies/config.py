@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from experiments.runs.tasks.files import bundled
 from experiments.text.words import did_you_mean
 from mcts.domain import Noun, tagged_hash
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_toml
 
 BUNDLED = "bundled"
 GuidanceMode = Literal["tools", "roofline", "counters", "none"]
@@ -135,10 +135,10 @@ def read_study(path: Path) -> Study:
     Paths of tasks are taken from the configuration's folder if they exist there.
     """
     try:
-        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (FormatError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None

@@ -25,6 +25,7 @@ from experiments.benchmarks.studies.recorded_task import TaskFacts
 from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError, WorldError
 from mcts.files import write_whole
+from mcts.formats import FormatError, parse_json
 
 FORMAT = 2
 """Format 1 had no checksums; it is still read."""
@@ -98,11 +99,11 @@ class StudyFolder:
         path = self.path / STUDY_FILE
         try:
             text = path.read_text(encoding="utf-8")
-            found = json.loads(text)
+            found = parse_json(text)
         except FileNotFoundError:
             there = f"has no {STUDY_FILE}" if self.path.is_dir() else "does not exist"
             raise InputError(f"{self.path} is not a study's folder: it {there}") from None
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (UnicodeDecodeError, FormatError) as error:
             raise InputError(f"{path} is damaged ({error}): run the study again") from None
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None

@@ -6,7 +6,6 @@ checksums tell of damage and of editing by hand; they are no signature.
 
 from __future__ import annotations
 
-import json
 import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mcts.errors import InputError, JournalError
+from mcts.formats import parse_json
 from mcts.ports import Event
 
 SCHEMA_VERSION = 2
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 
     def event(self) -> Event:
         """ValueError or TypeError if the payload is no JSON object."""
-        payload = json.loads(self.payload)
+        payload = parse_json(self.payload)
         if not isinstance(payload, dict):
             raise ValueError("its payload is no object")
         return Event(self.seq, self.kind, payload)

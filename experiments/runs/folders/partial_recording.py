@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from mcts.domain import KernelTask
 from mcts.domain.tunables import ConfigurationKey
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_json
 
 if TYPE_CHECKING:
     from profilers.recordings.recording import RecordedConfiguration
@@ -55,18 +56,23 @@ class PartialRecording:
         """Take back whole lines; a last line cut short by a kill is measured again."""
         from profilers.recordings.t4_result import FieldError, record_from_json
 
-        text = self.path.read_text(encoding="utf-8")
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path} is not UTF-8 text: byte {error.start}; remove it to record anew"
+            ) from None
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             self.path.write_text(whole, encoding="utf-8")
-        for number, line in enumerate(whole.splitlines(), start=1):
+        for number, line in enumerate(whole.split("\n")[:-1], start=1):
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
                 if number == 1:
                     self._check(entry)
                     continue
                 record = record_from_json(entry, where=f"line {number}")
-            except (json.JSONDecodeError, FieldError) as error:
+            except (FormatError, FieldError) as error:
                 raise InputError(
                     f"{self.path}: line {number}: {error}; remove the file to record anew"
                 ) from None

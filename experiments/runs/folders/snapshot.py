@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from experiments.runs.options.config import file_sha256
 from mcts.domain import StateSignature, canonical_json
 from mcts.errors import InputError
 from mcts.files import write_whole
+from mcts.formats import parse_json
 from mcts.knowledge.base import Key, Knowledge
 from mcts.knowledge.evidence import Evidence
 from mcts.knowledge.moves import Act
@@ -61,7 +61,7 @@ def to_json(knowledge: Knowledge) -> str:
 def from_json(text: str, *, place: str) -> Knowledge:
     """What `to_json` wrote. InputError for anything else."""
     try:
-        table = json.loads(text)
+        table = parse_json(text)
         if table["format"] != FORMAT:
             raise InputError(f"{place} was made by another version of Rooftree: start a new run")
         sums = {

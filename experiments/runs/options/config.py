@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from experiments.runs.tasks.files import bundled_recordings
 from mcts.domain import Noun, first_problem
 from mcts.errors import InputError
 from mcts.files import write_whole
+from mcts.formats import FormatError, parse_toml
 from mcts.options import OFF, JudgingOptions, Limits, ModelOptions, SearchOptions
 
 CONFIG_FILE = "config.toml"
@@ -98,10 +98,10 @@ def read_config(path: Path) -> RunConfig:
     wrong.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = parse_toml(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise not_a_run_folder(path.parent, path.name) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (FormatError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mcts.domain import KernelTask, LaunchPlan, Workload, parse_launch_plan
 from mcts.domain.expressions import evaluate, evaluate_int
+from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
 
@@ -26,11 +27,8 @@ def check_reference(text: str, path: Path) -> None:
 
     It is only parsed here; a worker runs it.
     """
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        place = f"line {error.lineno}: " if error.lineno else ""
-        raise InputError(f"{path}: {place}{error.msg}") from None
+    with naming(path):
+        tree = read_module(text)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if "reference" not in functions:
         raise InputError(f"{path} defines no function reference(...)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from mcts.domain import (
     first_problem,
 )
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_toml
 
 TASK_FILE = "task.toml"
 RECORDING_SUFFIXES = (".json", ".json.gz")
@@ -108,8 +108,8 @@ def read_task_file(folder: Path) -> TaskFile:
     """Read and check `task.toml`, without the files that it names. InputError if it is wrong."""
     path = folder / TASK_FILE
     try:
-        table: dict[str, Any] = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+        table: dict[str, Any] = parse_toml(read_text(path))
+    except FormatError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     try:
         return TaskFile.model_validate(table)

@@ -20,6 +20,7 @@ from mcts.domain import (
     parse_host_plan,
 )
 from mcts.domain.expressions import names_in
+from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
 PROBLEM_FILE = "problem.py"
@@ -62,11 +63,9 @@ def problem_task(
     `kernel`, the text of such a `.cu` file, that is the baseline, in place of the model.
     """
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError) as error:
-        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-        reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise InputError(f"{path}: {line}{reason}") from None
+        tree = read_module(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     if missing := [name for name in _WANTED if name not in defined]:
         raise InputError(

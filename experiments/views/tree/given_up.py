@@ -8,7 +8,7 @@ from typing import Any
 
 from mcts.errors import JournalError
 from mcts.journal.record import outcome_of
-from mcts.journal.runlog import as_started_now
+from mcts.journal.runlog import DAMAGES, as_started_now
 from mcts.ports import Event
 from mcts.search.backup import settle
 from mcts.search.prune import is_closed
@@ -46,7 +46,7 @@ def given_up(events: Iterable[Event]) -> frozenset[int]:
         tree = _tree_of(told, barren)
         never = {id for id in told if not told[id]["expandable"] and not tree.nodes[id].children}
         return _dead(tree, settings) - never
-    except (KeyError, TypeError, ValueError) as error:
+    except DAMAGES as error:
         raise JournalError(f"the run's journal is damaged: {error}") from error
 
 

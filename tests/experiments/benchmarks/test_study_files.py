@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.benchmarks.studies.config import read_study
+from experiments.benchmarks.studies.folder import StudyFolder
 from mcts.errors import InputError
 
 TOP = 'tasks = ["row_softmax"]\nseeds = 2\nreference = "tree"\n'
@@ -84,3 +85,26 @@ def test_a_wrong_value_is_shown_with_what_it_has_to_be(
 def test_at_most_three_errors_are_listed(tmp_path: Path) -> None:
     wrong = "".join(f"{key} = -1\n" for key in ("alpha", "noise", "most", "matters"))
     assert refused(tmp_path, TOP + wrong + ARMS).endswith("(and 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = " + "[" * 100_000, "nested too deeply"),
+        ("seeds = " + "9" * 5000, "more than 4300 digits"),
+        ("seeds = 0x" + "f" * 5000, "more than 300 digits"),
+        ("a." * 50_000 + "b = 1", "a key has more than 32 parts"),
+    ],
+)
+def test_a_file_past_what_anybody_writes_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    assert told in refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"format": ' + "9" * 5000 + "}", '{"a": ' * 100_000, '{"format": 1e999}'],
+)
+def test_a_plan_past_what_anybody_writes_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(InputError, match=r"study\.json"):
+        StudyFolder(tmp_path).plan()

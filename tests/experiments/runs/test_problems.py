@@ -152,3 +152,15 @@ def test_a_run_keeps_its_problem_and_its_policy(problem: Path, tmp_path: Path) -
     kept = folder.task(folder.config)
     assert kept.task.id == source.task.id
     assert kept.task.name == source.task.name
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["x = " + "-" * 200_000 + "1", "x = " + "(" * 500, "x = a" + ".b" * 100_000,
+     "x = " + "9" * 5000,
+     "x = '\0'", "x = " + "f(" * 50_000],
+    ids=["minus", "parentheses", "attributes", "digits", "null", "calls"],
+)  # fmt: skip
+def test_a_problem_past_pythons_parser_is_refused_in_a_line(problem: Path, code: str) -> None:
+    problem.write_text(PROBLEM + code + "\n")
+    refused(rooftree("optimize", problem), problem.name)
