@@ -19,7 +19,7 @@ from mcts.errors import (
 )
 from mcts.journal.pricing import Pricing
 from mcts.journal.record import NodeRecord, Result
-from mcts.journal.runlog import RunLog
+from mcts.journal.runlog import RunLog, reading_event
 from mcts.journal.spending import NOTHING, Spending, seconds_of, spent_on_reply
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Signatures, realised
@@ -89,7 +89,8 @@ class Attributor:
         """One method's worth; None if it is not known and the budget is spent."""
         key = f"{node.record.id}:{method}"
         if said := self._log.find("attributed", key):
-            return Attribution.model_validate(said["attribution"])
+            with reading_event(f"the attribution {key}"):
+                return Attribution.model_validate(said["attribution"])
         if self.budget is not None and self.budget.exhausted(self._spent) is not None:
             return None
         attribution = self._attribute(node, method, key, noise)
@@ -147,7 +148,8 @@ class Attributor:
             said = self._ask(self.ablator, node, method, key)
         if said["candidate"] is None:
             raise ProposalRejected(said["reason"])
-        candidate = Candidate.model_validate(said["candidate"])
+        with reading_event(f"the ablation {key}"):
+            candidate = Candidate.model_validate(said["candidate"])
         if candidate.id == node.candidate.id:
             raise ProposalRejected("the code came back as it was")
         return AblatedVariant(candidate=candidate)

@@ -63,7 +63,7 @@ class EventReader:
             case "told":
                 self.told[payload["trial"]] = payload
             case "stopped":
-                self.stop_reason = payload["reason"]
+                self.stop_reason = _text(payload["reason"])
             case "started":
                 self.objective = _objective_of(payload)
             case "resumed":
@@ -121,6 +121,12 @@ class EventReader:
         """What a node cost; a profile is paid for by the node that first held its candidate."""
         profile_s = 0.0 if twin else self.profile_s.get(candidate_id or "", 0.0)
         return self.spent.get(node, NOTHING) + Spending(gpu_s=profile_s)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value
 
 
 def _objective_of(started: Mapping[str, Any]) -> Objective:

@@ -168,11 +168,33 @@ def outcome_of(told: Mapping[str, Any]) -> Outcome:
 def _tree_of(told: Mapping[int, Mapping[str, Any]]) -> Tree:
     if 0 not in told:
         raise JournalError("the run has not measured its baseline yet; nothing to show")
+    _check_told(told)
     tree = Tree()
     settle(tree.root, outcome_of(told[0]))
     for id in sorted(told.keys() - {0}):
         settle(tree.attach(id, told[id]["parent"]), outcome_of(told[id]))
     return tree
+
+
+_TEXTS = {"kind": str, "candidate_id": str | None, "reason": str}
+
+
+def _check_told(told: Mapping[int, Mapping[str, Any]]) -> None:
+    """Raise ValueError for a node that names no other one where it should, or no text."""
+    if told[0]["parent"] is not None:
+        raise ValueError("the baseline has a parent")
+    for id, payload in told.items():
+        if not isinstance(id, int):
+            raise ValueError(f"a trial's number is {id!r:.40}")
+        others = {"parent": id != 0, "duplicate_of": False}
+        for name, needed in others.items():
+            other = payload[name]
+            known = isinstance(other, int) and not isinstance(other, bool) and other in told
+            if not known and (needed or other is not None):
+                raise ValueError(f"trial {id}: its {name} is {other!r:.40}")
+        for name, wanted in _TEXTS.items():
+            if not isinstance(payload[name], wanted):
+                raise ValueError(f"trial {id}: its {name} is {payload[name]!r:.40}")
 
 
 def _record_of(tree: Tree, reader: EventReader, id: int) -> NodeRecord:

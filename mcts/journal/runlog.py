@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from mcts.domain import Hardware
@@ -93,11 +93,33 @@ def _key_of(event: Event) -> int | str:
 
 
 def _elapsed_of(event: Event) -> float:
-    try:
+    with reading_event(f"event {event.seq} ({event.kind})"):
         return float(event.payload.get("elapsed_s", 0.0))
+
+
+def _check(event: Event) -> None:
+    """Raise JournalError for what no event of ours has as usage, seconds, prior or reason."""
+    with reading_event(f"event {event.seq} ({event.kind})"):
+        usage = event.payload.get("usage", {})
+        if not isinstance(usage, dict):
+            raise TypeError("its usage is no object")
+        if not all(isinstance(one, dict) for one in usage.get("unpriced") or ()):
+            raise TypeError("its unpriced replies are no objects")
+        float(event.payload.get("seconds", 0.0))
+        if not 0.0 < event.payload.get("prior", 1.0) <= 1.0:
+            raise ValueError("its prior is not in (0, 1]")
+        if not isinstance(event.payload.get("reason", ""), str):
+            raise TypeError("its reason is no text")
+
+
+@contextmanager
+def reading_event(what: str) -> Iterator[None]:
+    """Raise JournalError, which names the event, for whatever its content leads to in the block."""
+    try:
+        yield
     except DAMAGES as error:
         raise JournalError(
-            f"the run's journal is damaged: event {event.seq} ({event.kind}): elapsed_s: {error}"
+            f"the run's journal is damaged: {what}: {' '.join(str(error).split())[:200]}"
         ) from None
 
 
@@ -116,6 +138,7 @@ class RunLog:
                 self._started = event.payload
             self._device = self._device or event.payload.get(_DEVICE)
             if event.kind in _KEYS:
+                _check(event)
                 self._seen[event.kind, _key_of(event)] = event.payload
             self._elapsed_before = max(self._elapsed_before, _elapsed_of(event))
         self._clock = time.monotonic()

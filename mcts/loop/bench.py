@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from mcts.domain import Candidate, Evaluation, Profile
 from mcts.domain.objective import Ranking
 from mcts.errors import JournalError, WorldError
-from mcts.journal.runlog import RunLog
+from mcts.journal.runlog import RunLog, reading_event
 from mcts.journal.stages import StageBook, with_stages
 from mcts.loop.stopwatch import SharedStopwatch
 from mcts.ports import Evaluator
@@ -59,7 +59,8 @@ class Bench:
 
     def _measure(self, trial: int | None, candidate: Candidate, best_speedup: float) -> Evaluation:
         if found := self._log.find("measured", candidate.id):
-            return Evaluation.model_validate(found["evaluation"])
+            with reading_event(f"the measurement of {candidate.id}"):
+                return Evaluation.model_validate(found["evaluation"])
         place = {"trial": trial, "candidate_id": candidate.id}
         self._log.write("measuring", place)
         with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
@@ -90,7 +91,10 @@ class Bench:
     def confirmation(self, candidate_id: str) -> Evaluation | None:
         """The candidate's second measurement; None if it was not measured again."""
         found = self._log.find("confirmed", candidate_id)
-        return Evaluation.model_validate(found["evaluation"]) if found else None
+        if found is None:
+            return None
+        with reading_event(f"the confirmation of {candidate_id}"):
+            return Evaluation.model_validate(found["evaluation"])
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """Measure a finalist again, once in a run, even if a crash came between."""
@@ -115,7 +119,8 @@ class Bench:
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """The profile of a measured candidate; if the world fails, its `missing` says why."""
         if found := self._log.find("profiled", candidate.id):
-            return Profile.model_validate(found["profile"])
+            with reading_event(f"the profile of {candidate.id}"):
+                return Profile.model_validate(found["profile"])
         place = {"candidate_id": candidate.id}
         self._log.write("profiling", place)
         with self._stages.of(place) as stages, self._stopwatch.running() as seconds:

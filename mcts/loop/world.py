@@ -20,7 +20,7 @@ from mcts.errors import (
     ProposalRejected,
     WorldError,
 )
-from mcts.journal.runlog import RunLog
+from mcts.journal.runlog import RunLog, reading_event
 from mcts.loop.bench import Bench
 from mcts.loop.branches import Branch, candidates_of, select
 from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
@@ -196,9 +196,10 @@ def _payload_of(trial: int, proposal: Proposal) -> dict[str, Any]:
 
 def proposal_of(payload: Mapping[str, Any]) -> Proposal:
     """The proposal that a `proposed` event holds."""
-    return Proposal(
-        candidate=Candidate.model_validate(payload["candidate"]),
-        branches=tuple(map(Candidate.model_validate, payload.get("branches", ()))),
-        prior=payload["prior"],
-        usage=payload["usage"],
-    )
+    with reading_event(f"the proposal of trial {payload.get('trial')}"):
+        return Proposal(
+            candidate=Candidate.model_validate(payload["candidate"]),
+            branches=tuple(map(Candidate.model_validate, payload.get("branches", ()))),
+            prior=payload["prior"],
+            usage=payload["usage"],
+        )

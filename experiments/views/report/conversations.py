@@ -49,9 +49,11 @@ def read_conversations(run_dir: Path, events: Iterable[Event]) -> Conversations:
     A file that is gone or cannot be read is passed over: the report shows what there is.
     """
     trials = {
-        seed: int(event.payload["trial"])
+        seed: trial
         for event in events
-        if event.kind == "asked" and isinstance(seed := event.payload.get("seed"), int)
+        if event.kind == "asked"
+        and isinstance(seed := event.payload.get("seed"), int)
+        and isinstance(trial := event.payload.get("trial"), int)
     }
     config = _config(run_dir)
     if not trials or config is None:

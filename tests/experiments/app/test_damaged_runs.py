@@ -215,3 +215,37 @@ def test_watch_asks_to_make_an_unreadable_journal_readable(
 
     monkeypatch.setattr("experiments.live.tail.reading", barred)
     refused(rooftree("watch", run), "cannot be read: unable to open", ": make it readable")
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        ("told", "parent", '"x"'),
+        ("told", "parent", "[1]"),
+        ("told", "trial", '"x"'),
+        ("told", "reason", "null"),
+        ("told", "reward", "1" + "0" * 400),
+        ("told", "duplicate_of", "99"),
+        ("proposed", "usage", "[]"),
+        ("asked", "trial", '"x"'),
+        ("stopped", "reason", "7"),
+        ("stopped", "elapsed_s", "[]"),
+        ("stopped", "elapsed_s", "1" + "0" * 400),
+        ("stopped", "elapsed_s", "9" * 5000),
+        ("stopped", "elapsed_s", "[" * 100_000),
+    ],
+)
+def test_an_event_of_wrong_types_is_told_in_a_line(
+    run: Path, kind: str, field: str, value: str
+) -> None:
+    with sqlite3.connect(run / "run.sqlite") as connection:
+        found = connection.execute(
+            "SELECT seq, payload FROM event WHERE kind = ? ORDER BY seq DESC", (kind,)
+        ).fetchone()
+        payload = json.dumps({**json.loads(found[1]), field: "HERE"}).replace('"HERE"', value)
+        connection.execute("UPDATE event SET payload = ? WHERE seq = ?", (payload, found[0]))
+    connection.close()
+    for command in ("report", "resume"):
+        done = rooftree(command, run)
+        if done.exit_code:
+            failed(done, "journal")

@@ -484,3 +484,14 @@ def test_an_unknown_study_is_refused_with_the_known_names(
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()
+
+
+def test_a_study_of_two_lines_is_compared_without_a_chart_over_all_tasks(folder: Path) -> None:
+    path = folder / RESULTS_FILE
+    lines = [json.loads(text) for text in path.read_text().splitlines()]
+    first = [one for one in lines if (one["task"], one["seed"]) == (lines[0]["task"], 0)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in first))
+    completed("compare", folder)
+    curves = json.loads((folder / "compare.json").read_text())["curves"]
+    assert len({one["task"] for one in lines}) > 1
+    assert "" not in [chart["task"] for chart in curves]
