@@ -18,6 +18,7 @@ from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
 from mcts.errors import InputError
 from mcts.files import write_whole
+from mcts.formats import parse_json
 
 README = "README.md"
 DOCUMENT = "run.json"
@@ -87,7 +88,7 @@ def write(written: Written, folder: Path, *, force: bool) -> list[Path]:
 def _is_export(folder: Path) -> bool:
     """Whether a run's document lies in the folder, as in every export of any version."""
     try:
-        document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+        document = parse_json((folder / DOCUMENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(document, dict) and document.get("format") == FORMAT

@@ -6,7 +6,6 @@ file of `--llm-record`; both keep the seed of each question, which the journal h
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config
 from mcts.errors import InputError
+from mcts.formats import FormatError, parse_json
 from mcts.options import OFF
 from mcts.options.model import CACHE_FILE
 from mcts.ports import Event
@@ -113,8 +113,8 @@ def _lines(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return parse_json(text)
+    except FormatError:
         return None
 
 
