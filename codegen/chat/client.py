@@ -24,8 +24,8 @@ __all__ = ["LitellmClient", "scrub"]
 _HEAD = 16_000
 """Characters kept of a reply or of a call's arguments that are too long to be used."""
 _LONGEST_NAME = 200
-_MOST_CALLS = 64
-"""Look-ups of one reply; no run allows so many in all."""
+_MOST_CALLS = 1000
+"""Look-ups of one reply that are counted; no run answers so many in all."""
 
 
 class LitellmClient:
@@ -213,25 +213,29 @@ def _tools(offer: Offer) -> dict[str, Any]:
 def _calls(message: Any) -> tuple[ToolCall, ...]:
     """What the model wants called; the id is empty if the service gave none."""
     found = []
+    left = LONGEST_REPLY
     for call in (getattr(message, "tool_calls", None) or ())[:_MOST_CALLS]:
         function = getattr(call, "function", None)
         arguments = getattr(function, "arguments", None) or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
+        if len(arguments) > min(_HEAD, left):
+            arguments = _head(arguments, min(_HEAD, left))
+        left = max(0, left - len(arguments))
         found.append(
             ToolCall(
                 id=str(getattr(call, "id", None) or "")[:_LONGEST_NAME],
                 name=_readable(str(getattr(function, "name", None) or "")[:_LONGEST_NAME]),
-                arguments=_readable(arguments if len(arguments) <= _HEAD else _head(arguments)),
+                arguments=_readable(arguments),
             )
         )
     return tuple(found)
 
 
-def _head(text: str) -> str:
+def _head(text: str, most: int = _HEAD) -> str:
     """What is kept of a text that is too long to keep: how it begins, its length and its hash."""
     digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
-    return f"{text[:_HEAD]}\n[cut here: {len(text)} characters in all, SHA-256 {digest}]"
+    return f"{text[:most]}\n[cut here: {len(text)} characters in all, SHA-256 {digest}]"
 
 
 def _readable(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import threading
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ def load_litellm() -> Any:
                 "pip install 'litellm>=1.84,<2'"
             ) from None
         litellm.suppress_debug_info = True  # it prints to standard output otherwise
+        warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # of a service's usage
         return litellm
 
 

@@ -58,6 +58,8 @@ def load_recording(path: Path) -> Recording:
     path = Path(path).absolute()
     try:
         found = path.stat()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     return _load(path, (found.st_ino, found.st_mtime_ns, found.st_size))

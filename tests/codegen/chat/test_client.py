@@ -144,16 +144,18 @@ def answer(usage: dict[str, Any]) -> str:
 
 def test_of_a_reply_that_is_too_long_the_head_is_kept_with_length_and_hash() -> None:
     text = "/* rooftree " * 500_000
-    calls = (("search", '{"query": "' + "x" * 2_000_000 + '"}'), *(("search", "{}"),) * 100)
-    with OpenAiServer([Say(text), Say("", calls=calls)]) as server:
+    calls = (("search", '{"query": "' + "x" * 2_000_000 + '"}'), *(("search", "{}"),) * 1100)
+    long = (("search", "x" * 15_000),) * 200
+    with OpenAiServer([Say(text), Say("", calls=calls), Say("", calls=long)]) as server:
         client = client_at(server)
-        reply, asking = ask(client), ask(client, "again")
+        reply, asking, many = (ask(client, words) for words in ("one", "two", "three"))
     assert len(reply.text) < 20_000 and text[:10_000] in reply.text
     digest = hashlib.sha256(text.encode()).hexdigest()
     assert reply.text.endswith(f"[cut here: 6000000 characters in all, SHA-256 {digest}]")
     with pytest.raises(ProposalRejected, match="the reply has more than 1000000 characters"):
         check_finished(reply.text, reply.finish_reason)
-    assert len(asking.tool_calls) == 64 and len(asking.tool_calls[0].arguments) < 20_000
+    assert len(asking.tool_calls) == 1000 and len(asking.tool_calls[0].arguments) < 20_000
+    assert sum(len(call.arguments) for call in many.tool_calls) < 1_050_000
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ class Slow(ToyEvaluator):
         time.sleep(random.uniform(0.05, 0.2))
         return super().evaluate(candidate)
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and stays so
+
 def start():
     if (pid := os.fork()) == 0:
         code = 99
