@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.app.interrupting import command_line
@@ -13,6 +14,7 @@ from experiments.runs.options.config import RunConfig
 from experiments.views import summary
 from mcts.errors import InputError, WorldError
 from mcts.journal.record import Result
+from mcts.ports import Event
 
 
 def conclude(
@@ -22,30 +24,35 @@ def conclude(
 
     InputError if they cannot be written, JournalLost if the journal is no longer in its folder.
     """
-    facts = summary.facts_of(journal.events())
+    events = tuple(journal.events())
+    facts = summary.facts_of(events)
     journal.check_place()
-    _learn(folder, config, result, journal, gpu=gpu)
-    outputs = _write_outputs(folder.path, facts, result, journal)
+    _learn(folder, config, result, events, gpu=gpu)
+    outputs = _write_outputs(folder.path, facts, result, journal, events)
     journal.check_place()
     return facts, outputs
 
 
 def _learn(
-    folder: RunFolder, config: RunConfig, result: Result, journal: SqliteJournal, *, gpu: str
+    folder: RunFolder, config: RunConfig, result: Result, events: Sequence[Event], *, gpu: str
 ) -> None:
     """Add the run to the memory. If that fails, say so: the run keeps its result."""
     try:
         task = folder.task(config).task
-        learn(config, result, journal.events(), gpu=gpu, task=task, run_dir=folder.path)
+        learn(config, result, events, gpu=gpu, task=task, run_dir=folder.path)
     except (InputError, WorldError) as error:
         say(f"nothing was remembered: {error}")
 
 
 def _write_outputs(
-    run_dir: Path, facts: summary.RunFacts, result: Result, journal: SqliteJournal
+    run_dir: Path,
+    facts: summary.RunFacts,
+    result: Result,
+    journal: SqliteJournal,
+    events: Sequence[Event],
 ) -> summary.Outputs:
     try:
-        return summary.write_outputs(run_dir, facts, result)
+        return summary.write_outputs(run_dir, facts, result, events=events)
     except OSError as error:
         journal.check_place()
         raise InputError(

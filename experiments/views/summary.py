@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,14 +90,19 @@ def as_json(facts: RunFacts, result: Result, run_dir: Path) -> dict[str, Any]:
     return {**flat(RunSummary.of(facts, result)), "run_dir": str(run_dir)}
 
 
-def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
-    """Write `best/`, the tree's picture and the report into the run folder."""
+def write_outputs(
+    run_dir: Path, facts: RunFacts, result: Result, *, events: Sequence[Event] | None = None
+) -> Outputs:
+    """Write `best/`, the tree's picture and the report into the run folder.
+
+    events: those of its journal, read from there if they are not given.
+    """
     best_source, best_candidate = _write_best(run_dir, result)
     graph = tree_source(result, title=f"{facts.task} on {facts.hardware}", pruned=facts.pruned)
     tree, problem = _draw(graph.source, run_dir)
     svg = tree.read_bytes() if tree.suffix == ".svg" else None
     report = run_dir / "report.html"
-    write_whole(report, _page(facts, result, svg, run_dir))
+    write_whole(report, _page(facts, result, svg, run_dir, events))
     return Outputs(
         best_source=best_source,
         best_candidate=best_candidate,
@@ -107,17 +112,37 @@ def write_outputs(run_dir: Path, facts: RunFacts, result: Result) -> Outputs:
     )
 
 
-def write_page(out: Path, run_dir: Path, facts: RunFacts, result: Result) -> None:
+def write_page(
+    out: Path,
+    run_dir: Path,
+    facts: RunFacts,
+    result: Result,
+    *,
+    events: Sequence[Event] | None = None,
+) -> None:
     """Write the report alone, into the file `out`; the run folder is only read."""
     graph = tree_source(result, title=f"{facts.task} on {facts.hardware}", pruned=facts.pruned)
     with TemporaryDirectory(prefix="rooftree-") as folder:
         tree, _ = _draw(graph.source, Path(folder))
         svg = tree.read_bytes() if tree.suffix == ".svg" else None
-    write_whole(out, _page(facts, result, svg, run_dir))
+    write_whole(out, _page(facts, result, svg, run_dir, events))
 
 
-def _page(facts: RunFacts, result: Result, svg: bytes | None, run_dir: Path) -> str:
-    return report_html(run=facts, result=result, svg=svg, branches=facts.branches, run_dir=run_dir)
+def _page(
+    facts: RunFacts,
+    result: Result,
+    svg: bytes | None,
+    run_dir: Path,
+    events: Sequence[Event] | None,
+) -> str:
+    return report_html(
+        run=facts,
+        result=result,
+        svg=svg,
+        branches=facts.branches,
+        run_dir=run_dir,
+        events=events,
+    )
 
 
 def _draw(source: str, run_dir: Path) -> tuple[Path, str | None]:

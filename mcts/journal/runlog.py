@@ -133,7 +133,9 @@ class RunLog:
         self._started: Mapping[str, Any] | None = None
         self._device: Mapping[str, Any] | None = None
         self._elapsed_before = 0.0
+        self._stopped: str | None = None
         for event in journal.events():
+            self._stopped = event.payload.get("reason") if event.kind == "stopped" else None
             if event.kind == "started":
                 self._started = event.payload
             self._device = self._device or event.payload.get(_DEVICE)
@@ -142,6 +144,13 @@ class RunLog:
                 self._seen[event.kind, _key_of(event)] = event.payload
             self._elapsed_before = max(self._elapsed_before, _elapsed_of(event))
         self._clock = time.monotonic()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the search stopped that the journal ended with when it was opened; None if it was
+        interrupted in a way that left it no time to say.
+        """
+        return self._stopped
 
     @property
     def elapsed_s(self) -> float:

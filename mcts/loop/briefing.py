@@ -39,8 +39,14 @@ class Briefing:
         self._world, self._ledger, self._memory = world, ledger, memory
         self._signatures, self._knowledge = signatures, knowledge
 
-    def request(self, trial: Trial, *, pending: tuple[PendingTrial, ...]) -> ProposalRequest:
-        """All that the proposer may look at for this trial, beside the `pending` ones."""
+    def request(
+        self, trial: Trial, *, pending: tuple[PendingTrial, ...], is_known: bool
+    ) -> ProposalRequest:
+        """All that the proposer may look at for this trial, beside the `pending` ones.
+
+        A trial that `is_known` is answered by the journal: what would have to be copied for each
+        is left out.
+        """
         ledger, parent = self._ledger, self._ledger.candidates[trial.parent]
         guidance = self.guidance(trial.parent)
         state = self.state(trial.parent)
@@ -59,9 +65,9 @@ class Briefing:
                 seed=seed_from(trial.seed, "exemplars"), besides=[parent.id, *seen]
             ),
             profile=ledger.profiles.get(trial.parent),
-            history=tuple(ledger.history.values()),
+            history=() if is_known else tuple(ledger.history.values()),
             pending=pending,
-            tried=frozenset(ledger.tried),
+            tried=frozenset() if is_known else frozenset(ledger.tried),
             seed=trial.seed,
         )
 

@@ -34,6 +34,8 @@ from mcts.search.trial import Trial
 
 __all__ = ["Budget", "Optimizer", "Progress", "Result", "read_result"]
 
+SPENT = "evaluations spent"
+"""Why a search stopped that had all the evaluations it was given."""
 MAX_WORLD_ERRORS = 3
 """After so many failures of the world in a row the run stops; it can be resumed."""
 
@@ -110,13 +112,17 @@ class Optimizer:
         run ends, the journal holds all that was learned.
         """
         device = self.evaluator.hardware.model_dump(mode="json", exclude_none=True)
+        was_spent = self._was_spent()
         self.log.begin(self._identity(), device=device)
         try:
-            self.guard.open()
-            self._start()
-            reason = self._grow()
-            self._confirm()
-            self.briefing.guidance(self.ledger.best())
+            if was_spent:
+                reason = SPENT
+            else:
+                self.guard.open()
+                self._start()
+                reason = self._grow()
+                self._confirm()
+                self.briefing.guidance(self.ledger.best())
         except KeyboardInterrupt:
             self.log.stop("interrupted")
             raise
@@ -188,7 +194,9 @@ class Optimizer:
         self.log.confirm("asked", {**payload, **asdict(trial.move)})
         if trial.move.kind == "diversify":
             self.settler.restart_beside(trial.parent)
-        request = self.briefing.request(trial, pending=self.flights.pending())
+        request = self.briefing.request(
+            trial, pending=self.flights.pending(), is_known=self.world.knows(trial.id)
+        )
         self.guard.pay_judging("profiled", [request.parent.id])
         self.flights.launch(trial, request)
 
@@ -223,12 +231,17 @@ class Optimizer:
         if self._stopping.is_set():
             return "interrupted"
         if self.ledger.told >= self.budget.evaluations:
-            return "evaluations spent"
+            return SPENT
         minutes = self.budget.minutes
         if minutes is not None and self.log.elapsed_s >= minutes * 60:
             return "time spent"
         repeating = self.log.find("asked", self.search.asked + 1) is not None
         return self.guard.exhausted(repeating=repeating)
+
+    def _was_spent(self) -> bool:
+        """Whether the journal ends with a search that had spent this budget: it is only read."""
+        told = len(self.log.payloads("told")) - 1 - len(self.log.payloads("restarted"))
+        return self.log.stopped == SPENT and told >= self.budget.evaluations
 
     def _identity(self) -> Mapping[str, Any]:
         return {

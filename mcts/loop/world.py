@@ -26,6 +26,9 @@ from mcts.loop.branches import Branch, candidates_of, select
 from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Trial
 
+_ANSWERS = ("proposed", "abandoned", "rejected", "no_moves")
+"""Events that say what came of asking for a proposal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -98,6 +101,10 @@ class World:
     def adopt(self, trial: int, proposal: Proposal) -> None:
         """Journal a proposal as the content of a trial."""
         self._log.write("proposed", _payload_of(trial, proposal))
+
+    def knows(self, trial: int) -> bool:
+        """Whether the journal holds what the proposer answered."""
+        return any(self._log.find(kind, trial) for kind in _ANSWERS)
 
     def _proposal_in_journal(self, trial: int) -> Answer | None:
         proposal = None

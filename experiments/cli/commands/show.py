@@ -67,11 +67,11 @@ def report(run_dir: Path, *, out: Path | None = None) -> None:
     events = read_events(run_dir)
     facts, result = summary.facts_of(events), summary.result_of(events)
     if out is not None:
-        summary.write_page(out, run_dir, facts, result)
+        summary.write_page(out, run_dir, facts, result, events=events)
         print(out)
         return
     try:
-        outputs = summary.write_outputs(run_dir, facts, result)
+        outputs = summary.write_outputs(run_dir, facts, result, events=events)
     except OSError as error:
         again = command_line("report", run_dir)
         raise InputError(

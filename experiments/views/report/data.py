@@ -48,10 +48,13 @@ def page_data(
     result: Result,
     branches: Branches,
     run_dir: Path | None = None,
+    events: Sequence[Event] | None = None,
 ) -> PageData:
     """What the page shows of `result`. From `run_dir`, where it is a run folder, come the times at
-    which trials ended and what was said with the model."""
-    events = _events(run_dir)
+    which trials ended and what was said with the model. `events` are those of its journal, read
+    from there if they are not given."""
+    if events is None:
+        events = _events(run_dir)
     said = conversations.read_conversations(run_dir, events) if run_dir is not None else {}
     packer = Packer()
     details = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from experiments.views.report.text import SOURCE_LIMIT, line, shown
 from mcts.domain import Candidate
 from mcts.journal.record import Result
 from mcts.journal.summary import Provenance, RunSummary
+from mcts.ports import Event
 
 ROWS = 100
 """Nodes in the table of a page without JavaScript."""
@@ -40,12 +41,14 @@ def report_html(
     svg: bytes | None,
     branches: Branches = _NO_BRANCHES,
     run_dir: Path | None = None,
+    events: Sequence[Event] | None = None,
 ) -> str:
     """The page of a run whose baseline was measured. `svg` is the tree's picture, if there is one;
-    `branches` are those that lost, by node; `run_dir` the folder that holds the run's journal.
+    `branches` are those that lost, by node; `run_dir` the folder that holds the run's journal,
+    and `events` what stands in it, read from there if it is not given.
     """
     summary = RunSummary.of(run, result)
-    data = page_data(run=run, result=result, branches=branches, run_dir=run_dir)
+    data = page_data(run=run, result=result, branches=branches, run_dir=run_dir, events=events)
     candidate = result.best.candidate
     return pages.page(
         "experiments.views.report",

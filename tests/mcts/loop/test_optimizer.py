@@ -189,3 +189,13 @@ def test_the_space_can_be_searched_to_its_end() -> None:
     result = run(evaluations=10_000)
     assert result.stop_reason == "nothing left to try"
     assert result.unique == 6**3 - 1
+
+
+def test_a_run_that_has_spent_its_evaluations_is_only_read() -> None:
+    journal = MemoryJournal()
+    whole = optimizer(journal).run()
+    again, more = optimizer(journal), optimizer(journal, evaluations=30)
+    result = again.run()
+    assert (result.tree_digest, result.best.id) == (whole.tree_digest, whole.best.id)
+    assert result.stop_reason == whole.stop_reason and again.ledger.told == 0
+    assert more.run().evaluations == more.ledger.told == 30
