@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ast
 import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mcts.errors import InputError
 
@@ -16,7 +19,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def parse_module(source: str) -> ast.Module:
     """The tree of a module. Raises what `ast.parse` raises."""
-    with _ONE_AT_A_TIME:
+    with _quietly():
         return ast.parse(source)
 
 
@@ -35,5 +38,13 @@ def read_module(source: str) -> ast.Module:
 
 def parse_expression(source: str) -> ast.expr:
     """The tree of one expression. Raises what `ast.parse` raises."""
-    with _ONE_AT_A_TIME:
+    with _quietly():
         return ast.parse(source, mode="eval").body
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """One thread at a time, and warnings about the source not printed into a live view."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        yield

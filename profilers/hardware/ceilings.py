@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcts.files import write_whole
+from mcts.formats import parse_json
 from profilers.hardware.locks import user_cache_dir
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 TF32_OF_BF16 = 0.5
 """Tensor cores take tf32 at half the rate of bf16, on every architecture that has both."""
 
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,13 @@ def math_rate(rates: Rates | Ceilings, unit: MathUnit) -> float | None:
 
 
 def load_rates(uuid: str, driver: str | None, *, cache_dir: Path | None = None) -> Rates | None:
-    """Rates measured earlier on this GPU under this driver, or None."""
+    """Rates measured earlier on this GPU under this driver; None if there are none, or changed."""
+    from mcts.domain import sealed, unsealed
+
     try:
-        data = json.loads(_file(uuid, cache_dir).read_text())
-        if (data.pop("version"), data.pop("driver")) != (_VERSION, driver):
+        found = parse_json(_file(uuid, cache_dir).read_text(encoding="utf-8"))
+        data = unsealed(found)
+        if sealed(data) != found or (data.pop("version"), data.pop("driver")) != (_VERSION, driver):
             return None
         return Rates(**data)
     except (OSError, ValueError, KeyError, TypeError):
@@ -75,10 +79,12 @@ def store_rates(
     uuid: str, driver: str | None, rates: dict[str, Any], *, cache_dir: Path | None = None
 ) -> Rates:
     """Keep `rates` for next time; a cache that cannot be written is no error."""
+    from mcts.domain import sealed
+
     path = _file(uuid, cache_dir)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({**rates, "version": _VERSION, "driver": driver})
+        text = json.dumps(sealed({**rates, "version": _VERSION, "driver": driver}))
         write_whole(path, text, private=True)
     return Rates(**rates)
 

@@ -164,9 +164,16 @@ def natural_values(configurations: Iterable[Mapping[str, Scalar]]) -> dict[str, 
 
 def _natural(value: Scalar) -> tuple[int, int | float, list[tuple[int, int, str]]]:
     if isinstance(value, str):
-        split = _split_digits(value)
-        return (1, 0.0, [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in split])
+        return (1, 0.0, [_part(part) for part in _split_digits(value)])
     return (0, value, [])
+
+
+def _part(text: str) -> tuple[int, int, str]:
+    """Numbers before words, by length and then by digits: one may be too long for `int`."""
+    if not text.isdecimal():
+        return (1, 0, text)
+    digits = text.lstrip("0")
+    return (0, len(digits), digits)
 
 
 def _split_digits(text: str) -> list[str]:

@@ -131,7 +131,7 @@ class StudyFolder:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                line = CellResult.model_validate_json(json.dumps(_unsealed(json.loads(text))))
+                line = CellResult.model_validate_json(json.dumps(_unsealed(parse_json(text))))
             except ValueError as error:
                 why = first_problem(error) if isinstance(error, ValidationError) else error
                 raise InputError(

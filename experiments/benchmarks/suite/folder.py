@@ -29,6 +29,7 @@ from experiments.benchmarks.suite.outcome import Outcome
 from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError
 from mcts.files import write_whole
+from mcts.formats import parse_json
 
 SUITE_FILE = "suite.json"
 SUITE_FORMAT = 1
@@ -110,7 +111,7 @@ class SuiteFolder:
         """A problem's outcome, where it has one. InputError for one that is damaged or changed."""
         path = self.path / "outcomes" / f"{key}.json"
         try:
-            found = json.loads(path.read_bytes())
+            found = parse_json(path.read_bytes())
             content = unsealed(found) if isinstance(found, dict) else found
             return Outcome.model_validate_json(json.dumps(content))
         except FileNotFoundError:
