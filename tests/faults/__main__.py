@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 import sys
-import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
-from tests.faults.disks import FullDisks
-from tests.faults.flips import Flips
-from tests.faults.fuzz import Fuzz
-from tests.faults.kills import Kills, ModelKills
-from tests.faults.tally import Attack, Tally
-
-ATTACKS = {"fuzz": Fuzz, "kills": Kills, "model": ModelKills, "disks": FullDisks, "flips": Flips}
+from tests.faults.attacking import ATTACKS, attack
+from tests.faults.tally import Tally
 
 
 def main() -> int:
@@ -22,22 +19,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(31))
     parser.add_argument("--only", default=",".join(ATTACKS), help="of " + ", ".join(ATTACKS))
+    parser.add_argument("--jobs", type=int, default=1, help="attackers side by side")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     rng = random.Random(given.seed)
-    attacks: list[Attack] = [
-        ATTACKS[name](random.Random(rng.getrandbits(64))) for name in given.only.split(",")
-    ]
-    end, tally = time.monotonic() + 60 * given.minutes, Tally()
-    seconds = dict.fromkeys(attacks, 0.0)
-    while time.monotonic() < end:
-        attack = min(attacks, key=lambda one: seconds[one])  # each has its share of the time
-        start = time.monotonic()
-        known = len(tally.broken)
-        attack.strike(tally)
-        seconds[attack] += time.monotonic() - start
-        for kind, what in tally.broken[known:]:
-            print(f"{kind}: {what}", file=sys.stderr, flush=True)
+    seeds = [rng.getrandbits(64) for _ in range(given.jobs)]
+    attacking = functools.partial(attack, given.only.split(","), 60 * given.minutes)
+    tally = Tally()
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        for part in pool.map(attacking, seeds):
+            tally.add(part)
     print(tally.table())
     return 1 if tally.broken else 0
 

@@ -6,71 +6,178 @@ import json
 import random
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from tests.faults.commands import READING_S, run
+from tests.faults.commands import READING_S, RECORDING, SEARCHING_S, Ended, Running, run
 from tests.faults.mutations import damage
 from tests.faults.tally import Tally
+from tests.support.openai_server import AutoModel, OpenAiServer
+from tests.support.suite_world import make_level, problem_text
 
-READERS = (
-    ("explain", "run"),
-    ("resume", "run", "--json", "--quiet"),
-    ("report", "run"),
-    ("tree", "run"),
-    ("export", "run", "out"),
-    ("memory", "show", "--memory", "memory.sqlite"),
-    ("optimize", "t4.json.gz", "--evaluations", "5", "--quiet"),
-    ("optimize", "run/task", "--evaluations", "3", "--quiet"),
+ROOT = Path(__file__).resolve().parents[2]
+SEARCH = "optimize row_softmax --evaluations 20 --seed 3 --quiet --json"
+PAID = (
+    "optimize row_softmax --evaluations 6 --seed 3 --quiet --json --model openai/auto "
+    "--price openai/auto=1,1"
 )
+STUDY = """
+name = "small"
+question = "Which is better?"
+tasks = ["row_softmax"]
+seeds = 2
+budget = 8
+reference = "tree"
+[arms.tree]
+[arms.hill]
+search = "greedy"
+"""
+READERS = {
+    "run/": (
+        "explain run", "resume run --json --quiet", "report run --json", "tree run", "watch run",
+        "export run out", "compare run other --json", "recover run mended",
+    ),
+    "run/task/": ("optimize run/task --evaluations 3 --quiet",),
+    "paid/": ("explain paid", "resume paid --json --quiet", "report paid --json"),
+    "memory.sqlite": (
+        "memory show --memory memory.sqlite", "memory tools --memory memory.sqlite",
+        f"{SEARCH} --memory memory.sqlite --out new",
+    ),
+    "learned.jsonl": ("memory import learned.jsonl --memory new.sqlite",),
+    "t4.json": ("optimize t4.json --evaluations 5 --quiet", "tasks t4.json"),
+    "t4.json.gz": ("optimize t4.json.gz --evaluations 5 --quiet",),
+    "tape.jsonl": (f"{PAID} --llm-replay tape.jsonl --out new",),
+    "cache.sqlite": (f"{PAID} --llm-cache cache.sqlite --llm-replay tape.jsonl --out new",),
+    "study.toml": ("study study.toml --out study --jobs 1",),
+    "study/": ("compare study --json", "study study.toml --out study --jobs 1"),
+    "suite/": ("kernelbench report suite --json",),
+    "checkout/": (
+        "kernelbench run --root checkout --level 1 -o new --budget 2 --evaluator paper "
+        "--proposer canned",
+    ),
+    "spool/": (f"worker spool --drain --recording {RECORDING}",),
+    "report.csv": ("inspect report.csv",),
+    "report.sqlite": ("inspect report.sqlite",),
+}  # fmt: skip
+"""Commands by the beginning of the file's name."""
+SEALED = ("run/run.sqlite", "paid/run.sqlite", "study/", "suite/outcomes/")
+"""Files of measurements with a checksum: a changed one is never told as what was measured."""
 
 
 class Flips:
-    """Of a finished run, its memory and a recording."""
+    """Of what runs, studies, suites and services have left, one file at a time."""
 
     name = "damaged files"
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
+        self._folder = tempfile.TemporaryDirectory(prefix="rooftree-faults-")
 
     @cached_property
     def _made(self) -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="rooftree-faults-"))
-        words = "optimize row_softmax --evaluations 20 --seed 3 --quiet --json --out run"
-        ended = run([*words.split(), "--memory", "memory.sqlite"], folder)
-        assert ended.code == 0, ended.errors
-        self.best_us = json.loads(ended.output)["best_us"]
-        recordings = Path(__file__).resolve().parents[2] / "experiments" / "data" / "tasks"
-        shutil.copyfile(next(recordings.rglob("*.json.gz")), folder / "t4.json.gz")
+        folder = Path(self._folder.name)
+        data = ROOT / "tests" / "data"
+        shutil.copyfile(RECORDING, folder / "t4.json.gz")
+        t4 = [{"configuration": {"BLOCK": block}, "times": {"runtimes": [1.0 + 64 / block]},
+               "invalidity": "correct"} for block in (32, 64, 128, 256, 512)]  # fmt: skip
+        document = {"metadata": {}, "schema_version": "1.0.0", "results": t4}
+        (folder / "t4.json").write_text(json.dumps(document))
+        shutil.copyfile(data / "ncu" / "three_kernels.csv", folder / "report.csv")
+        shutil.copyfile(data / "nsys" / "three_kernels.sqlite", folder / "report.sqlite")
+        (folder / "study.toml").write_text(STUDY)
+        make_level(folder / "checkout", {"1_One.py": problem_text("2.0", "3.0")})
+        (folder / "spool").mkdir(mode=0o700)
+        worker = Running(["worker", "spool", "--recording", str(RECORDING)], folder)
+        for words in (
+            f"{SEARCH} --out run --memory memory.sqlite", f"{SEARCH} --out other",
+            "memory export learned.jsonl --memory memory.sqlite",
+            "study study.toml --out study --jobs 1",
+            "kernelbench run --root checkout --level 1 -o suite --budget 2 --evaluator paper "
+            "--proposer canned",
+            "optimize row_softmax --evaluations 4 --quiet --evaluator spool:spool --out far",
+        ):  # fmt: skip
+            self._sound(words, folder)
+        worker.kill()
+        with OpenAiServer([AutoModel()]) as server:
+            kept = "--llm-record tape.jsonl --llm-cache cache.sqlite"
+            self._sound(f"{PAID} --api-base {server.url} {kept} --out paid", folder)
         return folder
 
+    @cached_property
+    def _told(self) -> dict[str, Any]:
+        """What the commands that print JSON say of files that nobody has damaged."""
+        told: dict[str, Any] = {}
+        for words in {words for each in READERS.values() for words in each if "--json" in words}:
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name) / "there"
+                shutil.copytree(self._made, folder)
+                told[words] = _figures(self._sound(words, folder))
+        return told
+
+    def _sound(self, words: str, folder: Path) -> Ended:
+        ended = run(words.split(), folder, paper=True)
+        assert ended.code == 0, (words, ended.errors, ended.output)
+        return ended
+
     def strike(self, tally: Tally) -> None:
-        """One file is damaged, and every command that reads it is run."""
+        """One file is damaged, and commands that read it are run."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "there"
             shutil.copytree(self._made, folder)
-            files = [file for file in sorted(folder.rglob("*")) if self._counts(file)]
+            start = self._rng.choice(sorted(READERS))
+            files = [file for file in sorted(folder.rglob("*")) if _is_read(file, folder, start)]
             file = self._rng.choice(files)
             file.write_bytes(damage(file.read_bytes(), self._rng))
             where = str(file.relative_to(folder))
-            for words in self._readers(where):
-                ended = run(list(words), folder)
-                tally.tried(self.name)
-                fault = ended.fault(limit_s=READING_S * 3)
-                if fault is None and words[0] == "resume" and ended.code == 0:
-                    told = json.loads(ended.output)["best_us"]
-                    if told != self.best_us:
-                        fault = f"{where}: told {told} us, measured were {self.best_us}"
+            tally.tried(self.name)
+            for words in self._some(READERS[start]):
+                ended = run(words.split(), folder, paper=True)
+                tally.tried("commands on damaged files")
+                waits = words.startswith("worker")  # for as long as a lease holds
+                fault = ended.fault(limit_s=SEARCHING_S if waits else READING_S * 3)
+                if fault is None and ended.code == 0 and where.startswith(SEALED):
+                    fault = self._lie(words, ended)
                 if fault:
                     tally.violated(self.name, f"{where}: {fault}")
 
-    def _counts(self, file: Path) -> bool:
-        return file.is_file() and file.name not in ("run.lock", "report.html", "tree.svg")
+    def _some(self, commands: Sequence[str]) -> list[str]:
+        return self._rng.sample(commands, min(2, len(commands)))
 
-    def _readers(self, where: str) -> list[tuple[str, ...]]:
-        if where.startswith("memory"):
-            return [READERS[5]]
-        if where.startswith("t4"):
-            return [READERS[6]]
-        of_task = [READERS[7]] if where.startswith("run/task") else []
-        return [*self._rng.sample(READERS[:5], 2), *of_task]
+    def _lie(self, words: str, ended: Ended) -> str | None:
+        """Figures that differ from what was measured, told without a word on the damage."""
+        if "--json" not in words or ended.errors.strip():
+            return None
+        told, true = _figures(ended), self._told[words]
+        return None if told == true else f"{words}: told {told}, true is {true}"
+
+
+def _figures(ended: Ended) -> list[float]:
+    """All times and speedups of a JSON answer, in its order."""
+    found: list[float] = []
+
+    def collect(value: Any, name: str) -> None:
+        if isinstance(value, dict):
+            for key in sorted(value):
+                collect(value[key], key)
+        elif isinstance(value, list):
+            for one in value:
+                collect(one, name)
+        elif isinstance(value, float) and name.endswith(("_us", "speedup", "low", "high")):
+            found.append(value)
+
+    collect(json.loads(ended.output), "")
+    return found
+
+
+def _is_read(file: Path, folder: Path, start: str) -> bool:
+    """Whether the file is one of those named by `start`, and more than a lock or a product."""
+    name = str(file.relative_to(folder))
+    longer = [each for each in READERS if each.startswith(start) and each != start]
+    return (
+        file.is_file()
+        and (name.startswith(start) if start.endswith("/") else name == start)
+        and not any(name.startswith(each) for each in longer)
+        and file.suffix not in (".lock", ".html", ".svg", ".png")
+    )

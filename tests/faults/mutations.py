@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import random
+from typing import Any
 
 PIECES = (
     "", "0", "-1", "1e999", "NaN", "9" * 5000, "[" * 3000, "{" * 500, '"', "'", "\\", "\x00",
@@ -10,6 +12,33 @@ PIECES = (
     "\n" * 50, "a.b.c.d = 1\n", "true", "null", "é😀", "</script><script>", "\x1b[2J",
     "%s{}{0}$(x)", " " * 2000,
 )  # fmt: skip
+
+WRONG = (
+    None, True, -1, 0, 1e300, 2**70, float("nan"), "", "x" * 5000, "\u2028", [], [[[]]], {},
+    {"": {}}, [None, 1, "x"],
+)  # fmt: skip
+
+
+def retyped(document: Any, rng: random.Random) -> Any:
+    """The same JSON with a value, anywhere, that is left out or of another type."""
+    changed = copy.deepcopy(document)
+    places: list[tuple[Any, Any]] = []
+
+    def collect(one: Any) -> None:
+        keys = one if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ()
+        for key in keys:
+            places.append((one, key))
+            collect(one[key])
+
+    collect(changed)
+    if not places:
+        return rng.choice(WRONG)
+    where, key = rng.choice(places)
+    if rng.random() < 0.2:
+        del where[key]
+    else:
+        where[key] = copy.deepcopy(rng.choice(WRONG))
+    return changed
 
 
 def damage(data: bytes, rng: random.Random) -> bytes:

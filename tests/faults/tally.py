@@ -28,6 +28,10 @@ class Tally:
     def violated(self, kind: str, what: str) -> None:
         self.broken.append((kind, what))
 
+    def add(self, other: Tally) -> None:
+        self.tries += other.tries
+        self.broken += other.broken
+
     def table(self) -> str:
         failed = Counter(kind for kind, _ in self.broken)
         width = max(map(len, self.tries), default=0)

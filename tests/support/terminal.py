@@ -32,13 +32,14 @@ class Terminal:
         rows: int,
         module: str = "experiments",
         environment: Mapping[str, str] = os.environ,
+        folder: Path | None = None,
     ) -> None:
         self._master, side = os.openpty()
         self.resize(cols, rows)
         kept = {k: v for k, v in environment.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *map(str, words)],
-            stdin=side, stdout=side, stderr=side, start_new_session=True,
+            cwd=folder, stdin=side, stdout=side, stderr=side, start_new_session=True,
             env={**kept, "PYTHONPATH": kept.get("PYTHONPATH", str(ROOT)), "TERM": "xterm-256color"},
         )  # fmt: skip
         os.close(side)
