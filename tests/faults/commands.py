@@ -135,4 +135,5 @@ def environment(folder: Path) -> dict[str, str]:
         "XDG_CACHE_HOME": str(folder / "cache"),
         "XDG_DATA_HOME": str(folder / "data"),
         "OPENAI_API_KEY": "none",
+        "CUDA_VISIBLE_DEVICES": "",  # everything is replayed, also where there is a GPU
     }
