@@ -57,7 +57,7 @@ def first_problem(
     found: dict[tuple[int | str, ...], list[Mapping[str, Any]]] = {}
     for problem in error.errors():
         place = problem["loc"]
-        if place and place[-1] in _TYPES_TRIED:
+        if place and place[-1] in _TYPES_TRIED and problem["type"] != "extra_forbidden":
             place = place[:-1]
         found.setdefault(place, []).append(problem)
     lines = [_line(place, problems, model) for place, problems in found.items()]

@@ -37,7 +37,7 @@ def is_diff(text: str, language: str = "") -> bool:
         return True
     if "@@" not in text:
         return False
-    lines = text.splitlines()
+    lines = text.split("\n")
     return any(_HUNK.match(line) for line in lines) and any(line[:1] in "+-" for line in lines)
 
 
@@ -46,7 +46,7 @@ def has_patch(reply: ReplyText) -> bool:
     found = any(is_diff(block.text, block.language) for block in reply.blocks)
     if found or "SEARCH" not in reply.whole:
         return found
-    return any(_SEARCH.match(line) for line in reply.whole.splitlines())
+    return any(_SEARCH.match(line) for line in reply.whole.split("\n"))
 
 
 def patched(reply: ReplyText, source: str) -> str:
@@ -61,7 +61,7 @@ def patched(reply: ReplyText, source: str) -> str:
         raise ProposalRejected("the reply's diff holds no change that can be read")
     if len(edits) > _MAX_EDITS:
         raise ProposalRejected(f"the reply's diff holds more than {_MAX_EDITS} changes")
-    lines = source.splitlines()
+    lines = _lines(source)
     stripped = [line.rstrip() for line in lines]
     for number, edit in enumerate(edits, start=1):
         at = _place(stripped, edit, number)
@@ -70,12 +70,17 @@ def patched(reply: ReplyText, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _lines(text: str) -> list[str]:
+    """Lines as a compiler counts them: what else Unicode ends a line with may stand in a string."""
+    return text.removesuffix("\n").split("\n")
+
+
 def _search_replace(text: str) -> list[Edit]:
     edits: list[Edit] = []
     before: list[str] = []
     after: list[str] = []
     part = ""
-    for line in text.splitlines():
+    for line in _lines(text):
         if _SEARCH.match(line):
             before, after, part = [], [], "before"
         elif part == "before" and _MIDDLE.match(line):
@@ -101,7 +106,7 @@ def _unified(text: str) -> list[Edit]:
         if before is not None and before != after:
             edits.append(Edit(tuple(before), tuple(after), start))
 
-    for line in text.splitlines():
+    for line in _lines(text):
         if found := _HUNK.match(line):
             close()
             start = int(found[1]) if found[1] else None

@@ -45,8 +45,9 @@ class Tunable(Noun):
     def _first_value_is_default(cls, data: object) -> object:
         if isinstance(data, list | tuple):
             data = {"values": data}
-        if isinstance(data, dict) and "default" not in data and data.get("values"):
-            return {**data, "default": data["values"][0]}
+        values = data.get("values") if isinstance(data, dict) else None
+        if isinstance(data, dict) and "default" not in data and isinstance(values, list | tuple):
+            return {**data, "default": values[0]} if values else data
         return data
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ LAUNCH_COLUMNS = frozenset(
      "Id:Domain:Start/Stop_Range:PL_Type:PL_Value"}
 )  # fmt: skip
 """Columns of the raw page that hold facts of the launch, not metrics."""
-_INDEX = re.compile(r"([0-9]{1,3}(?:[,.][0-9]{3})+|[0-9]+)(?:\.0)?")
+_INDEX = re.compile(r"([0-9]{1,3}(?:[,.][0-9]{3}){1,5}|[0-9]{1,18})(?:\.0)?")
 
 
 class Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 
 from tests.faults.disks import FullDisks
@@ -27,11 +28,15 @@ def attack(names: Sequence[str], seconds: float, seed: int) -> Tally:
     attacks: list[Attack] = [ATTACKS[name](random.Random(rng.getrandbits(64))) for name in names]
     end, tally = time.monotonic() + seconds, Tally()
     spent = dict.fromkeys(attacks, 0.0)
-    while time.monotonic() < end:
+    while attacks and time.monotonic() < end:
         next_one = min(attacks, key=lambda one: spent[one])
         start = time.monotonic()
         known = len(tally.broken)
-        next_one.strike(tally)
+        try:
+            next_one.strike(tally)
+        except Exception:  # noqa: BLE001  the others go on
+            tally.violated(next_one.name, f"it could not be made: {traceback.format_exc()}")
+            attacks.remove(next_one)
         spent[next_one] += time.monotonic() - start
         for kind, what in tally.broken[known:]:
             print(f"{kind}: {what}", file=sys.stderr, flush=True)

@@ -43,6 +43,7 @@ class Kills:
         """The summary of the run that nobody disturbs."""
         with tempfile.TemporaryDirectory() as name:
             ended = run([*self.words(), "--out", "run"], Path(name))
+            assert ended.code == 0, ended.errors
             self.seconds = ended.seconds
             return json.loads(ended.output)
 

@@ -43,6 +43,7 @@ class Plan(Noun):
         ({"tile": {"order": "rows"}}, 'tile.order = "rows": row or column'),
         ({"sede": 1}, "sede: there is no such field; did you mean seed?"),
         ({"colour": 1}, "colour: there is no such field"),
+        ({"int": 1}, "int: there is no such field"),
         ({"tile": {"witdh": 1}}, "tile.witdh: there is no such field; did you mean width?"),
         ({"tiles": [{"witdh": 1}]}, "tiles.0.witdh: there is no such field; did you mean width?"),
         ({"named": {"a": {"witdh": 1}}}, "named.a.witdh: there is no such field"),

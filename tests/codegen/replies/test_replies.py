@@ -173,6 +173,13 @@ def test_a_patch_is_applied_to_the_variant_as_it_was_shown() -> None:
     assert parse_reply(EDIT, ask(parent=parent)).tunables["BLOCK"] == 512
 
 
+def test_a_patch_leaves_what_else_unicode_ends_lines_with_where_it_stands() -> None:
+    odd = 'const char* words = "a\u2028b\x0cc\x85d";'
+    parent = Candidate(source=f"{SCALE}{odd}\n", tunables=DEFAULTS)
+    edit = f"<<<<<<< SEARCH\n{odd}\n=======\n{odd} // kept\n>>>>>>> REPLACE"
+    assert parse_reply(edit, ask(parent=parent)).source.endswith(f"{odd} // kept\n")
+
+
 @pytest.mark.parametrize(
     ("listed", "found"),
     [
