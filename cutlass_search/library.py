@@ -5,7 +5,6 @@ Every refusal is an InputError of one line that a model can act on.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from cutlass_search.index.store import Index
 from cutlass_search.reading import Passage
 from cutlass_search.search.searching import KINDS
 from mcts.errors import InputError, WorldError
+from mcts.formats import SQLITE_ERRORS
 from mcts.library import LibraryTool
 
 MOST_CHARACTERS = 12_000
@@ -98,7 +98,7 @@ class CutlassLibrary:
         try:
             with self._lock:
                 return self._answers[tool](**texts)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise WorldError(f"the index {self._index.path} cannot be read: {error}") from None
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 import tomllib
 from typing import Any
@@ -25,6 +26,10 @@ _TOML = re.compile(
     r"|#[^\n]*|[.=,{}\[\]\n]",
     re.DOTALL,
 )
+
+
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged database ends in: the message of SQLite's error may be damaged as well."""
 
 
 class FormatError(ValueError):

@@ -17,7 +17,7 @@ from codegen.chat.messages import ChatClient, Message, Offer, Reply, reply_from
 from codegen.chat.request import ChatRequest, Route
 from mcts.domain import first_problem
 from mcts.errors import InputError, WorldError
-from mcts.formats import parse_json
+from mcts.formats import SQLITE_ERRORS, parse_json
 
 SCHEMA_VERSION = 1
 _WAIT_S = 30.0
@@ -54,7 +54,7 @@ class AnswerStore:
             except BaseException:
                 self._connection.close()
                 raise
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise InputError(f"{path} cannot be used as a cache of answers: {error}") from None
 
     def _prepare(self) -> None:
@@ -100,7 +100,7 @@ class AnswerStore:
     def _run(self, statement: str, values: Sequence[str]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)
-        except (sqlite3.Error, OSError) as error:
+        except (*SQLITE_ERRORS, OSError) as error:
             raise self._broken(error) from None
 
     def _broken(self, error: Exception) -> WorldError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sqlite3
 from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,6 +14,7 @@ from experiments.runs.folders.event_table import Row
 from experiments.runs.folders.journal import database_of
 from experiments.runs.folders.journal_file import LOCK, reading
 from mcts.errors import InputError, JournalError
+from mcts.formats import SQLITE_ERRORS
 from mcts.ports import Event
 
 BATCH = 2000
@@ -67,7 +67,7 @@ class JournalTail:
                     return []
                 found = event_table.rows(connection, self._path, after=self._seq, most=BATCH)
                 rows = list(found)
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             if event_table.is_busy(error):
                 return []
             raise JournalError(f"the journal of {self._folder} cannot be read: {error}") from None

@@ -19,10 +19,7 @@ from tests.support.suite_world import make_level, problem_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SEARCH = "optimize row_softmax --evaluations 20 --seed 3 --quiet --json"
-PAID = (
-    "optimize row_softmax --evaluations 6 --seed 3 --quiet --json --model openai/auto "
-    "--price openai/auto=1,1"
-)
+PAID = "optimize row_softmax --evaluations 6 --seed 3 --quiet --json --model openai/auto"
 STUDY = """
 name = "small"
 question = "Which is better?"
@@ -49,14 +46,10 @@ READERS = {
     "t4.json": ("optimize t4.json --evaluations 5 --quiet", "tasks t4.json"),
     "t4.json.gz": ("optimize t4.json.gz --evaluations 5 --quiet",),
     "tape.jsonl": (f"{PAID} --llm-replay tape.jsonl --out new",),
-    "cache.sqlite": (f"{PAID} --llm-cache cache.sqlite --llm-replay tape.jsonl --out new",),
+    "cache.sqlite": (f"{PAID} --llm-cache cache.sqlite --api-base http://127.0.0.1:9 --out new",),
     "study.toml": ("study study.toml --out study --jobs 1",),
     "study/": ("compare study --json", "study study.toml --out study --jobs 1"),
     "suite/": ("kernelbench report suite --json",),
-    "checkout/": (
-        "kernelbench run --root checkout --level 1 -o new --budget 2 --evaluator paper "
-        "--proposer canned",
-    ),
     "spool/": (f"worker spool --drain --recording {RECORDING}",),
     "report.csv": ("inspect report.csv",),
     "report.sqlite": ("inspect report.sqlite",),
@@ -74,6 +67,7 @@ class Flips:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._folder = tempfile.TemporaryDirectory(prefix="rooftree-faults-")
+        self._figures: dict[str, list[float]] = {}
 
     @cached_property
     def _made(self) -> Path:
@@ -102,19 +96,18 @@ class Flips:
         worker.kill()
         with OpenAiServer([AutoModel()]) as server:
             kept = "--llm-record tape.jsonl --llm-cache cache.sqlite"
-            self._sound(f"{PAID} --api-base {server.url} {kept} --out paid", folder)
+            price = "--price openai/auto=1,1"
+            self._sound(f"{PAID} --api-base {server.url} {price} {kept} --out paid", folder)
         return folder
 
-    @cached_property
-    def _told(self) -> dict[str, Any]:
-        """What the commands that print JSON say of files that nobody has damaged."""
-        told: dict[str, Any] = {}
-        for words in {words for each in READERS.values() for words in each if "--json" in words}:
+    def _true(self, words: str) -> list[float]:
+        """What a command that prints JSON says of files that nobody has damaged."""
+        if words not in self._figures:
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name) / "there"
                 shutil.copytree(self._made, folder)
-                told[words] = _figures(self._sound(words, folder))
-        return told
+                self._figures[words] = _figures(self._sound(words, folder))
+        return self._figures[words]
 
     def _sound(self, words: str, folder: Path) -> Ended:
         ended = run(words.split(), folder, paper=True)
@@ -147,9 +140,9 @@ class Flips:
 
     def _lie(self, words: str, ended: Ended) -> str | None:
         """Figures that differ from what was measured, told without a word on the damage."""
-        if "--json" not in words or ended.errors.strip():
+        if "--json" not in words or ended.errors.strip() or "runs are missing" in ended.output:
             return None
-        told, true = _figures(ended), self._told[words]
+        told, true = _figures(ended), self._true(words)
         return None if told == true else f"{words}: told {told}, true is {true}"
 
 

@@ -20,6 +20,8 @@ from tests.faults.tally import Tally
 
 KILLS = 6
 """In a strike."""
+PATIENCE = 50
+"""Tries to begin a server at its port."""
 BETWEEN_S = (0.2, 4.0)
 """Seconds from one kill to the next, at random."""
 
@@ -135,13 +137,18 @@ class ServerKills(Kills):
     def _server(self, folder: Path) -> Iterator[None]:
         """The server until it is killed; the first one chooses the port."""
         words = ["tests/support/openai_server.py", "--port", str(self._port), "--script", "auto"]
-        process = subprocess.Popen(
-            [sys.executable, *words], cwd=ROOT, env=environment(folder),
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        try:
+        for _ in range(PATIENCE):
+            process = subprocess.Popen(
+                [sys.executable, *words], cwd=ROOT, env=environment(folder),
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
             assert process.stdout is not None
-            url = process.stdout.readline()
+            if url := process.stdout.readline():
+                break
+            process.communicate()  # another program has the port for now
+        else:
+            raise AssertionError(f"port {self._port} does not become free")
+        try:
             self._port = int(url.rsplit(":", 1)[1].split("/")[0])
             yield
         finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mcts.errors import InputError, JournalError
-from mcts.formats import parse_json
+from mcts.formats import SQLITE_ERRORS, parse_json
 from mcts.ports import Event
 
 SCHEMA_VERSION = 2
@@ -143,7 +143,7 @@ def rows(
                 raise JournalDamaged(path, _break(row, after=last), sound=last)
             yield row
             head, last = moved, seq
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         if is_busy(error):
             raise
         raise translated(error, path, sound=last) from None
@@ -172,7 +172,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     return version
 
 
-def is_busy(error: sqlite3.DatabaseError) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether another process holds the file at this moment."""
     return any(sign in str(error) for sign in ("locked", "busy"))
 
@@ -189,7 +189,7 @@ def translated(error: Exception, path: Path, *, sound: int = 0) -> InputError | 
             f"cannot write the journal {path}: {text}; {mend}, then: "
             f"rooftree resume {shlex.quote(str(path.parent))}"
         )
-    if isinstance(error, sqlite3.DatabaseError) and is_busy(error):
+    if isinstance(error, SQLITE_ERRORS) and is_busy(error):
         return JournalError(f"another process holds the journal {path}: {text}; try again")
     what = text.partition(" with text")[0]
     return JournalDamaged(path, f"behind event {sound}: {what}" if sound else what, sound=sound)

@@ -20,6 +20,7 @@ from experiments.runs.folders.event_table import SCHEMA_VERSION, Row
 from experiments.runs.folders.journal_file import connect, lock, reading
 from experiments.runs.options.run_hints import DATABASE, not_a_run_folder
 from mcts.errors import InputError, JournalError
+from mcts.formats import SQLITE_ERRORS
 from mcts.ports import Event, Journal
 
 __all__ = [
@@ -69,7 +70,7 @@ class SqliteJournal(Journal):
             self._version = event_table.version_of(self._connection)
             self._head = event_table.head_of(self._connection, self._path)
             self._inode = _inode(self._path)
-        except (sqlite3.DatabaseError, OSError) as error:
+        except (*SQLITE_ERRORS, OSError) as error:
             raise event_table.translated(error, self._path) from None
 
     def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
@@ -96,7 +97,7 @@ class SqliteJournal(Journal):
                 self._version = SCHEMA_VERSION
             row = Row(self._head.seq + 1, kind, text, at)
             self._head = event_table.insert(self._connection, row, self._head)
-        except (sqlite3.DatabaseError, OSError) as error:
+        except (*SQLITE_ERRORS, OSError) as error:
             raise event_table.translated(error, self._path, sound=self._head.seq) from None
         return Event(row.seq, kind, json.loads(text))
 
@@ -150,7 +151,7 @@ def stored_rows(run_dir: Path) -> Iterator[Row]:
         with reading(path) as connection:
             _check_schema(connection, path)
             yield from event_table.rows(connection, path)
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
 
 
@@ -168,7 +169,7 @@ def is_begun(path: Path) -> bool:
                 return False
             _check_schema(connection, path)
             return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
 
 
@@ -184,7 +185,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Every append is a transaction of its own; the loop serialises those of its threads."""
     try:
         return connect(path)
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
 
 
@@ -197,7 +198,7 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     try:
         version = event_table.version_of(connection)
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise event_table.translated(error, path) from None
     if version > SCHEMA_VERSION:
         raise InputError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from experiments.runs.folders.journal import DATABASE, JournalLost, SqliteJourna
 from experiments.runs.folders.journal_file import LOCK
 from experiments.runs.options.config import CONFIG_FILE
 from mcts.errors import InputError
+from mcts.formats import SQLITE_ERRORS
 
 _NOT_COPIED = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK, *RESULTS)
 """The journal is written anew, and what was made of the damaged one may be wrong."""
@@ -73,7 +73,7 @@ def _rescue(journal: SqliteJournal, run_dir: Path) -> str:
     try:
         rows = list(_SoundRows(journal.rows(), run_dir / DATABASE))
         target = _copy_where_possible(run_dir, rows)
-    except (OSError, sqlite3.DatabaseError) as error:
+    except (OSError, *SQLITE_ERRORS) as error:
         return f"they could not be kept elsewhere either: {error}"
     place = shlex.quote(str(target))
     report = f"rooftree report {place}"

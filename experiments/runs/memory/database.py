@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mcts.errors import InputError
+from mcts.formats import SQLITE_ERRORS
 
 SCHEMA_VERSION = 3
 BUSY_S = 30.0
@@ -180,11 +181,11 @@ def _errors_in_words(path: Path) -> Iterator[None]:
         raise MemoryUnavailable(f"cannot use the memory {path}: {why}") from None
     except sqlite3.OperationalError as error:
         raise MemoryUnavailable(f"cannot use the memory {path}: {error}") from None
-    except sqlite3.DatabaseError as error:
+    except SQLITE_ERRORS as error:
         raise damaged(path, error) from None
 
 
-def damaged(path: Path, error: sqlite3.DatabaseError) -> InputError:
+def damaged(path: Path, error: Exception) -> InputError:
     """The error for a file that is no sound database."""
     if "not a database" in str(error):
         return InputError(f"{path} is no memory of Rooftree's: choose another --memory")

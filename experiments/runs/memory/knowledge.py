@@ -20,6 +20,7 @@ from experiments.runs.memory.database import (
 from experiments.runs.memory.export import content_of, group_of, read_content, read_lines
 from mcts.domain import tagged_hash
 from mcts.errors import InputError, WorldError
+from mcts.formats import SQLITE_ERRORS
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
 
@@ -97,7 +98,7 @@ class KnowledgeStore:
                 return []
             query = "SELECT id, content FROM contribution ORDER BY id"
             rows = self._connection.execute(query).fetchall()
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise damaged(self.path, error) from None
         return [read_content(text, id=id, place=f"the memory {self.path}") for id, text in rows]
 
@@ -133,7 +134,7 @@ class KnowledgeStore:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise WorldError(f"the memory {self.path} cannot be written: {error}") from None
 
 

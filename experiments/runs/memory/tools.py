@@ -27,6 +27,7 @@ from experiments.runs.memory.database import (
 )
 from mcts.domain import tagged_hash
 from mcts.errors import InputError, WorldError
+from mcts.formats import SQLITE_ERRORS
 
 __all__ = ["ToolMemory", "ToolStatistics", "default_path"]
 
@@ -131,7 +132,7 @@ class ToolMemory:
                     "INSERT OR REPLACE INTO advice_checksum VALUES (?, ?)",
                     (run, _checksum(connection, run)),
                 )
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise WorldError(f"the memory {self.path} cannot be written: {error}") from None
 
     def _check(self) -> None:
@@ -159,7 +160,7 @@ class ToolMemory:
             self._check()
             with closing(self._connection.execute(_STATISTICS, {"great": GREAT_GAIN})) as cursor:
                 rows = [_statistics(row) for row in cursor]
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             raise damaged(self.path, error) from None
         return [row for row in rows if gpu in (None, row.gpu) and proposer in (None, row.proposer)]
 

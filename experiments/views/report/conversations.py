@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from experiments.runs.options.config import CONFIG_FILE, RunConfig, read_config
 from mcts.errors import InputError
-from mcts.formats import FormatError, parse_json
+from mcts.formats import SQLITE_ERRORS, FormatError, parse_json
 from mcts.options import OFF
 from mcts.options.model import CACHE_FILE
 from mcts.ports import Event
@@ -96,7 +96,7 @@ def _rows(path: Path) -> list[tuple[str, str, str]]:
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=30.0)) as connection:
             return connection.execute(_ALL).fetchall()
-    except sqlite3.DatabaseError:
+    except SQLITE_ERRORS:
         return []
 
 
