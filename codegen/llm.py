@@ -20,7 +20,14 @@ from codegen.prompting import Prompt, build_prompt, fence
 from codegen.prompting.untrusted import shortened
 from codegen.replies import without_thoughts
 from mcts.domain import Hardware, TunableSpace
-from mcts.errors import InputError, JournalError, NoMoves, ProposalRejected, WorldError
+from mcts.errors import (
+    AnswerPending,
+    InputError,
+    JournalError,
+    NoMoves,
+    ProposalRejected,
+    WorldError,
+)
 from mcts.library import Library
 from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest, Proposer
@@ -136,7 +143,7 @@ class LlmProposer(Proposer):
                 reply, looked = self._converse(messages, talk)
             except ProposalRejected as error:  # the service refuses this very prompt
                 raise ProposalRejected(str(error), usage=talk.usage()) from None
-            except JournalError:
+            except (JournalError, AnswerPending):
                 raise
             except InputError as error:
                 raise InputError(str(error), usage=talk.usage()) from None

@@ -44,6 +44,12 @@ class EnergyUnavailable(WorldError):
     """Energy cannot be measured here; the text says why (no counter, MIG, nothing above idle)."""
 
 
+class AnswerPending(WorldError):
+    """A question to a model has no answer yet. The run stops and asks it again when it goes on: no
+    trial is abandoned.
+    """
+
+
 class JournalError(WorldError):
     """The run's journal cannot be read or written."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,16 @@ from typing import Any
 
 from codegen.chat.background import ClientTasks
 from codegen.chat.litellm_errors import request_error
-from codegen.chat.messages import LONGEST_REPLY, TOO_LONG, Message, Offer, Reply, ToolCall
+from codegen.chat.messages import (
+    HEAD,
+    LONGEST_REPLY,
+    TOO_LONG,
+    Message,
+    Offer,
+    Reply,
+    ToolCall,
+    head_of,
+)
 from codegen.chat.models import has_price, load_litellm
 from codegen.chat.prices import Price, names_of, nine_decimals
 from codegen.chat.request import Route, without_secrets
@@ -21,8 +29,6 @@ from mcts.journal.spending import told_cost, told_count
 
 __all__ = ["LitellmClient", "scrub"]
 
-_HEAD = 16_000
-"""Characters kept of a reply or of a call's arguments that are too long to be used."""
 _LONGEST_NAME = 200
 _MOST_CALLS = 1000
 """Look-ups of one reply that are counted; no run answers so many in all."""
@@ -148,7 +154,7 @@ class LitellmClient:
         prompt, completion = _counts(usage)
         text, reason = choices[0].message.content or "", choices[0].finish_reason
         if len(text) > LONGEST_REPLY:
-            text, reason = _head(text), TOO_LONG
+            text, reason = head_of(text), TOO_LONG
         return Reply(
             text=_readable(text),
             tool_calls=_calls(choices[0].message),
@@ -219,8 +225,8 @@ def _calls(message: Any) -> tuple[ToolCall, ...]:
         arguments = getattr(function, "arguments", None) or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments)
-        if len(arguments) > min(_HEAD, left):
-            arguments = _head(arguments, min(_HEAD, left))
+        if len(arguments) > min(HEAD, left):
+            arguments = head_of(arguments, min(HEAD, left))
         left = max(0, left - len(arguments))
         found.append(
             ToolCall(
@@ -230,12 +236,6 @@ def _calls(message: Any) -> tuple[ToolCall, ...]:
             )
         )
     return tuple(found)
-
-
-def _head(text: str, most: int = _HEAD) -> str:
-    """What is kept of a text that is too long to keep: how it begins, its length and its hash."""
-    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
-    return f"{text[:most]}\n[cut here: {len(text)} characters in all, SHA-256 {digest}]"
 
 
 def _readable(text: str) -> str:

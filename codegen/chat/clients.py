@@ -9,6 +9,7 @@ from codegen.chat.cassette import CassetteClient, RecordingClient
 from codegen.chat.client import LitellmClient
 from codegen.chat.messages import ChatClient
 from codegen.chat.prices import parse_prices
+from codegen.chat.queue import QueueClient
 from codegen.chat.request import Route
 from mcts.errors import InputError
 from mcts.options import OFF, ModelOptions
@@ -32,13 +33,13 @@ def client_of(
     route = _route(options)
     if options.replay is not None:
         return CassetteClient(options.replay, route=route)
-    asks = _litellm(options)
-    if max_cost_usd is not None and (unpriced := asks.unpriced()):
-        raise InputError(
-            f"--max-cost cannot be kept: no price of {unpriced[0]} is known; give it with "
-            f"--price {unpriced[0]}=IN,OUT (US dollars per million tokens)"
+    client: ChatClient
+    if options.queue is not None:
+        client = QueueClient(
+            options.queue, route=route, patience_s=options.given().get("timeout_s")
         )
-    client: ChatClient = asks
+    else:
+        client = _priced(_litellm(options), max_cost_usd)
     if (cache := _cache_path(options, run_dir)) is not None:
         client = CachedClient(client, open_cache(cache), route=route, run_id=run_id)
     if options.record is not None:
@@ -48,16 +49,29 @@ def client_of(
 
 def with_protocol(options: ModelOptions) -> ModelOptions:
     """The options with the protocol of look-ups decided: tool calling if litellm says that every
-    model supports it, else plain text. Decided once, so that a resumed run asks in the same way.
+    model supports it, else, and in a queue of files, plain text. Decided once, so that a resumed
+    run asks in the same way.
     """
     if options.lookup_protocol != "auto" or options.name is None:
         return options
+    if options.queue is not None:
+        return options.model_copy(update={"lookup_protocol": "text"})
     client = _litellm(options)
     try:
         decided = "calls" if client.calls_tools() else "text"
     finally:
         client.close()
     return options.model_copy(update={"lookup_protocol": decided})
+
+
+def _priced(client: LitellmClient, max_cost_usd: float | None) -> LitellmClient:
+    """The client. InputError if a cap is to be kept and the price of a model is not known."""
+    if max_cost_usd is not None and (unpriced := client.unpriced()):
+        raise InputError(
+            f"--max-cost cannot be kept: no price of {unpriced[0]} is known; give it with "
+            f"--price {unpriced[0]}=IN,OUT (US dollars per million tokens)"
+        )
+    return client
 
 
 def _route(options: ModelOptions) -> Route:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NotRequired, Protocol, TypedDict
@@ -13,6 +14,8 @@ from mcts.library import LibraryTool
 
 LONGEST_REPLY = 1_000_000
 """Characters of a reply that is read; of a longer one the head alone is kept, as `TOO_LONG`."""
+HEAD = 16_000
+"""Characters kept of a reply or of a call's arguments that are too long to be used."""
 TOO_LONG = "too_long"
 _COUNTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_prompt_tokens")
 
@@ -135,6 +138,12 @@ class Reply:
             "original_cost_usd": self.original_cost_usd,
         }
         return told | {name: value for name, value in details.items() if value}
+
+
+def head_of(text: str, most: int = HEAD) -> str:
+    """What is kept of a text that is too long to keep: how it begins, its length and its hash."""
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return f"{text[:most]}\n[cut here: {len(text)} characters in all, SHA-256 {digest}]"
 
 
 def reply_from(fields: object) -> Reply:

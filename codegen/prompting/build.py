@@ -11,7 +11,7 @@ from codegen.chat.messages import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
 from codegen.prompting.contract import Contract, template
 from codegen.prompting.experience import experience_section
-from codegen.prompting.feedback import FEEDBACK_TOKENS, feedback_section
+from codegen.prompting.feedback import FEEDBACK_TOKENS, feedback_sections
 from codegen.prompting.hardware import hardware_section
 from codegen.prompting.history import (
     attempts_section,
@@ -67,7 +67,7 @@ def build_prompt(
     tokens = fitted.tokens + reserved
     if tokens > options.prompt_tokens:
         _too_long(request, tokens, options)
-    feedback = feedback_section(request, options.feedback, contract.methods(hardware))
+    feedback = feedback_sections(request, options.feedback, contract.methods(hardware))
     return Prompt(
         messages=[
             {"role": "system", "content": system},
@@ -129,9 +129,9 @@ def _unchanging(task: _Same, hardware: _Same, contract: Contract) -> tuple[Secti
     )
 
 
-def _body(fitted: Fitted, feedback: Section | None, place: int) -> str:
+def _body(fitted: Fitted, feedback: tuple[Section, ...], place: int) -> str:
     texts = [section.text for section in fitted.sections]
-    texts.insert(place, feedback.text if feedback is not None else "")
+    texts[place:place] = [section.text for section in feedback]
     if note := left_out(fitted.dropped):
         texts.insert(len(texts) - 1, note)
     return "\n\n".join(filter(None, texts))

@@ -1,7 +1,7 @@
-"""What the profile says: as advice in plain language, as raw counters, or not at all.
+"""What the profile says: as advice in plain language, as raw counters, as both, or not at all.
 
-The three differ in this section alone, and it has a share of the budget to itself, so that what
-else a prompt holds does not depend on it: that is what makes the three comparable.
+They differ in these sections alone, which have a share of the budget to themselves, so that what
+else a prompt holds does not depend on them: that is what makes them comparable.
 """
 
 from __future__ import annotations
@@ -17,28 +17,38 @@ from mcts.options.model import Feedback
 from mcts.ports import ProposalRequest
 
 FEEDBACK_TOKENS = 3000
-"""The share of the budget that is set aside for this section, whatever it holds."""
+"""The share of the budget that is set aside for these sections, whatever they hold."""
 _MAX_METHODS = 6
 _MAX_LINES = 20
 _MAX_NOTES = 1000
 _NO_NAME = re.compile(r"[^\w:<>,*&.() -]")
 
 
-def feedback_section(
+def feedback_sections(
     request: ProposalRequest, feedback: Feedback, known: Mapping[str, Method]
-) -> Section | None:
-    """The section for a measured parent, within its own budget; `known` methods are explained."""
-    if feedback == "none" or not request.evaluation.measured:
-        return None
-    if feedback == "counters":
-        return Section(title="Counters of the profile", parts=_fitting(_counters(request.profile)))
-    advice = _advice(request.guidance, request.parent.source, known)
-    return Section(title="Advice from the profile", parts=_fitting(advice), joint="\n\n")
+) -> tuple[Section, ...]:
+    """The sections for a measured parent, within their own budget; `known` methods are explained.
+
+    With `both` the counters have the room that the advice leaves.
+    """
+    if not request.evaluation.measured:
+        return ()
+    found, room = [], FEEDBACK_TOKENS
+    if feedback in ("tools", "both"):
+        texts = _advice(request.guidance, request.parent.source, known)
+        parts, room = _fitting(texts, room)
+        found.append(Section(title="Advice from the profile", parts=parts, joint="\n\n"))
+    if feedback in ("counters", "both"):
+        parts, room = _fitting(_counters(request.profile), room)
+        found.append(Section(title="Counters of the profile", parts=parts))
+    return tuple(found)
 
 
-def _fitting(texts: Sequence[str]) -> tuple[Part, ...]:
-    """As many of `texts` as fit; the first always, if need be cut."""
-    kept, room = [], FEEDBACK_TOKENS
+def _fitting(texts: Sequence[str], room: int) -> tuple[tuple[Part, ...], int]:
+    """As many of `texts` as fit into `room` tokens, and the room that is left; the first always, if
+    need be cut.
+    """
+    kept = []
     for at, text in enumerate(texts):
         tokens = estimate_tokens(text)
         if tokens > room:
@@ -48,7 +58,7 @@ def _fitting(texts: Sequence[str]) -> tuple[Part, ...]:
             break
         room -= tokens
         kept.append(text)
-    return tuple(map(Part, kept))
+    return tuple(map(Part, kept)), room
 
 
 def _advice(guidance: Guidance, source: str, known: Mapping[str, Method]) -> list[str]:

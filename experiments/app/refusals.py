@@ -16,7 +16,7 @@ def check_models(model: ModelOptions) -> None:
 
     Imports litellm, which takes seconds that the first request would take otherwise.
     """
-    if model.name is None or model.replay is not None:
+    if model.name is None or model.replay is not None or model.queue is not None:
         return
     from codegen.chat.models import similar_model, unknown_models
 

@@ -6,7 +6,7 @@ Thanks to that order the tree does not depend on how long each trial took.
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from mcts.loop.branches import candidates_of
@@ -58,6 +58,10 @@ class Flights:
         """Wait for the oldest trial in flight; returns its answer, or raises what it raised."""
         flight = self._out.popleft()
         return flight.trial, flight.answer.result()
+
+    def finish(self) -> None:
+        """Wait for all that is in flight; its answers are in the journal, and left there."""
+        wait([flight.answer for flight in self._out])
 
     def close(self) -> None:
         """Start nothing more; its own threads end after the trial they are running."""

@@ -10,7 +10,7 @@ from mcts.options.option import DAY_S, Need, Option, Options, Place, PlaceOrOff
 
 CACHE_FILE = "llm_cache.sqlite"
 """Where answers are kept in a run folder."""
-Feedback = Literal["tools", "counters", "none"]
+Feedback = Literal["tools", "counters", "both", "none"]
 Protocol = Literal["auto", "calls", "text"]
 
 
@@ -30,7 +30,9 @@ class ModelOptions(Options):
     `lookups` times, for `lookup_tokens` in all: twelve look-ups are two or three searches, some
     definitions and a few readings, and 24,000 tokens are as many as the prompt has, so that the
     conversation at most doubles. `record` is a file that every question and answer is added to;
-    `replay` one that is played instead of asking anybody.
+    `replay` one that is played instead of asking anybody. With a `queue`
+    questions and replies are files in that folder, and `timeout_s` bounds the wait only if it is
+    given.
     """
 
     defaults_in_help: ClassVar[bool] = True
@@ -42,6 +44,16 @@ class ModelOptions(Options):
     api_base: Annotated[
         str | None,
         _asked("--api-base", help="Address of an OpenAI-compatible server.", lasting=False),
+    ] = None
+    queue: Annotated[
+        Place | None,
+        _asked(
+            "--llm-queue",
+            "answers",
+            help="Ask by files in this folder: ID.prompt.md is answered by ID.reply.md.",
+            metavar="DIR",
+            lasting=False,
+        ),
     ] = None
     fallbacks: Annotated[
         tuple[str, ...],
@@ -83,7 +95,7 @@ class ModelOptions(Options):
         Feedback,
         _asked(
             "--feedback",
-            help="What prompts say of the profile: tools (advice), counters (raw) or none",
+            help="What prompts say of the profile: tools (advice), counters (raw), both or none",
         ),
     ] = "tools"
     branches: Annotated[

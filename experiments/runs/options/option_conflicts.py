@@ -42,8 +42,20 @@ def check_model(proposer: str, model: ModelOptions) -> None:
     """InputError for an option about a language model that would do nothing, or cannot be read."""
     _check_needs(model, _lacking(proposer, model))
     _check_address(model.api_base)
+    _check_queue(model)
     if model.prices and proposer not in ASKS_NO_MODEL:
         _check_prices(model)
+
+
+def _check_queue(model: ModelOptions) -> None:
+    """InputError for what has no effect on questions that are files."""
+    if model.queue is None:
+        return
+    if model.api_base is not None or model.fallbacks:
+        option = "--api-base" if model.api_base is not None else "--fallback"
+        raise InputError(f"{option} does nothing with --llm-queue: whoever answers the files does")
+    if model.lookup_protocol == "calls":
+        raise InputError("--lookup-protocol calls needs a service: with --llm-queue take text")
 
 
 def check_limits(limits: Limits, *, proposer: str, model: ModelOptions, evaluator: str) -> None:
