@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.declaring import declare
+from experiments.cli.declaring import Taken, declare
 from experiments.cli.options import Json
+
+if TYPE_CHECKING:
+    from mcts.options import JudgingOptions, ModelOptions
+
+
+_MODEL = Taken("api_base", "queue", "prices", "timeout_s", "retries")
+_JUDGING = Taken(
+    "evaluator",
+    "device",
+    "wait_minutes",
+    "unsafe",
+    evaluator={"help": "Who measures for a study with a model; default: as the study says."},
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -21,17 +34,30 @@ def study(
         str,
         typer.Argument(help="The study, as TOML; or a bundled one's name.", metavar="CONFIG"),
     ],
+    model: Annotated[ModelOptions, _MODEL],
+    judging: Annotated[JudgingOptions, _JUDGING],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Its folder; default: studies/NAME.")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time; default: one per core.")
+        int | None,
+        typer.Option(min=1, help="Runs at a time, one per core by default; or questions, 64."),
     ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            help="CONFIG is a folder of a study with a model: take its steps again from what it "
+            "holds, without model and GPU, and compare.",
+        ),
+    ] = False,
 ) -> None:
-    """Compare ways of searching on recordings; a second call continues a stopped study."""
+    """Compare ways of searching, or what a model is told; a second call continues a stopped
+    study.
+    """
     from experiments.cli.commands.study import study as run
 
-    run(config, out=out, jobs=jobs)
+    run(config, out=out, jobs=jobs, model=model, judging=judging, replay=replay)
 
 
 def compare(

@@ -130,19 +130,24 @@ def find_study(given: str) -> Path:
     raise InputError(f"{given} does not exist; {hint}bundled studies: {', '.join(known)}")
 
 
-def read_study(path: Path) -> Study:
-    """Read a study's configuration. InputError names the field that is wrong.
-
-    Paths of tasks are taken from the configuration's folder if they exist there.
-    """
+def read_table(path: Path) -> dict[str, Any]:
+    """What a study's file holds. InputError if it cannot be read."""
     try:
-        table: dict[str, Any] = parse_toml(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except (FormatError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_study(path: Path) -> Study:
+    """Read a study of searches. InputError names the field that is wrong.
+
+    Paths of tasks are taken from the configuration's folder if they exist there.
+    """
+    table = read_table(path)
     table.setdefault("name", path.stem)
     try:
         study = Study.model_validate(table)

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -44,8 +44,15 @@ class Plan(Noun):
     keys: tuple[str, ...] = ()
 
 
-class StudyFolder:
-    """Reads and writes a study's folder."""
+PlanT = TypeVar("PlanT", bound=Noun)
+LineT = TypeVar("LineT", bound=Noun)
+
+
+class AnyStudyFolder(Generic[PlanT, LineT]):
+    """Reads and writes a study's folder, of the plans and lines of one kind of study."""
+
+    plan_type: type[PlanT]
+    line_type: type[LineT]
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,7 +89,7 @@ class StudyFolder:
             for entry in self.path.iterdir()
         )
 
-    def write_plan(self, plan: Plan) -> None:
+    def write_plan(self, plan: PlanT) -> None:
         text = json.dumps(sealed(plan.model_dump(mode="json")), indent=1, ensure_ascii=False)
         self._write(STUDY_FILE, text + "\n")
 
@@ -94,7 +101,7 @@ class StudyFolder:
     def _write(self, name: str, text: str) -> None:
         write_whole(self.path / name, text)
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlanT:
         """What the study is. InputError if the folder holds none that can be read."""
         path = self.path / STUDY_FILE
         try:
@@ -111,7 +118,7 @@ class StudyFolder:
         if isinstance(version, int) and version > FORMAT:
             raise InputError(f"{path} was written by a newer Rooftree: update Rooftree")
         try:
-            return Plan.model_validate_json(json.dumps(_unsealed(found)))
+            return self.plan_type.model_validate_json(json.dumps(_unsealed(found)))
         except ValidationError as error:
             raise InputError(f"{path}: {first_problem(error)}") from None
         except ValueError as error:
@@ -120,7 +127,7 @@ class StudyFolder:
                 "another folder"
             ) from None
 
-    def lines(self) -> Iterator[CellResult]:
+    def lines(self) -> Iterator[LineT]:
         """The finished runs. InputError for a line that is no result; a torn last one is left."""
         path = self.path / RESULTS_FILE
         try:
@@ -131,7 +138,7 @@ class StudyFolder:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
         for number, text in enumerate(content.split(b"\n")[:-1], start=1):
             try:
-                line = CellResult.model_validate_json(json.dumps(_unsealed(parse_json(text))))
+                line = self.line_type.model_validate_json(json.dumps(_unsealed(parse_json(text))))
             except ValueError as error:
                 why = first_problem(error) if isinstance(error, ValidationError) else error
                 raise InputError(
@@ -154,13 +161,29 @@ class StudyFolder:
             os.close(handle)
 
 
+class StudyFolder(AnyStudyFolder[Plan, CellResult]):
+    """The folder of a study of searches."""
+
+    plan_type, line_type = Plan, CellResult
+
+
+def study_kind(folder: Path) -> str | None:
+    """The kind that a folder's study names; None if it names none, or cannot be read."""
+    try:
+        found = parse_json((folder / STUDY_FILE).read_bytes())
+        kind = found["study"].get("kind")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 class ResultFile:
     """Appends lines, which survive a kill of the process once `append` returns."""
 
     def __init__(self, handle: int, path: Path) -> None:
         self._handle, self._path = handle, path
 
-    def append(self, lines: Iterable[CellResult]) -> None:
+    def append(self, lines: Iterable[Noun]) -> None:
         """WorldError if the disk refuses."""
         text = "".join(_text_of(line) + "\n" for line in lines)
         data = memoryview(text.encode())
@@ -173,7 +196,7 @@ class ResultFile:
             ) from None
 
 
-def _text_of(line: CellResult) -> str:
+def _text_of(line: Noun) -> str:
     """The line as it is stored."""
     return json.dumps(
         sealed(line.model_dump(mode="json")), separators=(",", ":"), ensure_ascii=False

@@ -11,21 +11,51 @@ from pathlib import Path
 
 from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
-from experiments.benchmarks.studies.config import find_study, read_study
+from experiments.benchmarks.one_step.config import ONE_STEP, read_one_step
+from experiments.benchmarks.studies.config import Study, find_study, read_study, read_table
 from experiments.benchmarks.studies.folder import StudyFolder
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
+from experiments.cli.commands import one_step
 from experiments.runs.wiring.resolving import rooftree_version
+from mcts.errors import InputError
+from mcts.options import JudgingOptions, ModelOptions
 
 EVERY_S = 10.0
 
 
-def study(config: str, *, out: Path | None, jobs: int | None) -> None:
-    """Run the missing runs of a study; `config` is a file, or the name of a bundled study.
+def study(
+    config: str,
+    *,
+    out: Path | None,
+    jobs: int | None,
+    model: ModelOptions,
+    judging: JudgingOptions,
+    replay: bool = False,
+) -> None:
+    """Run what is missing of a study; `config` is a file, or the name of a bundled study. With
+    `replay` it is the folder of a study with a model.
 
     Raises InputError if the configuration cannot be run. If interrupted, raises KeyboardInterrupt
     with a message that says how to continue.
     """
-    asked = read_study(find_study(config))
+    if replay:
+        one_step.replay(Path(config))
+        return
+    path = find_study(config)
+    table = read_table(path)
+    if table.get("kind") == ONE_STEP:
+        one_step.run(
+            read_one_step(table, path),
+            config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
+        )  # fmt: skip
+        return
+    if given := [*model.given(), *judging.given()]:
+        raise InputError(f"a study of recordings asks no model and measures nothing: {given[0]}")
+    _search(read_study(path), config=config, out=out, jobs=jobs)
+
+
+def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) -> None:
+    """Run the missing runs of a study on recordings."""
     folder = StudyFolder(out or Path("studies") / asked.name)
     plan = plan_of(asked, version=rooftree_version())
     jobs = min(jobs or cores(), len(plan.keys))

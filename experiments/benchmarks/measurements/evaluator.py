@@ -1,0 +1,123 @@
+"""An evaluator that asks another one only for what is not known yet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from experiments.benchmarks.measurements.store import Kind, MeasurementStore
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
+from mcts.errors import WorldError
+from mcts.ports import Evaluator
+
+AT_ONCE = 2
+"""Candidates that are judged at a time for each device: one compiles while another is timed."""
+
+
+class StoredEvaluator(Evaluator):
+    """Measures each candidate of a task once in a study, whoever asks. Thread-safe.
+
+    `open` makes the evaluator that measures, at the first need; with None nothing is measured, and
+    what is not in the store is a WorldError. `most_s` is how many seconds the study may measure for
+    in all; beyond them nothing new is begun, with a WorldError.
+    """
+
+    def __init__(
+        self,
+        task: KernelTask,
+        store: MeasurementStore,
+        *,
+        open: Callable[[], Evaluator] | None,
+        most_s: float | None = None,
+    ) -> None:
+        self.task = task
+        self._store, self._open, self._most_s = store, open, most_s
+        self._lock = threading.RLock()
+        self._locks: dict[tuple[str, Kind], threading.Lock] = {}
+        self._slots: threading.Semaphore | None = None
+        self._inner: Evaluator | None = None
+        known = store.find(task.id, "", "evaluator") or self._introduced()
+        self.name, self.devices = str(known["name"]), int(known["devices"])
+        self.can_confirm = bool(known["can_confirm"])
+        self._hardware = Hardware.model_validate(known["hardware"])
+
+    @property
+    def hardware(self) -> Hardware:
+        """What the study's first session measured on; its ceilings stay the measure."""
+        return self._hardware
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        def measure(inner: Evaluator) -> Evaluation:
+            return inner.evaluate(candidate)
+
+        return Evaluation.model_validate(self._found(candidate, "evaluation", measure))
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        def measure(inner: Evaluator) -> Evaluation:
+            return inner.confirm(candidate, evaluation)
+
+        return Evaluation.model_validate(self._found(candidate, "confirmation", measure))
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        def measure(inner: Evaluator) -> Profile:
+            return inner.profile(candidate, evaluation)
+
+        return Profile.model_validate(self._found(candidate, "profile", measure))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._inner is not None:
+                self._inner.close()
+                self._inner = None
+
+    def _found(
+        self, candidate: Candidate, kind: Kind, measure: Callable[[Evaluator], Evaluation | Profile]
+    ) -> Mapping[str, Any]:
+        """The entry; measured now, by one thread, if there is none."""
+        with self._lock:
+            lock = self._locks.setdefault((candidate.id, kind), threading.Lock())
+        with lock:
+            if (known := self._store.find(self.task.id, candidate.id, kind)) is not None:
+                return known
+            inner = self._opened(candidate, kind)
+            assert self._slots is not None, "made with the evaluator"
+            with self._slots:
+                begin = time.monotonic()
+                payload = measure(inner).model_dump(mode="json")
+                seconds = time.monotonic() - begin
+            code = candidate.model_dump(mode="json")
+            self._store.keep(self.task.id, candidate.id, "candidate", code, seconds=0.0)
+            self._store.keep(self.task.id, candidate.id, kind, payload, seconds=seconds)
+            return payload
+
+    def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
+        if self._most_s is not None and self._store.seconds >= self._most_s:
+            raise WorldError(
+                f"the study has measured for {self._store.seconds / 60:.1f} minutes, its cap is "
+                f"{self._most_s / 60:g}: raise gpu_minutes to go on"
+            )
+        return self._measuring(f"the {kind} of {candidate.id}")
+
+    def _measuring(self, what: str) -> Evaluator:
+        """What measures. WorldError if nothing may."""
+        with self._lock:
+            if self._open is None:
+                raise WorldError(f"the study's folder does not hold {what}")
+            if self._inner is None:
+                self._inner = self._open()
+                self._slots = threading.Semaphore(AT_ONCE * self._inner.devices)
+            return self._inner
+
+    def _introduced(self) -> Mapping[str, Any]:
+        """Who measures, kept with the task."""
+        inner = self._measuring("who measured the task")
+        known = {
+            "name": inner.name,
+            "devices": inner.devices,
+            "can_confirm": inner.can_confirm,
+            "hardware": inner.hardware.model_dump(mode="json", exclude_none=True),
+        }
+        self._store.keep(self.task.id, "", "evaluator", known, seconds=0.0)
+        return self._store.find(self.task.id, "", "evaluator") or known

@@ -1,0 +1,309 @@
+"""Arms against the reference: pairs over parents and replies, tests, intervals, failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from experiments.benchmarks.one_step.folder import OneStepPlan, steps_of
+from experiments.benchmarks.one_step.step import StepResult
+from experiments.benchmarks.studies.statistics import (
+    FEW_TASKS,
+    detectable,
+    hierarchical,
+    holm,
+    signed_rank,
+    within_tasks,
+)
+from mcts.domain import Noun
+from mcts.errors import InputError
+from mcts.search.seeding import seed_from
+
+Floats = NDArray[np.float64]
+Measure = Literal["kept gain", "gain", "failures"]
+MEASURES: tuple[Measure, ...] = ("kept gain", "gain", "failures")
+Pair = tuple[StepResult, StepResult]
+
+
+class StepContest(Noun):
+    """The reference against one arm by one measure.
+
+    measure: `kept gain` is what a search gains that keeps the better of parent and child, 1 where
+    the reply failed; `gain` is the child's speed over its parent's, where both children are right;
+    `failures` are replies without a right child.
+    ratio: geometric mean over problems of that over their pairs, above 1 if the reference is
+    better; for failures the reference's share less the arm's, below 0 if the reference is better.
+    low, high: 95 % interval over problems and pairs; low_here, high_here: over pairs alone.
+    p: exact two-sided signed-rank over all pairs; for failures the exact binomial test of the pairs
+    in which one of the two failed (McNemar 1947). p_holm: after Holm over the whole family.
+    p_tasks: over the problems' means.
+    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
+    """
+
+    arm: str
+    measure: Measure
+    ratio: float
+    low: float
+    high: float
+    low_here: float
+    high_here: float
+    p: float
+    p_holm: float = 1.0
+    p_tasks: float | None
+    wins: int
+    ties: int
+    losses: int
+    pairs: int
+    detectable: float | None = None
+
+
+class ArmFigures(Noun):
+    """What one arm came to. Gains are geometric means over problems of those over their steps, with
+    95 % intervals over problems and steps.
+
+    improved: share of steps whose child is faster than its parent beyond the study's noise.
+    """
+
+    arm: str
+    steps: int
+    right: int
+    failed: int
+    rejected: int
+    same: int
+    improved: float
+    kept_gain: tuple[float, float, float]
+    gain: tuple[float, float, float] | None
+    best: float
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    cost_usd: float | None
+
+
+class StepComparison(Noun):
+    """All that `compare` finds. `warnings` say what the study cannot say."""
+
+    study: str
+    question: str
+    reference: str
+    alpha: float
+    parents: int
+    problems: int
+    arms: tuple[ArmFigures, ...]
+    contests: tuple[StepContest, ...]
+    warnings: tuple[str, ...]
+
+
+Lines = Mapping[tuple[str, str, int], StepResult]
+"""By arm, parent and reply."""
+
+
+def compare_steps(
+    plan: OneStepPlan, lines: Iterable[StepResult], *, reference: str | None = None
+) -> StepComparison:
+    """Compare every arm with the reference. InputError if no steps can be paired."""
+    study = plan.study
+    if reference is not None and reference not in study.arms:
+        raise InputError(f"no arm {reference!r}: {', '.join(study.arms)}")
+    chosen = reference or study.reference
+    others = [arm for arm in study.arms if arm != chosen]
+    found = _lines_of(plan, lines)
+    contests = [
+        _contest(plan, found, chosen, arm, measure) for measure in MEASURES for arm in others
+    ]
+    contests = [contest for contest in contests if contest.pairs]
+    if not contests:
+        raise InputError("the study has no two steps to compare yet: run it first")
+    corrected = holm([contest.p for contest in contests])
+    return StepComparison(
+        study=study.name,
+        question=study.question,
+        reference=chosen,
+        alpha=study.alpha,
+        parents=len(plan.parents),
+        problems=len({parent.task for parent in plan.parents}),
+        arms=tuple(_figures(plan, found, arm) for arm in study.arms),
+        contests=tuple(
+            contest.model_copy(update={"p_holm": p})
+            for contest, p in zip(contests, corrected, strict=True)
+        ),
+        warnings=tuple(_warnings(plan, found, contests)),
+    )
+
+
+def _lines_of(plan: OneStepPlan, lines: Iterable[StepResult]) -> Lines:
+    """The lines that belong to the study as it is now, each under its step's name."""
+    by_key = {line.key: line for line in lines}
+    return {
+        (step.arm, step.parent.name, step.reply): by_key[step.key]
+        for step in steps_of(plan)
+        if step.key in by_key
+    }
+
+
+def _pairs(plan: OneStepPlan, lines: Lines, reference: str, arm: str) -> dict[str, list[Pair]]:
+    """By problem, the steps of the two from the same parent."""
+    found: dict[str, list[Pair]] = {}
+    for parent in plan.parents:
+        for reply in range(plan.study.replies):
+            ours = lines.get((reference, parent.name, reply))
+            theirs = lines.get((arm, parent.name, reply))
+            if ours is not None and theirs is not None:
+                found.setdefault(parent.task, []).append((ours, theirs))
+    return found
+
+
+def _contest(
+    plan: OneStepPlan, lines: Lines, reference: str, arm: str, measure: Measure
+) -> StepContest:
+    by_problem = _pairs(plan, lines, reference, arm)
+    if measure == "gain":
+        by_problem = {
+            problem: right
+            for problem, pairs in by_problem.items()
+            if (right := [pair for pair in pairs if pair[0].gain and pair[1].gain])
+        }
+    differences = [
+        np.array([_difference(pair, measure) for pair in pairs]) for pairs in by_problem.values()
+    ]
+    if not differences:
+        return _nothing(arm, measure)
+    seed = seed_from("one step", plan.study.name, arm, measure)
+    wide, here = hierarchical(differences, seed=seed), within_tasks(differences, seed=seed)
+    if measure == "failures":
+        return _failures(arm, np.concatenate(differences), wide, here)
+    noise = math.log1p(plan.study.noise)
+    clear = [np.where(np.abs(values) <= noise, 0.0, values) for values in differences]
+    pooled = np.concatenate(clear)
+    family = len(MEASURES) * (len(plan.study.arms) - 1)
+    return StepContest(
+        arm=arm,
+        measure=measure,
+        ratio=math.exp(wide.mean),
+        low=math.exp(wide.low),
+        high=math.exp(wide.high),
+        low_here=math.exp(here.low),
+        high_here=math.exp(here.high),
+        p=signed_rank(pooled).p,
+        p_tasks=signed_rank([float(values.mean()) for values in differences]).p,
+        **_wins(pooled),
+        detectable=detectable(clear, alpha=plan.study.alpha / family, seed=seed),
+    )
+
+
+def _difference(pair: Pair, measure: Measure) -> float:
+    ours, theirs = pair
+    if measure == "failures":
+        return float(ours.failed) - float(theirs.failed)
+    if measure == "kept gain":
+        return math.log(ours.kept_gain) - math.log(theirs.kept_gain)
+    assert ours.gain is not None and theirs.gain is not None, "both are right"
+    return math.log(ours.gain) - math.log(theirs.gain)
+
+
+def _failures(
+    arm: str, differences: Floats, wide: Sequence[float], here: Sequence[float]
+) -> StepContest:
+    """Failures as shares; a win is a pair in which only the arm failed."""
+    wins = _wins(-differences)
+    one_alone = wins["wins"] + wins["losses"]
+    return StepContest(
+        arm=arm,
+        measure="failures",
+        ratio=wide[0],
+        low=wide[1],
+        high=wide[2],
+        low_here=here[1],
+        high_here=here[2],
+        p=float(binomtest(wins["losses"], one_alone).pvalue) if one_alone else 1.0,
+        p_tasks=None,
+        **wins,
+    )
+
+
+def _wins(differences: Floats) -> dict[str, int]:
+    return {
+        "wins": int((differences > 0).sum()),
+        "ties": int((differences == 0).sum()),
+        "losses": int((differences < 0).sum()),
+        "pairs": len(differences),
+    }
+
+
+def _nothing(arm: str, measure: Measure) -> StepContest:
+    return StepContest(
+        arm=arm, measure=measure, ratio=1.0, low=1.0, high=1.0, low_here=1.0, high_here=1.0,
+        p=1.0, p_tasks=None, wins=0, ties=0, losses=0, pairs=0,
+    )  # fmt: skip
+
+
+def _figures(plan: OneStepPlan, lines: Lines, arm: str) -> ArmFigures:
+    found = [line for (name, _, _), line in lines.items() if name == arm]
+    right = [line for line in found if line.gain is not None]
+    seed = seed_from("one step", plan.study.name, arm)
+    return ArmFigures(
+        arm=arm,
+        steps=len(found),
+        right=len(right),
+        failed=sum(line.failed and line.status != "rejected" for line in found),
+        rejected=sum(line.status == "rejected" for line in found),
+        same=sum(line.status == "same" for line in found),
+        improved=_share(line.kept_gain > 1 + plan.study.noise for line in found),
+        kept_gain=_mean([(line.task, line.kept_gain) for line in found], seed) or (1.0, 1.0, 1.0),
+        gain=_mean([(line.task, line.gain) for line in right if line.gain], seed),
+        best=max((line.gain for line in right if line.gain), default=1.0),
+        prompt_tokens=_sum(line.prompt_tokens for line in found),
+        completion_tokens=_sum(line.completion_tokens for line in found),
+        cost_usd=_sum(line.cost_usd for line in found),
+    )
+
+
+def _mean(gains: Sequence[tuple[str, float]], seed: int) -> tuple[float, float, float] | None:
+    """The geometric mean over problems of those over steps, with its interval; None of nothing."""
+    by_problem: dict[str, list[float]] = {}
+    for problem, gain in gains:
+        by_problem.setdefault(problem, []).append(math.log(gain))
+    if not by_problem:
+        return None
+    found = hierarchical([np.array(values) for values in by_problem.values()], seed=seed)
+    return (math.exp(found.mean), math.exp(found.low), math.exp(found.high))
+
+
+def _share(true: Iterable[bool]) -> float:
+    values = list(true)
+    return sum(values) / len(values) if values else 0.0
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _warnings(plan: OneStepPlan, lines: Lines, contests: Sequence[StepContest]) -> Iterator[str]:
+    missing = len(plan.keys) - len(lines)
+    if missing:
+        yield f"{missing} of {len(plan.keys)} steps are missing: what is shown may change"
+    blind = [
+        contest
+        for contest in contests
+        if contest.measure != "failures"
+        and (contest.detectable is None or contest.detectable > plan.study.matters)
+    ]
+    if blind:
+        worst = max(blind, key=lambda contest: contest.detectable or math.inf)
+        seen = f"{worst.detectable:g}x" if worst.detectable else "none up to 5x"
+        yield (
+            f"underpowered: {len(blind)} comparisons of gains could miss a ratio of "
+            f"{plan.study.matters:g}x; the worst, {worst.arm} by {worst.measure}, finds {seen} in "
+            "4 of 5 studies: more parents or replies help"
+        )
+    problems = len({parent.task for parent in plan.parents})
+    if problems < FEW_TASKS:
+        yield (
+            f"an interval over {problems} problems covers less than 95 %; low_here and high_here "
+            "are for these problems alone"
+        )

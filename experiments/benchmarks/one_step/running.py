@@ -1,0 +1,253 @@
+"""The steps of a study: asked together, measured on one device, none of them twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.chat.cache import CachedClient, open_cache
+from codegen.chat.clients import client_of
+from codegen.chat.messages import ChatClient, Message, Offer, Reply
+from codegen.chat.request import Route
+from experiments.benchmarks.measurements.evaluator import StoredEvaluator
+from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
+from experiments.benchmarks.one_step.config import OneStepStudy
+from experiments.benchmarks.one_step.folder import (
+    ANSWERS_FILE,
+    OneStepFolder,
+    OneStepPlan,
+    steps_of,
+)
+from experiments.benchmarks.one_step.parents import FoundParent, StudyTasks
+from experiments.benchmarks.one_step.step import Laboratory, ParentFails, Step, StepResult
+from experiments.runs.wiring.composing import choose_evaluator
+from mcts.domain import Candidate
+from mcts.errors import AnswerPending, InputError, WorldError
+from mcts.options import OFF, JudgingOptions, ModelOptions
+from microtools.advisor import RooflineAdvisor
+
+Show = Callable[[int, int], None]
+"""Takes how many steps are done and how many there are."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """How this session asks and measures: what may differ from one to the next.
+
+    model: where the model is asked. judging: who measures, and on which device.
+    at_once: how many questions are asked at a time.
+    """
+
+    model: ModelOptions
+    judging: JudgingOptions
+    at_once: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a session did: steps with a line, those that wait for an answer, parents that fail."""
+
+    done: int = 0
+    pending: int = 0
+    without_parent: int = 0
+
+
+def plan_of(study: OneStepStudy, parents: Sequence[FoundParent], *, version: str) -> OneStepPlan:
+    """The study with its parents."""
+    plan = OneStepPlan(
+        rooftree=version, study=study, parents=tuple(found.parent for found in parents)
+    )
+    return plan.model_copy(update={"keys": tuple(step.key for step in steps_of(plan))})
+
+
+def keep_parents(folder: Path, parents: Sequence[FoundParent]) -> None:
+    """Copy the parents and their tasks into the study's folder."""
+    tasks = StudyTasks(folder)
+    with closing(MeasurementStore(folder / MEASUREMENTS_FILE)) as store:
+        for found in parents:
+            tasks.keep(found)
+            code = found.candidate.model_dump(mode="json")
+            store.keep(found.parent.task_id, found.candidate.id, "candidate", code, seconds=0.0)
+
+
+def run_steps(
+    plan: OneStepPlan, folder: OneStepFolder, session: Session, *, show: Show, say: Say
+) -> Tally:
+    """Take the steps that have no line yet.
+
+    A step whose answer is not there yet is left for another session. Raises InputError and
+    WorldError as runs do; whatever ends it, what was asked and measured is kept.
+    """
+    steps = steps_of(plan)
+    known = {line.key: line for line in folder.lines()}
+    missing = [step for step in steps if step.key not in known]
+    tally = Tally(done=0)
+    done = len(steps) - len(missing)
+    show(done, len(steps))
+    spent = sum(line.cost_usd or 0.0 for line in known.values())
+    with folder.appending() as results, _Means(folder.path, plan.study, session) as means:
+        for line in _lines(missing, means, session, tally, spent=spent, say=say):
+            results.append([line])
+            done, tally.done = done + 1, tally.done + 1
+            show(done, len(steps))
+    return tally
+
+
+def replayed(plan: OneStepPlan, folder: OneStepFolder) -> Iterator[StepResult]:
+    """The lines that have a step, found again from the folder's answers and measurements alone.
+
+    Raises WorldError for what the folder does not hold.
+    """
+    known = {line.key for line in folder.lines()}
+    with _Means(folder.path, plan.study, None) as means:
+        for step in steps_of(plan):
+            if step.key in known:
+                yield means.of(step.parent.task_id).take(step, means.candidate(step))
+
+
+def _lines(
+    steps: Sequence[Step], means: _Means, session: Session, tally: Tally, *, spent: float, say: Say
+) -> Iterator[StepResult]:
+    """The lines as they come, task by task: each has evaluators of its own."""
+    for task in dict.fromkeys(step.parent.task_id for step in steps):
+        of_task = [step for step in steps if step.parent.task_id == task]
+        lab = means.of(task)
+        with ThreadPoolExecutor(min(session.at_once, len(of_task)), "rooftree-step") as pool:
+            futures = [pool.submit(lab.take, step, means.candidate(step)) for step in of_task]
+            try:
+                for future in as_completed(futures):
+                    try:
+                        line = future.result()
+                    except AnswerPending:
+                        tally.pending += 1
+                        continue
+                    except ParentFails as error:
+                        tally.without_parent += 1
+                        say(str(error))
+                        continue
+                    spent += line.cost_usd or 0.0
+                    yield line
+                    _check_cost(line, spent, means.study)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                means.close_task(task)
+                raise
+        means.close_task(task)
+
+
+def _check_cost(line: StepResult, spent: float, study: OneStepStudy) -> None:
+    """WorldError once the cap is reached, InputError if it cannot be kept."""
+    if study.cost_usd is None:
+        return
+    if line.replies and line.cost_usd is None:
+        raise InputError(
+            "cost_usd cannot be kept: the cost of a reply is not known; give the model's price "
+            "with --price MODEL=IN,OUT"
+        )
+    if spent >= study.cost_usd:
+        raise WorldError(f"{spent:.2f} USD spent, the study's cap is {study.cost_usd:g}")
+
+
+class _Means:
+    """The stores of a study's folder, and who asks and measures for each task.
+
+    Without a session nobody does: answers and measurements come from the folder.
+    """
+
+    def __init__(self, folder: Path, study: OneStepStudy, session: Session | None) -> None:
+        self.study = study
+        self._tasks, self._session = StudyTasks(folder), session
+        self._open = ExitStack()
+        self._store = self._open.enter_context(
+            closing(MeasurementStore(folder / MEASUREMENTS_FILE, read_only=session is None))
+        )
+        self._answers = folder / ANSWERS_FILE
+        self._clients: dict[tuple[str, ...], ChatClient] = {}
+        self._labs: dict[str, StoredEvaluator] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> _Means:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients.values():
+            client.close()
+        for task in list(self._labs):
+            self.close_task(task)
+        self._open.close()
+
+    def of(self, task: str) -> Laboratory:
+        """Who takes the steps of a task."""
+        if task not in self._labs:
+            self._labs[task] = self._evaluator(task)
+        return Laboratory(
+            evaluator=self._labs[task], advisor=RooflineAdvisor(), client_of=self._client
+        )
+
+    def candidate(self, step: Step) -> Candidate:
+        """The parent's code. InputError if the folder has lost it."""
+        found = self._store.find(step.parent.task_id, step.parent.candidate, "candidate")
+        if found is None:
+            raise InputError(f"the study's folder has lost the code of {step.parent.name}")
+        return Candidate.model_validate(found)
+
+    def close_task(self, task: str) -> None:
+        """Release what measures a task."""
+        if (lab := self._labs.pop(task, None)) is not None:
+            lab.close()
+
+    def _evaluator(self, task: str) -> StoredEvaluator:
+        source, session = self._tasks.source(task), self._session
+        most_s = None if self.study.gpu_minutes is None else 60 * self.study.gpu_minutes
+        if session is None:
+            return StoredEvaluator(source.task, self._store, open=None)
+        began_with = self._tasks.judging(task)
+        judging = session.judging.model_copy(
+            update={"policy": began_with.policy, "dialect": began_with.dialect}
+        )
+        return StoredEvaluator(
+            source.task,
+            self._store,
+            open=lambda: choose_evaluator(source, judging, on_progress=lambda _: None),
+            most_s=most_s,
+        )
+
+    def _client(self, options: ModelOptions) -> ChatClient:
+        """One for all arms of a model, so that a question which two of them ask is paid for once.
+
+        Answers are known without the server's address: another session may ask elsewhere.
+        """
+        route = Route(options.name or "", options.fallbacks)
+        with self._lock:
+            if route.models not in self._clients:
+                inner: ChatClient = _Nobody()
+                if self._session is not None:
+                    asked = options.changed_by(self._session.model)
+                    inner = client_of(asked.model_copy(update={"cache": OFF}))
+                self._clients[route.models] = CachedClient(
+                    inner, open_cache(self._answers), route=route, run_id=self.study.name
+                )
+            return self._clients[route.models]
+
+
+class _Nobody:
+    """A client that asks nobody."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+        offer: Offer | None = None,
+    ) -> Reply:
+        raise WorldError("the study's folder does not hold the answer to a question of a step")
+
+    def close(self) -> None:
+        """Nothing is in flight."""
