@@ -94,7 +94,8 @@ class QueueClient:
     def _wait(self, question: _Question) -> Reply:
         ends = None if self._patience_s is None else time.monotonic() + self._patience_s
         while ends is None or time.monotonic() < ends:
-            if self._closed.wait(_POLL_S):
+            left = _POLL_S if ends is None else max(0.0, ends - time.monotonic())
+            if self._closed.wait(min(_POLL_S, left)):
                 raise WorldError("the client of the language model was closed")
             if (reply := self._read(question)) is not None:
                 return reply

@@ -95,7 +95,7 @@ class MeasurementStore:
         text = json.dumps(sealed(dict(payload)), ensure_ascii=False)
         self._run(
             "INSERT INTO measurement VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (task, candidate, kind, text, round(seconds, 3)),
+            (task, candidate, kind, text, seconds),
         )
 
     @property

@@ -117,6 +117,7 @@ def _lines(
     for task in dict.fromkeys(step.parent.task_id for step in steps):
         of_task = [step for step in steps if step.parent.task_id == task]
         lab = means.of(task)
+        _measure_parents(lab, of_task, means, say)
         with ThreadPoolExecutor(min(session.at_once, len(of_task)), "rooftree-step") as pool:
             futures = [pool.submit(lab.take, step, means.candidate(step)) for step in of_task]
             try:
@@ -126,9 +127,8 @@ def _lines(
                     except AnswerPending:
                         tally.pending += 1
                         continue
-                    except ParentFails as error:
+                    except ParentFails:
                         tally.without_parent += 1
-                        say(str(error))
                         continue
                     spent += line.cost_usd or 0.0
                     yield line
@@ -138,6 +138,23 @@ def _lines(
                 means.close_task(task)
                 raise
         means.close_task(task)
+
+
+def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say: Say) -> None:
+    """Measure and profile the parents that are new here, before anything is asked of them."""
+    first = {step.parent.candidate: step for step in reversed(steps)}
+    new = [step for step in first.values() if not means.has_profile(step)]
+
+    def measure(step: Step) -> str:
+        try:
+            found = lab.request(step, means.candidate(step)).evaluation
+        except ParentFails as error:
+            return str(error)
+        return f"parent {step.parent.name}: {found.speedup:.2f}x over the baseline, profiled"
+
+    with ThreadPoolExecutor(max(1, 2 * lab.evaluator.devices), "rooftree-parent") as pool:
+        for count, words in enumerate(pool.map(measure, new), start=1):
+            say(f"[{count}/{len(new)}] {words}")
 
 
 def _check_cost(line: StepResult, spent: float, study: OneStepStudy) -> None:
@@ -195,6 +212,11 @@ class _Means:
         if found is None:
             raise InputError(f"the study's folder has lost the code of {step.parent.name}")
         return Candidate.model_validate(found)
+
+    def has_profile(self, step: Step) -> bool:
+        """Whether the parent was measured and profiled before."""
+        task, candidate = step.parent.task_id, step.parent.candidate
+        return self._store.find(task, candidate, "profile") is not None
 
     def close_task(self, task: str) -> None:
         """Release what measures a task."""

@@ -1,0 +1,64 @@
+"""An evaluator that measures by a formula of the tunables, live: no recording stands behind it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from experiments.runs.options import names
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Metric, Profile
+from mcts.domain.profile import KernelProfile
+from mcts.ports import Evaluator
+from mcts.requests import EvaluatorRequest
+from tests.support.evaluations import measured
+
+NAME = "formula-gpu"
+FAILING: set[str] = set()
+"""Ids of candidates whose result is wrong here."""
+
+
+def install(patch: pytest.MonkeyPatch) -> list[str]:
+    """Make the evaluator known; returns the list that the ids of what it measures go to."""
+    asked: list[str] = []
+    FAILING.clear()
+    lock = threading.Lock()
+
+    class FormulaGpu(Evaluator):
+        name = NAME
+        hardware = Hardware(name="Formula GPU")
+
+        def __init__(self, task: KernelTask) -> None:
+            self.task = task
+
+        def evaluate(self, candidate: Candidate) -> Evaluation:
+            with lock:
+                asked.append(candidate.id)
+            if candidate.id in FAILING:
+                message = "an illegal access"
+                return Evaluation(
+                    candidate_id=candidate.id, status="runtime_error", message=message
+                )
+            return measured(_speed(candidate, self.task), name=candidate.id)
+
+        def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+            metrics = {"gpu__time_duration.sum": Metric(value=1e5, unit="ns")}
+            return Profile(kernels=(KernelProfile(name="toy", metrics=metrics),))
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+    def make(request: EvaluatorRequest) -> FormulaGpu:
+        return FormulaGpu(request.task)
+
+    patch.setitem(names.OURS, names.EVALUATORS, dict(names.OURS[names.EVALUATORS]))
+    patch.setattr(f"{__name__}.formula_gpu", make, raising=False)
+    names.OURS[names.EVALUATORS][NAME] = f"{__name__}:formula_gpu"
+    return asked
+
+
+def _speed(candidate: Candidate, task: KernelTask) -> float:
+    if candidate.id == task.baseline.id:
+        return 1.0
+    digits = int(candidate.id.rpartition("-")[2][:6], 16)
+    return 1.2 + digits % 1000 / 500
