@@ -4,43 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from experiments.text.words import did_you_mean
+from experiments.benchmarks.measurements.asking import Asked, asked_fields
 from mcts.domain import Noun, first_problem, tagged_hash
 from mcts.errors import InputError
 from mcts.options import ModelOptions
 
 ONE_STEP = "one_step"
 """The `kind` of a study of this sort."""
-_ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
-"""What an arm may say of the model: what is asked, not where it is asked."""
-
-
-def _only_asked(table: Any) -> Any:
-    """The options of an arm as they are written, each one that a study can fix."""
-    if isinstance(table, dict):
-        for name in table:
-            if name not in _ASKED:
-                hint = did_you_mean(str(name), _ASKED, behind=" ")
-                raise ValueError(f"there is no key {name}; {hint}an arm has {', '.join(_ASKED)}")
-    return table
-
-
-Asked = Annotated[
-    ModelOptions,
-    BeforeValidator(_only_asked),
-    PlainSerializer(lambda options: options.model_dump(mode="json", exclude_unset=True)),
-]
 
 
 class OneStepStudy(Noun):
@@ -95,13 +69,7 @@ class OneStepStudy(Noun):
 
     def arm_id(self, arm: str) -> str:
         """Equal for arms that ask alike, whatever they are called."""
-        return tagged_hash("arm", _lasting(self.options_of(arm)))
-
-
-def _lasting(options: ModelOptions) -> dict[str, Any]:
-    return {
-        name: value for name, value in options.model_dump(mode="json").items() if name in _ASKED
-    }
+        return tagged_hash("arm", asked_fields(self.options_of(arm)))
 
 
 def read_one_step(table: dict[str, Any], path: Path) -> OneStepStudy:

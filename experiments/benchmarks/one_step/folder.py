@@ -17,8 +17,6 @@ from experiments.benchmarks.one_step.step import Step, StepResult
 from experiments.benchmarks.studies.folder import FORMAT, AnyStudyFolder
 from mcts.domain import Noun
 
-ANSWERS_FILE = "answers.sqlite"
-
 
 class OneStepPlan(Noun):
     """A study with its parents, in their order; `keys` are its steps'."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.chat.cache import CachedClient, open_cache
-from codegen.chat.clients import client_of
-from codegen.chat.messages import ChatClient, Message, Offer, Reply
-from codegen.chat.request import Route
+from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import (
-    ANSWERS_FILE,
     OneStepFolder,
     OneStepPlan,
     steps_of,
@@ -27,7 +22,7 @@ from experiments.benchmarks.one_step.step import Laboratory, ParentFails, Step, 
 from experiments.runs.wiring.composing import choose_evaluator
 from mcts.domain import Candidate
 from mcts.errors import AnswerPending, InputError, WorldError
-from mcts.options import OFF, JudgingOptions, ModelOptions
+from mcts.options import JudgingOptions, ModelOptions
 from microtools.advisor import RooflineAdvisor
 
 Show = Callable[[int, int], None]
@@ -183,17 +178,16 @@ class _Means:
         self._store = self._open.enter_context(
             closing(MeasurementStore(folder / MEASUREMENTS_FILE, read_only=session is None))
         )
-        self._answers = folder / ANSWERS_FILE
-        self._clients: dict[tuple[str, ...], ChatClient] = {}
+        self._clients = SharedClients(
+            folder / ANSWERS_FILE, session.model if session else None, run_id=study.name
+        )
         self._labs: dict[str, StoredEvaluator] = {}
-        self._lock = threading.Lock()
 
     def __enter__(self) -> _Means:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for client in self._clients.values():
-            client.close()
+        self._clients.close()
         for task in list(self._labs):
             self.close_task(task)
         self._open.close()
@@ -203,7 +197,7 @@ class _Means:
         if task not in self._labs:
             self._labs[task] = self._evaluator(task)
         return Laboratory(
-            evaluator=self._labs[task], advisor=RooflineAdvisor(), client_of=self._client
+            evaluator=self._labs[task], advisor=RooflineAdvisor(), client_of=self._clients.of
         )
 
     def candidate(self, step: Step) -> Candidate:
@@ -238,38 +232,3 @@ class _Means:
             open=lambda: choose_evaluator(source, judging, on_progress=lambda _: None),
             most_s=most_s,
         )
-
-    def _client(self, options: ModelOptions) -> ChatClient:
-        """One for all arms of a model, so that a question which two of them ask is paid for once.
-
-        Answers are known without the server's address: another session may ask elsewhere.
-        """
-        route = Route(options.name or "", options.fallbacks)
-        with self._lock:
-            if route.models not in self._clients:
-                inner: ChatClient = _Nobody()
-                if self._session is not None:
-                    asked = options.changed_by(self._session.model)
-                    inner = client_of(asked.model_copy(update={"cache": OFF}))
-                self._clients[route.models] = CachedClient(
-                    inner, open_cache(self._answers), route=route, run_id=self.study.name
-                )
-            return self._clients[route.models]
-
-
-class _Nobody:
-    """A client that asks nobody."""
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        temperature: float,
-        seed: int | None = None,
-        offer: Offer | None = None,
-    ) -> Reply:
-        raise WorldError("the study's folder does not hold the answer to a question of a step")
-
-    def close(self) -> None:
-        """Nothing is in flight."""

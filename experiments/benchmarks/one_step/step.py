@@ -164,7 +164,7 @@ class Laboratory:
             library = open_library(read_library(options.library or ""))
         proposer = LlmProposer(
             options,
-            client=_Shared(self.client_of(step.options)),
+            client=self.client_of(step.options),
             library=library,
             hardware=self.evaluator.hardware,
         )
@@ -174,16 +174,6 @@ class Laboratory:
 
 class ParentFails(Exception):
     """A parent that is no result here; its steps are left out, and counted."""
-
-
-class _Shared:
-    """A client that outlives the proposers that ask by it."""
-
-    def __init__(self, client: ChatClient) -> None:
-        self.complete = client.complete
-
-    def close(self) -> None:
-        """It is closed with the study."""
 
 
 def _line(

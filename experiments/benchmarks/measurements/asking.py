@@ -1,0 +1,109 @@
+"""What a study fixes of a language model, and the clients that its arms share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from codegen.chat.cache import CachedClient, open_cache
+from codegen.chat.clients import client_of
+from codegen.chat.messages import ChatClient, Message, Offer, Reply
+from codegen.chat.request import Route
+from experiments.text.words import did_you_mean
+from mcts.errors import WorldError
+from mcts.options import OFF, ModelOptions
+
+ANSWERS_FILE = "answers.sqlite"
+ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
+"""What an arm may say of the model: what is asked, not where it is asked."""
+
+
+def _only_asked(table: Any) -> Any:
+    """The options of an arm as they are written, each one that a study can fix."""
+    if isinstance(table, dict):
+        for name in table:
+            if name not in ASKED:
+                hint = did_you_mean(str(name), ASKED, behind=" ")
+                raise ValueError(f"there is no key {name}; {hint}an arm has {', '.join(ASKED)}")
+    return table
+
+
+Asked = Annotated[
+    ModelOptions,
+    BeforeValidator(_only_asked),
+    PlainSerializer(lambda options: options.model_dump(mode="json", exclude_unset=True)),
+]
+"""Options of the model that belong to a study or to an arm."""
+
+
+def asked_fields(options: ModelOptions) -> dict[str, Any]:
+    """What is asked, by field; where it is asked is left out."""
+    return {name: value for name, value in options.model_dump(mode="json").items() if name in ASKED}
+
+
+class SharedClients:
+    """One client for each model of a study, over one cache of answers: a question that two arms ask
+    is paid for once. Thread-safe.
+
+    `session` says where the model is asked, None that nobody may be: answers are then the cache's.
+    They are known without the server's address, so that another session may ask elsewhere.
+    """
+
+    def __init__(self, answers: Path, session: ModelOptions | None, *, run_id: str) -> None:
+        self._answers, self._session, self._run_id = answers, session, run_id
+        self._clients: dict[tuple[str, ...], ChatClient] = {}
+        self._lock = threading.Lock()
+
+    def of(self, options: ModelOptions) -> ChatClient:
+        """Who answers; closed with the others, not by who asks."""
+        route = Route(options.name or "", options.fallbacks)
+        with self._lock:
+            if route.models not in self._clients:
+                inner: ChatClient = _Nobody()
+                if self._session is not None:
+                    asked = options.changed_by(self._session)
+                    inner = client_of(asked.model_copy(update={"cache": OFF}))
+                store = open_cache(self._answers)
+                self._clients[route.models] = CachedClient(
+                    inner, store, route=route, run_id=self._run_id
+                )
+            return _Lent(self._clients[route.models])
+
+    def close(self) -> None:
+        """Give up what is in flight; idempotent."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+
+class _Lent:
+    """A client that whoever asks by it cannot close."""
+
+    def __init__(self, client: ChatClient) -> None:
+        self.complete = client.complete
+
+    def close(self) -> None:
+        """It is closed with the study."""
+
+
+class _Nobody:
+    """A client that asks nobody."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+        offer: Offer | None = None,
+    ) -> Reply:
+        raise WorldError("the study's folder does not hold the answer to one of its questions")
+
+    def close(self) -> None:
+        """Nothing is in flight."""
