@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ParamSpec, TypeVar
 
 from pydantic import Field
 
+from experiments.benchmarks.in_memory import MemoryJournal, SynchronousExecutor
 from experiments.benchmarks.studies.arms import proposer_of, settings_of
 from experiments.benchmarks.studies.config import Arm, arm_id
 from experiments.benchmarks.studies.counting import CountingEvaluator
@@ -20,14 +18,10 @@ from mcts.domain import Noun, tagged_hash
 from mcts.knowledge.base import Knowledge
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.progress import Progress
-from mcts.ports import Event, Journal
 from microtools.advisor import RooflineAdvisor
 
 TRIALS_PER_EVALUATION = 5
 """A run that only repeats proposals is stopped after so many trials per evaluation."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +94,14 @@ def run_cell(cell: Cell) -> CellResult:
         knowledge=_known(cell.spec.memory, recorded.task.name),
         evaluator=counting,
         advisor=RooflineAdvisor(),
-        journal=_MemoryJournal(),
+        journal=MemoryJournal(),
         budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
         search_settings=search,
         reward_settings=reward,
         seed=cell.seed,
         parallel=cell.spec.parallel,
         finalists=0,
-        executor=_SynchronousExecutor(),
+        executor=SynchronousExecutor(),
     )
 
     def stop_when_spent(_: Progress) -> None:
@@ -136,30 +130,3 @@ def run_cell(cell: Cell) -> CellResult:
 def _known(memory: str, task: str) -> Knowledge:
     """What an arm knows before it starts, without what was learned on this very task."""
     return knowledge_from(memory, besides=task)
-
-
-class _MemoryJournal(Journal):
-    """A journal in memory: a study repeats a run instead of resuming it."""
-
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-
-    def append(self, kind: str, payload: Mapping[str, Any]) -> Event:
-        event = Event(len(self._events) + 1, kind, payload)
-        self._events.append(event)
-        return event
-
-    def events(self) -> Iterator[Event]:
-        return iter(tuple(self._events))
-
-
-class _SynchronousExecutor(Executor):
-    """Runs everything at once in the calling thread: a replay answers in microseconds, in order."""
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        future: Future[T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - what a future is for
-            future.set_exception(error)
-        return future
