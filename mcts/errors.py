@@ -44,10 +44,14 @@ class EnergyUnavailable(WorldError):
     """Energy cannot be measured here; the text says why (no counter, MIG, nothing above idle)."""
 
 
-class AnswerPending(WorldError):
-    """A question to a model has no answer yet. The run stops and asks it again when it goes on: no
-    trial is abandoned.
+class Suspended(WorldError):
+    """Nothing is wrong, but the run cannot go on for now. It stops and asks the same again when it
+    goes on: no trial is abandoned.
     """
+
+
+class AnswerPending(Suspended):
+    """A question to a model has no answer yet."""
 
 
 class JournalError(WorldError):

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 from mcts.domain import Candidate, Evaluation, Profile
 from mcts.domain.objective import Ranking
-from mcts.errors import JournalError, WorldError
+from mcts.errors import JournalError, Suspended, WorldError
 from mcts.journal.runlog import RunLog, reading_event
 from mcts.journal.stages import StageBook, with_stages
 from mcts.loop.stopwatch import SharedStopwatch
@@ -67,7 +67,7 @@ class Bench:
             try:
                 evaluation = self.evaluator.evaluate(candidate)
                 evaluation = self._with_energy(candidate, evaluation, best_speedup)
-            except JournalError:
+            except (JournalError, Suspended):
                 raise
             except WorldError:
                 if trial is not None:
@@ -126,7 +126,7 @@ class Bench:
         with self._stages.of(place) as stages, self._stopwatch.running() as seconds:
             try:
                 profile = self.evaluator.profile(candidate, evaluation)
-            except JournalError:
+            except (JournalError, Suspended):
                 raise
             except WorldError as error:
                 profile = Profile(missing={"profile": str(error)})

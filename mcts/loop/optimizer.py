@@ -10,7 +10,7 @@ from typing import Any
 
 from mcts.domain import KernelTask
 from mcts.domain.objective import Ranking
-from mcts.errors import AnswerPending, InputError, JournalError, WorldError
+from mcts.errors import InputError, JournalError, Suspended, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.journal.runlog import RunLog
 from mcts.knowledge.base import Knowledge
@@ -203,10 +203,10 @@ class Optimizer:
     def _settle(self, trial: Trial, answer: Answer) -> None:
         """Pay for a trial and settle it.
 
-        Raises WorldError if the world keeps failing, or at once if an answer is pending: those in
-        flight beside it are finished first, so that what they bring is in the journal.
+        Raises WorldError if the world keeps failing, or at once if the run is suspended: trials in
+        flight are finished first, so that what they bring is in the journal.
         """
-        if isinstance(answer.error, AnswerPending):
+        if isinstance(answer.error, Suspended):
             self.flights.finish()
             raise answer.error
         self.guard.pay(trial.id, answer)

@@ -14,10 +14,12 @@ from codegen.chat.clients import client_of
 from codegen.chat.messages import ChatClient, Message, Offer, Reply
 from codegen.chat.request import Route
 from experiments.text.words import did_you_mean
-from mcts.errors import WorldError
+from mcts.domain import Noun
+from mcts.errors import Suspended, WorldError
 from mcts.options import OFF, ModelOptions
 
 ANSWERS_FILE = "answers.sqlite"
+_MONEY = ("cost_usd", "tokens", "prompt_tokens", "completion_tokens")
 ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
 """What an arm may say of the model: what is asked, not where it is asked."""
 
@@ -45,6 +47,15 @@ def asked_fields(options: ModelOptions) -> dict[str, Any]:
     return {name: value for name, value in options.model_dump(mode="json").items() if name in ASKED}
 
 
+def same_but_money(one: Noun, other: Noun) -> bool:
+    """Whether two lines of results agree in all but what was paid: a replay pays nothing."""
+    return _without_money(one) == _without_money(other)
+
+
+def _without_money(line: Noun) -> dict[str, Any]:
+    return {name: value for name, value in line.model_dump().items() if name not in _MONEY}
+
+
 class SharedClients:
     """One client for each model of a study, over one cache of answers: a question that two arms ask
     is paid for once. Thread-safe.
@@ -56,7 +67,7 @@ class SharedClients:
     def __init__(self, answers: Path, session: ModelOptions | None, *, run_id: str) -> None:
         self._answers, self._session, self._run_id = answers, session, run_id
         self._clients: dict[tuple[str, ...], ChatClient] = {}
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), threading.Event()
 
     def of(self, options: ModelOptions) -> ChatClient:
         """Who answers; closed with the others, not by who asks."""
@@ -71,10 +82,11 @@ class SharedClients:
                 self._clients[route.models] = CachedClient(
                     inner, store, route=route, run_id=self._run_id
                 )
-            return _Lent(self._clients[route.models])
+            return _Lent(self._clients[route.models], self._closed)
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
+        self._closed.set()
         with self._lock:
             for client in self._clients.values():
                 client.close()
@@ -82,10 +94,31 @@ class SharedClients:
 
 
 class _Lent:
-    """A client that whoever asks by it cannot close."""
+    """A client that whoever asks by it cannot close.
 
-    def __init__(self, client: ChatClient) -> None:
-        self.complete = client.complete
+    What is cut off when the study closes it is not abandoned: it is asked again.
+    """
+
+    def __init__(self, client: ChatClient, closed: threading.Event) -> None:
+        self._client, self._closed = client, closed
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+        offer: Offer | None = None,
+    ) -> Reply:
+        try:
+            return self._client.complete(
+                messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
+            )
+        except WorldError as error:
+            if self._closed.is_set() and not isinstance(error, Suspended):
+                raise Suspended("the study was stopped") from None
+            raise
 
     def close(self) -> None:
         """It is closed with the study."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from mcts.errors import WorldError
+from mcts.errors import Suspended, WorldError
 from mcts.ports import Evaluator
 
 AT_ONCE = 2
@@ -21,7 +21,8 @@ class StoredEvaluator(Evaluator):
 
     `open` makes the evaluator that measures, at the first need; with None nothing is measured, and
     what is not in the store is a WorldError. `most_s` is how many seconds the study may measure for
-    in all; beyond them nothing new is begun, with a WorldError.
+    in all; beyond them nothing new is begun: Suspended is raised. `variant` keeps measurements by
+    other rules apart, over another baseline say.
     """
 
     def __init__(
@@ -31,14 +32,16 @@ class StoredEvaluator(Evaluator):
         *,
         open: Callable[[], Evaluator] | None,
         most_s: float | None = None,
+        variant: str = "",
     ) -> None:
         self.task = task
+        self._place = f"{task.id} {variant}".strip()
         self._store, self._open, self._most_s = store, open, most_s
         self._lock = threading.RLock()
         self._locks: dict[tuple[str, Kind], threading.Lock] = {}
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
-        known = store.find(task.id, "", "evaluator") or self._introduced()
+        known = store.find(self._place, "", "evaluator") or self._introduced()
         self.name, self.devices = str(known["name"]), int(known["devices"])
         self.can_confirm = bool(known["can_confirm"])
         self._hardware = Hardware.model_validate(known["hardware"])
@@ -79,7 +82,7 @@ class StoredEvaluator(Evaluator):
         with self._lock:
             lock = self._locks.setdefault((candidate.id, kind), threading.Lock())
         with lock:
-            if (known := self._store.find(self.task.id, candidate.id, kind)) is not None:
+            if (known := self._store.find(self._place, candidate.id, kind)) is not None:
                 return known
             inner = self._opened(candidate, kind)
             assert self._slots is not None, "made with the evaluator"
@@ -88,13 +91,13 @@ class StoredEvaluator(Evaluator):
                 payload = measure(inner).model_dump(mode="json")
                 seconds = time.monotonic() - begin
             code = candidate.model_dump(mode="json")
-            self._store.keep(self.task.id, candidate.id, "candidate", code, seconds=0.0)
-            self._store.keep(self.task.id, candidate.id, kind, payload, seconds=seconds)
+            self._store.keep(self._place, candidate.id, "candidate", code, seconds=0.0)
+            self._store.keep(self._place, candidate.id, kind, payload, seconds=seconds)
             return payload
 
     def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
         if self._most_s is not None and self._store.seconds >= self._most_s:
-            raise WorldError(
+            raise Suspended(
                 f"the study has measured for {self._store.seconds / 60:.1f} minutes, its cap is "
                 f"{self._most_s / 60:g}: raise gpu_minutes to go on"
             )
@@ -119,5 +122,5 @@ class StoredEvaluator(Evaluator):
             "can_confirm": inner.can_confirm,
             "hardware": inner.hardware.model_dump(mode="json", exclude_none=True),
         }
-        self._store.keep(self.task.id, "", "evaluator", known, seconds=0.0)
-        return self._store.find(self.task.id, "", "evaluator") or known
+        self._store.keep(self._place, "", "evaluator", known, seconds=0.0)
+        return self._store.find(self._place, "", "evaluator") or known

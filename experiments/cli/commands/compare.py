@@ -13,19 +13,22 @@ from experiments.benchmarks.comparing import page as run_page
 from experiments.benchmarks.comparing import rows
 from experiments.benchmarks.comparing.comparing import compare_runs
 from experiments.benchmarks.comparing.runs import is_study, read_runs
+from experiments.benchmarks.model_studies.config import MODEL_SEARCHES
 from experiments.benchmarks.one_step.config import ONE_STEP
 from experiments.benchmarks.studies.comparing import compare as find
 from experiments.benchmarks.studies.curves import charts
 from experiments.benchmarks.studies.folder import StudyFolder, study_kind
 from experiments.benchmarks.studies.page import explanation, page
 from experiments.benchmarks.studies.tables import as_csv, contest_tables, standing_table
-from experiments.cli.commands import one_step
+from experiments.cli.commands import model_study, one_step
 from experiments.runs.folders.journal import DATABASE
 from experiments.text.tables import print_table, show, width
 from mcts.errors import InputError
 from mcts.files import write_whole
 
 PAGE = "compare.html"
+_WITH_MODEL = {ONE_STEP: one_step.compare, MODEL_SEARCHES: model_study.compare}
+"""How studies with a model are compared, by kind."""
 
 
 def compare(
@@ -41,10 +44,9 @@ def compare(
     if len(folders) == 1 and is_study(folders[0]):
         if out is not None:
             raise InputError("-o is for runs: a study's files are written into its own folder")
-        if study_kind(folders[0]) == ONE_STEP:
-            one_step.compare(folders[0], reference=reference, as_json=as_json)
-        else:
-            _compare_study(folders[0], reference=reference, as_json=as_json)
+        kind = study_kind(folders[0]) or ""
+        show_study = _WITH_MODEL.get(kind, _compare_study)
+        show_study(folders[0], reference=reference, as_json=as_json)
     else:
         _compare_runs(given, reference=reference, out=out or Path(PAGE), as_json=as_json)
 

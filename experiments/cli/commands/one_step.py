@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from codegen.chat.queue import waiting
 from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
+from experiments.benchmarks.measurements.asking import same_but_money
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import OneStepFolder
@@ -26,6 +26,7 @@ from experiments.benchmarks.one_step.running import (
     run_steps,
 )
 from experiments.benchmarks.one_step.tables import arm_table, as_csv, contest_table, explanation
+from experiments.cli.commands.model_study import go_on_words, waiting_words
 from experiments.runs.options.option_conflicts import check_model
 from experiments.runs.wiring.choosing import LLM
 from experiments.runs.wiring.resolving import rooftree_version
@@ -61,7 +62,7 @@ def run(
         check_model(LLM, options)
     check_models(asked.model.changed_by(model))
     folder = OneStepFolder(out or Path("studies") / asked.name)
-    again = _again(config, out, model)
+    again = go_on_words(config, out, model)
     session = Session(
         model=model,
         judging=judging if "evaluator" in judging.given() else _judging(asked, judging),
@@ -92,7 +93,7 @@ def replay(path: Path) -> None:
     lines = {line.key: line for line in folder.lines()}
     found = 0
     for line in replayed(folder.plan(), folder):
-        if line != lines[line.key]:
+        if not same_but_money(line, lines[line.key]):
             raise InputError(
                 f"arm {line.arm}, parent {line.parent}, reply {line.reply} comes out otherwise: "
                 "this Rooftree asks or measures differently"
@@ -126,21 +127,11 @@ def _judging(asked: OneStepStudy, judging: JudgingOptions) -> JudgingOptions:
     return judging.model_copy(update={"evaluator": asked.evaluator})
 
 
-def _again(config: str, out: Path | None, model: ModelOptions) -> str:
-    words = ["rooftree", "study", config]
-    if out is not None:
-        words += ["-o", str(out)]
-    if model.queue is not None:
-        words += ["--llm-queue", str(model.queue)]
-    return shlex.join(words)
-
-
 def _conclude(tally: Tally, folder: Path, queue: Path | None, again: str) -> None:
     """Say what was done, and what is left to do."""
     say(f"{tally.done} steps done")
     if tally.without_parent:
         say(f"{tally.without_parent} steps left out: their parents fail here")
     if tally.pending:
-        place = f" in {queue}: {len(waiting(queue))} questions" if queue is not None else ""
-        say(f"{tally.pending} steps wait for an answer{place}; then go on with: {again}")
+        say(waiting_words(f"{tally.pending} steps", queue, again))
     print(f"compare with: rooftree compare {shlex.quote(str(folder))}")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
+from experiments.benchmarks.model_studies.config import MODEL_SEARCHES, read_model_study
 from experiments.benchmarks.one_step.config import ONE_STEP, read_one_step
 from experiments.benchmarks.studies.config import Study, find_study, read_study, read_table
-from experiments.benchmarks.studies.folder import StudyFolder
+from experiments.benchmarks.studies.folder import StudyFolder, study_kind
 from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
-from experiments.cli.commands import one_step
+from experiments.cli.commands import model_study, one_step
 from experiments.runs.wiring.resolving import rooftree_version
 from mcts.errors import InputError
 from mcts.options import JudgingOptions, ModelOptions
@@ -39,7 +40,7 @@ def study(
     with a message that says how to continue.
     """
     if replay:
-        one_step.replay(Path(config))
+        _replay(Path(config))
         return
     path = find_study(config)
     table = read_table(path)
@@ -49,9 +50,24 @@ def study(
             config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
         )  # fmt: skip
         return
+    if table.get("kind") == MODEL_SEARCHES:
+        model_study.run(
+            read_model_study(table, path),
+            config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
+        )  # fmt: skip
+        return
     if given := [*model.given(), *judging.given()]:
         raise InputError(f"a study of recordings asks no model and measures nothing: {given[0]}")
     _search(read_study(path), config=config, out=out, jobs=jobs)
+
+
+def _replay(folder: Path) -> None:
+    """Take a folder's study again from what it holds."""
+    replays = {ONE_STEP: one_step.replay, MODEL_SEARCHES: model_study.replay}
+    kind = study_kind(folder)
+    if kind not in replays:
+        raise InputError(f"{folder} is not the folder of a study with a model")
+    replays[kind](folder)
 
 
 def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) -> None:

@@ -102,17 +102,22 @@ def build_optimizer(
     evaluator: Evaluator,
     journal: Journal,
     run_dir: Path | None = None,
+    proposer: Proposer | None = None,
     on_progress: Callable[[Progress], None],
 ) -> Optimizer:
     """Everything wired; the evaluator is handed in because its caller must close it.
 
     The caller must close its proposer too, with `released`. `run_dir` is where answers of a
-    language model are kept. The task is the evaluator's, which may judge no more than a part of it.
+    language model are kept; a `proposer` stands in place of the one that the configuration names.
+    The task is the evaluator's, which may judge no more than a part of it.
     """
     search, reward = resolve_settings(config.search.algorithm)
+    chosen = proposer or build_proposer(
+        source, config, hardware=evaluator.hardware, run_dir=run_dir
+    )
     return Optimizer(
         task=evaluator.task,
-        proposer=build_proposer(source, config, hardware=evaluator.hardware, run_dir=run_dir),
+        proposer=chosen,
         evaluator=evaluator,
         advisor=build_advisor(config),
         journal=journal,

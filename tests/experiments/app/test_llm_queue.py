@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 import pytest
 
-from codegen.chat.queue import waiting
 from experiments.runs.folders.journal import read_events
 from tests.support.commands import completed, failed, optimize, rooftree
+from tests.support.file_answers import answer_all
 from tests.support.openai_server import AutoModel
 
 MODEL = ("--model", "queue/person", "--evaluations", 6)
-
-
-def answer_all(queue: Path, model: AutoModel) -> int:
-    """Answer what waits, as a helper of its own would: from the prompt file alone."""
-    prompts = waiting(queue)
-    for prompt in prompts:
-        _, system, user = prompt.read_text().split("<!-- ", 2)
-        messages = [{"content": text.partition("-->")[2]} for text in (system, user)]
-        reply = prompt.with_name(prompt.name.replace(".prompt.md", ".reply.md"))
-        reply.write_text(str(model({"messages": messages})))
-        os.utime(reply, (time.time() - 60, time.time() - 60))
-    return len(prompts)
 
 
 @pytest.mark.parametrize("parallel", [1, 2])

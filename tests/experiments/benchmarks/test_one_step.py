@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from mcts.journal.record import read_result
 from mcts.options import ModelOptions
 from tests.support import formula_gpu
 from tests.support.commands import completed, failed, rooftree
+from tests.support.file_answers import answer_all
 from tests.support.openai_server import AutoModel
 
 STUDY = """
@@ -70,15 +69,6 @@ def take(study: Path, *words: object) -> str:
         "study", study, "-o", folder, "--llm-queue", queue, "--llm-timeout", 0.1, *words
     )
     return done.output
-
-
-def answer_all(queue: Path, model: AutoModel, *, only: int = 1000) -> None:
-    for prompt in waiting(queue)[:only]:
-        _, system, user = prompt.read_text().split("<!-- ", 2)
-        messages = [{"content": text.partition("-->")[2]} for text in (system, user)]
-        reply = prompt.with_name(prompt.name.replace(".prompt.md", ".reply.md"))
-        reply.write_text(str(model({"messages": messages})))
-        os.utime(reply, (time.time() - 60, time.time() - 60))
 
 
 def test_a_study_goes_on_as_answers_come_and_is_replayed_to_the_digit(

@@ -1,0 +1,315 @@
+"""Arms of a study against the reference: pairs over tasks and seeds, tests, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.benchmarks.model_studies.cell import ModelCellResult
+from experiments.benchmarks.model_studies.folder import ModelPlan, cells_of
+from experiments.benchmarks.studies.statistics import (
+    FEW_TASKS,
+    detectable,
+    hierarchical,
+    holm,
+    signed_rank,
+    within_tasks,
+)
+from experiments.benchmarks.suite.metrics import THRESHOLDS, fast
+from mcts.domain import Noun
+from mcts.errors import InputError
+from mcts.search.seeding import seed_from
+
+Floats = NDArray[np.float64]
+FINAL, COMPILED = "final", "over torch.compile"
+
+
+class ModelContest(Noun):
+    """The reference against one arm by one measure.
+
+    measure: `final` is what a user ends with, the winner's speedup as it was measured again, 1
+    without a right one; `over torch.compile` the same over that; a number the best so far after so
+    many trials, as the search measured it.
+    ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better. low,
+    high: 95 % interval over tasks and seeds; low_here, high_here: over seeds alone.
+    p: exact two-sided signed-rank over all pairs; p_holm: after Holm over the whole family;
+    p_tasks: over the tasks' means, of which smallest_p_tasks is the least it could have been.
+    detectable: the ratio that this study would find 4 times in 5; None if it finds none.
+    """
+
+    arm: str
+    measure: str
+    ratio: float
+    low: float
+    high: float
+    low_here: float
+    high_here: float
+    p: float
+    p_holm: float = 1.0
+    p_tasks: float
+    smallest_p_tasks: float
+    wins: int
+    ties: int
+    losses: int
+    pairs: int
+    detectable: float | None
+
+
+class ArmFigures(Noun):
+    """What one arm came to. Means are geometric, over tasks of those over seeds, with 95 %
+    intervals over tasks and seeds; fast: by threshold the share of runs that are right and so many
+    times as fast as the baseline (KernelBench's fast_p).
+    """
+
+    arm: str
+    runs: int
+    right: int
+    final: tuple[float, float, float]
+    compiled: tuple[float, float, float] | None
+    compiled_runs: int
+    fast: dict[float, float]
+    at: dict[int, float]
+    trials: int
+    failed: int
+    unusable: int
+    replies: int
+    tokens: int | None
+    cost_usd: float | None
+
+
+class Outcome(Noun):
+    """One arm on one task: geometric means over seeds."""
+
+    task: str
+    arm: str
+    runs: int
+    final: float
+    interval: tuple[float, float] | None
+    compiled: float | None
+    at: dict[int, float]
+    failed: int
+    stopped: tuple[str, ...]
+
+
+class ModelComparison(Noun):
+    """All that `compare` finds. `warnings` say what the study cannot say."""
+
+    study: str
+    question: str
+    reference: str
+    alpha: float
+    trials: int
+    arms: tuple[ArmFigures, ...]
+    contests: tuple[ModelContest, ...]
+    outcomes: tuple[Outcome, ...]
+    warnings: tuple[str, ...]
+
+
+Lines = Mapping[tuple[str, str, int], ModelCellResult]
+"""By arm, task and seed."""
+
+
+def compare_searches(
+    plan: ModelPlan, lines: Iterable[ModelCellResult], *, reference: str | None = None
+) -> ModelComparison:
+    """Compare every arm with the reference. InputError if there is no run yet."""
+    study = plan.study
+    if reference is not None and reference not in study.arms:
+        raise InputError(f"no arm {reference!r}: {', '.join(study.arms)}")
+    chosen = reference or study.reference
+    found = _lines_of(plan, lines)
+    if not found:
+        raise InputError("the study holds no result yet: run it first")
+    contests = list(_contests(plan, found, chosen))
+    corrected = holm([contest.p for contest in contests])
+    return ModelComparison(
+        study=study.name,
+        question=study.question,
+        reference=chosen,
+        alpha=study.alpha,
+        trials=study.trials,
+        arms=tuple(_figures(plan, found, arm) for arm in study.arms),
+        contests=tuple(
+            contest.model_copy(update={"p_holm": p})
+            for contest, p in zip(contests, corrected, strict=True)
+        ),
+        outcomes=tuple(_outcomes(plan, found)),
+        warnings=tuple(_warnings(plan, found, contests)),
+    )
+
+
+def _lines_of(plan: ModelPlan, lines: Iterable[ModelCellResult]) -> Lines:
+    """The lines that belong to the study as it is now."""
+    by_key = {line.key: line for line in lines}
+    return {
+        (cell.arm, cell.task.name, cell.seed): by_key[cell.key]
+        for cell in cells_of(plan)
+        if cell.key in by_key
+    }
+
+
+def _contests(plan: ModelPlan, lines: Lines, reference: str) -> Iterator[ModelContest]:
+    measures = [FINAL, *map(str, plan.study.at)]
+    if plan.study.over_compile:
+        measures.append(COMPILED)
+    others = [arm for arm in plan.study.arms if arm != reference]
+    for measure in measures:
+        for arm in others:
+            by_task = list(_differences(plan, lines, reference, arm, measure))
+            if by_task:
+                family = len(measures) * len(others)
+                yield _contest(plan, arm, measure, by_task, family=family)
+
+
+def _differences(
+    plan: ModelPlan,
+    lines: Lines,
+    reference: str,
+    arm: str,
+    measure: str,
+) -> Iterator[Floats]:
+    """By task, the logarithm of the reference's value over the arm's, for seeds that both have."""
+    for task in plan.tasks:
+        pairs = []
+        for seed in range(plan.study.seeds):
+            ours = lines.get((reference, task.name, seed))
+            theirs = lines.get((arm, task.name, seed))
+            if ours is None or theirs is None:
+                continue
+            mine, other = _value(ours, measure), _value(theirs, measure)
+            if mine is not None and other is not None:
+                pairs.append(math.log(mine) - math.log(other))
+        if pairs:
+            yield np.array(pairs)
+
+
+def _value(line: ModelCellResult, measure: str) -> float | None:
+    """What is compared; None if it was not measured."""
+    if measure == FINAL:
+        return line.kept
+    if measure == COMPILED:
+        return line.compiled.speedup if line.compiled else None
+    return line.speedup_at(int(measure))
+
+
+def _contest(
+    plan: ModelPlan, arm: str, measure: str, by_task: Sequence[Floats], *, family: int
+) -> ModelContest:
+    seed = seed_from("model study", plan.study.name, arm, measure)
+    noise = math.log1p(plan.study.noise)
+    clear = [np.where(np.abs(values) <= noise, 0.0, values) for values in by_task]
+    pooled = np.concatenate(clear)
+    wide, here = hierarchical(by_task, seed=seed), within_tasks(by_task, seed=seed)
+    return ModelContest(
+        arm=arm,
+        measure=measure,
+        ratio=math.exp(wide.mean),
+        low=math.exp(wide.low),
+        high=math.exp(wide.high),
+        low_here=math.exp(here.low),
+        high_here=math.exp(here.high),
+        p=signed_rank(pooled).p,
+        p_tasks=signed_rank([float(values.mean()) for values in by_task]).p,
+        smallest_p_tasks=2.0 ** (1 - len(by_task)),
+        wins=int((pooled > 0).sum()),
+        ties=int((pooled == 0).sum()),
+        losses=int((pooled < 0).sum()),
+        pairs=len(pooled),
+        detectable=detectable(clear, alpha=plan.study.alpha / family, seed=seed),
+    )
+
+
+def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
+    found = [line for (name, _, _), line in lines.items() if name == arm]
+    compiled = [(line.task, line.compiled.speedup) for line in found if line.compiled]
+    finals = [line.final.speedup if line.final else None for line in found]
+    seed = seed_from("model study", plan.study.name, arm)
+    return ArmFigures(
+        arm=arm,
+        runs=len(found),
+        right=sum(line.winner is not None for line in found),
+        final=_mean([(line.task, line.kept) for line in found], seed) or (1.0, 1.0, 1.0),
+        compiled=_mean(compiled, seed),
+        compiled_runs=len(compiled),
+        fast={p: fast(finals, p) for p in THRESHOLDS} if found else {},
+        at={
+            at: mean[0]
+            for at in plan.study.at
+            if (mean := _mean([(line.task, line.speedup_at(at)) for line in found], seed))
+        },
+        trials=sum(line.trials for line in found),
+        failed=sum(line.failed for line in found),
+        unusable=sum(line.unusable for line in found),
+        replies=sum(line.replies for line in found),
+        tokens=None
+        if any(line.tokens is None for line in found)
+        else sum(line.tokens or 0 for line in found),
+        cost_usd=None
+        if any(line.cost_usd is None for line in found)
+        else sum(line.cost_usd or 0.0 for line in found),
+    )
+
+
+def _mean(values: Sequence[tuple[str, float]], seed: int) -> tuple[float, float, float] | None:
+    """The geometric mean over tasks of those over seeds, with its interval; None of nothing."""
+    by_task: dict[str, list[float]] = {}
+    for task, value in values:
+        by_task.setdefault(task, []).append(math.log(value))
+    if not by_task:
+        return None
+    found = hierarchical([np.array(logs) for logs in by_task.values()], seed=seed)
+    return (math.exp(found.mean), math.exp(found.low), math.exp(found.high))
+
+
+def _outcomes(plan: ModelPlan, lines: Lines) -> Iterator[Outcome]:
+    for task in plan.tasks:
+        for arm in plan.study.arms:
+            found = [
+                line
+                for seed in range(plan.study.seeds)
+                if (line := lines.get((arm, task.name, seed))) is not None
+            ]
+            if not found:
+                continue
+            single = found[0].final if len(found) == 1 else None
+            compiled = [line.compiled.speedup for line in found if line.compiled]
+            yield Outcome(
+                task=task.name,
+                arm=arm,
+                runs=len(found),
+                final=_geometric([line.kept for line in found]),
+                interval=(single.low, single.high) if single else None,
+                compiled=_geometric(compiled) if compiled else None,
+                at={
+                    at: _geometric([line.speedup_at(at) for line in found]) for at in plan.study.at
+                },
+                failed=sum(line.failed for line in found),
+                stopped=tuple(dict.fromkeys(line.stopped for line in found)),
+            )
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def _warnings(plan: ModelPlan, lines: Lines, contests: Sequence[ModelContest]) -> Iterator[str]:
+    missing = len(plan.keys) - len(lines)
+    if missing:
+        yield f"{missing} of {len(plan.keys)} runs are missing: what is shown may change"
+    blind = [c for c in contests if c.detectable is None or c.detectable > plan.study.matters]
+    if blind:
+        worst = max(blind, key=lambda contest: contest.detectable or math.inf)
+        seen = f"{worst.detectable:g}x" if worst.detectable else "none up to 5x"
+        yield (
+            f"underpowered: {len(blind)} of {len(contests)} comparisons could miss a ratio of "
+            f"{plan.study.matters:g}x; the worst, {worst.arm} by {worst.measure}, finds {seen} in "
+            "4 of 5 studies: more tasks or seeds help"
+        )
+    if len(plan.tasks) < FEW_TASKS:
+        yield (
+            f"an interval over {len(plan.tasks)} tasks covers less than 95 %; low_here and "
+            "high_here are for these tasks alone"
+        )

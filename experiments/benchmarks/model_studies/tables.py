@@ -1,0 +1,155 @@
+"""A comparison of searches with a model as tables, for the terminal and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from experiments.benchmarks.model_studies.comparing import (
+    FINAL,
+    ArmFigures,
+    ModelComparison,
+    ModelContest,
+    Outcome,
+)
+from experiments.text.tables import Column, Fitted, fitted
+
+_ARMS = (
+    Column("arm", "name"),
+    Column("runs", spare=5),
+    Column("right"),
+    Column("speedup (95 %)", "words"),
+    Column("over torch.compile (95 %)", "words", spare=3),
+    Column("faster", spare=4),
+    Column("twice", spare=2),
+    Column("failed trials", spare=1),
+)
+_CONTESTS = (
+    Column("against", "name"),
+    Column("by", "name"),
+    Column("ratio"),
+    Column("95 % interval"),
+    Column("p", spare=3),
+    Column("p (Holm)"),
+    Column("win/tie/loss", spare=1),
+    Column("p over tasks", spare=4),
+    Column("would see", spare=2),
+)
+_OUTCOMES = (
+    Column("task", "name"),
+    Column("arm", "name"),
+    Column("speedup (95 %)", "words"),
+    Column("over torch.compile", spare=1),
+    Column("best so far", "words", spare=2),
+    Column("failed", spare=3),
+)
+
+
+def tables(found: ModelComparison, *, width: int) -> tuple[Fitted, ...]:
+    """What each arm came to, the reference against each arm, and each task."""
+    shown = [_arm_table(found, width)]
+    if found.contests:
+        shown.append(_contest_table(found, width))
+    rows = [_outcome_row(outcome) for outcome in found.outcomes]
+    shown.append(fitted(_OUTCOMES, rows, width=width, title="task by task"))
+    return tuple(shown)
+
+
+def explanation(found: ModelComparison) -> str:
+    """How to read the tables."""
+    return (
+        f"Speedup: of the winner after {found.trials} trials, measured again, 1 without a right "
+        "one; geometric mean over tasks and seeds, 95 % interval by a bootstrap of tasks, then "
+        "seeds. "
+        "Faster, twice: share of runs that are right and more than 1 and 2 times as fast (fast_p). "
+        "p: exact Wilcoxon signed-rank over pairs (task, seed), then after Holm over these "
+        f"{len(found.contests)} tests, bold below {found.alpha:g}."
+    )
+
+
+def as_csv(found: ModelComparison) -> str:
+    """One line per contest, all numbers in full."""
+    out = io.StringIO()
+    names = ["study", "reference", *ModelContest.model_fields]
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for contest in found.contests:
+        writer.writerow(
+            {"study": found.study, "reference": found.reference, **contest.model_dump()}
+        )
+    return out.getvalue()
+
+
+def _arm_table(found: ModelComparison, width: int) -> Fitted:
+    title = f"{found.trials} trials a run"
+    return fitted(_ARMS, [_arm_row(arm) for arm in found.arms], width=width, title=title)
+
+
+def _contest_table(found: ModelComparison, width: int) -> Fitted:
+    from rich.text import Text
+
+    rows = [
+        [
+            Text(cell, style="bold" if contest.p_holm < found.alpha else "")
+            for cell in _contest_row(contest)
+        ]
+        for contest in found.contests
+    ]
+    return fitted(_CONTESTS, rows, width=width, title=f"{found.reference} against each arm")
+
+
+def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
+    compiled = "not measured"
+    if arm.compiled is not None:
+        compiled = f"{_interval(arm.compiled)}, {arm.compiled_runs} of {arm.runs}"
+    return (
+        arm.arm,
+        str(arm.runs),
+        str(arm.right),
+        _interval(arm.final),
+        compiled,
+        f"{arm.fast.get(1.0, 0.0):.0%}",
+        f"{arm.fast.get(2.0, 0.0):.0%}",
+        f"{arm.failed} of {arm.trials}",
+    )
+
+
+def _contest_row(contest: ModelContest) -> tuple[str, ...]:
+    by = contest.measure
+    if by.isdigit():
+        by = f"best after {by}"
+    elif by == FINAL:
+        by = "speedup"
+    return (
+        contest.arm,
+        by,
+        f"{contest.ratio:.3f}",
+        f"{contest.low:.3f} to {contest.high:.3f}",
+        _p(contest.p),
+        _p(contest.p_holm),
+        f"{contest.wins}/{contest.ties}/{contest.losses}",
+        _p(contest.p_tasks),
+        f"{contest.detectable:g}x" if contest.detectable else "nothing",
+    )
+
+
+def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
+    speedup = f"{outcome.final:.2f}"
+    if outcome.interval is not None:
+        speedup += f" ({outcome.interval[0]:.2f} to {outcome.interval[1]:.2f})"
+    return (
+        outcome.task,
+        outcome.arm,
+        speedup,
+        f"{outcome.compiled:.2f}" if outcome.compiled is not None else "",
+        ", ".join(f"{value:.2f} at {at}" for at, value in outcome.at.items()),
+        str(outcome.failed),
+    )
+
+
+def _interval(found: tuple[float, float, float]) -> str:
+    return f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f})"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
