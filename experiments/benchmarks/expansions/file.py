@@ -20,6 +20,7 @@ from mcts.domain import Noun, first_problem, sealed, unsealed
 from mcts.errors import InputError
 from mcts.files import write_whole
 from mcts.formats import parse_json
+from mcts.text import cut, one_line
 from profilers.recordings.packed import read_unpacked
 
 FORMAT = 1
@@ -27,6 +28,8 @@ MOST_BYTES = 256 << 20
 """A file that unpacks to more is refused."""
 _DATA = Path(__file__).parent / "data"
 _SUFFIX = ".jsonl.gz"
+_MOST_WORDS = 300
+"""Characters of what is wrong with a line."""
 N = TypeVar("N", bound=Noun)
 
 
@@ -135,7 +138,8 @@ class _Reader:
         try:
             return ExpansionTree(**{**known, "variants": variants, "replies": replies})
         except ValidationError as error:
-            raise InputError(f"{self._path}: task {once.task}: {first_problem(error)}") from None
+            why = one_line(first_problem(error), _MOST_WORDS)
+            raise InputError(f"{self._path}: {cut(once.task, 80)}: {why}") from None
 
     def _noun(self, kind: type[N]) -> N:
         content = self._next()
@@ -157,4 +161,5 @@ class _Reader:
             raise self._damaged(str(error)) from None
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self._path}, line {self._number}: {why}; put a copy of the file back")
+        told = one_line(why, _MOST_WORDS)
+        return InputError(f"{self._path}, line {self._number}: {told}; put a copy of the file back")

@@ -14,7 +14,8 @@ from experiments.app.messages import say
 from experiments.benchmarks.one_step.config import ONE_STEP, read_one_step
 from experiments.benchmarks.studies.config import Study, find_study, read_study, read_table
 from experiments.benchmarks.studies.folder import StudyFolder
-from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
+from experiments.benchmarks.studies.kinds import KINDS
+from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study
 from experiments.cli.commands import one_step
 from experiments.runs.wiring.resolving import rooftree_version
 from mcts.errors import InputError
@@ -65,7 +66,7 @@ def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) ->
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
         for facts in plan.tasks:
-            say(summary_of(facts))
+            say(KINDS[asked.kind].summary(facts))
         say(
             f"{len(cells_of(plan))} runs: {len(asked.arms)} arms x {len(plan.tasks)} tasks x "
             f"{asked.seeds} seeds, {jobs} at a time, folder {folder.path}"
