@@ -49,6 +49,7 @@ def test_cheats_and_scripts_of_the_documentation_are_left_out() -> None:
         "experiments/data/templates/task.toml",
         "experiments/benchmarks/clinic/truth.toml",
         "experiments/benchmarks/clinic/kernels/recordings/*.json.gz",
+        "experiments/benchmarks/expansions/data/*.jsonl.gz",
         "experiments/benchmarks/studies/*.toml",
         "experiments/**/*.css",
         "experiments/**/*.LICENSE",

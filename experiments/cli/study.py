@@ -1,4 +1,4 @@
-"""`study`, `compare`: tell which way of searching is better, with statistics."""
+"""`study`, `compare`, `expansions`: tell which way of searching is better, with statistics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JUDGING = Taken(
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, study, compare)
+    declare(app, study, compare, expansions)
 
 
 def study(
@@ -81,3 +81,23 @@ def compare(
     from experiments.cli.commands.compare import compare as show
 
     show(folders, reference=reference, out=out, as_json=json)
+
+
+def expansions(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            help="A file to show, or a bundled one's name; with -o, what to collect.",
+            metavar="FILE|RUN...",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Collect runs, and files of some, in this FILE.jsonl.gz."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Collect what runs proposed, for studies that need no model; show what was collected."""
+    from experiments.cli.commands.expansions import expansions as collect
+
+    collect(given, out=out, as_json=json)

@@ -80,12 +80,21 @@ def proposer_of(arm: Arm, task: KernelTask, hardware: Hardware) -> Proposer:
     )
 
 
-def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:
-    """InputError, with the arm's name, for one that could not run."""
+def check_searches(study: Study) -> None:
+    """InputError, with the arm's name, for one whose search or settings are none."""
     for name, arm in study.arms.items():
         try:
             settings_of(arm)
             check_constants(Algorithm(name=arm.search, constants=arm.settings))
+        except InputError as error:
+            raise InputError(f"arm {name}: {error}") from None
+
+
+def check_arms(study: Study, task: KernelTask, hardware: Hardware) -> None:
+    """InputError, with the arm's name, for one that could not run."""
+    check_searches(study)
+    for name, arm in study.arms.items():
+        try:
             proposer_of(arm, task, hardware)
         except InputError as error:
             raise InputError(f"arm {name}: {error}") from None

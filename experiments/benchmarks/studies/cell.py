@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from experiments.benchmarks.in_memory import MemoryJournal, SynchronousExecutor
 from experiments.benchmarks.studies.arms import proposer_of, settings_of
-from experiments.benchmarks.studies.config import Arm, arm_id
+from experiments.benchmarks.studies.config import SEARCH, Arm, StudyKind, arm_id
 from experiments.benchmarks.studies.counting import CountingEvaluator
 from experiments.benchmarks.studies.recorded_task import TaskFacts, recorded_task
 from experiments.runs.memory.knowledge import knowledge_from
@@ -34,6 +35,7 @@ class Cell:
     spec: Arm
     facts: TaskFacts
     version: str
+    kind: StudyKind = SEARCH
 
     @property
     def key(self) -> str:
@@ -56,6 +58,8 @@ class CellResult(Noun):
 
     best: [unique evaluations, true speedup] whenever another variant became the run's best so far.
     to_target: the first unique evaluation at or below the target time, None if there was none.
+    missing: on recorded expansions, how often a search wanted a child of a parent that had none
+    left; its unique evaluations are then its trials.
     digest: the hash of the run's tree.
     """
 
@@ -71,6 +75,15 @@ class CellResult(Noun):
     stopped: str
     digest: str
     seconds: float
+    missing: int | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_none_missing(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Lines of runs in which nothing can be missing are as they were before it was counted."""
+        content: dict[str, Any] = dump(self)
+        if self.missing is None:
+            content.pop("missing", None)
+        return content
 
     def speedup_at(self, evaluations: int) -> float:
         """True speedup of the best so far after `evaluations`; 1 before anything was better."""

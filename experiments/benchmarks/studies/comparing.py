@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.benchmarks.studies.cell import CellResult
 from experiments.benchmarks.studies.folder import Plan
+from experiments.benchmarks.studies.kinds import KINDS
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.benchmarks.studies.statistics import (
     FEW_TASKS,
@@ -72,23 +73,30 @@ class Contest(Noun):
 class Standing(Noun):
     """One arm on one task. speedups: geometric means by measure, over seeds.
 
-    reached: share of runs that came to the target; median_to_target: unique evaluations, None
-    if less than half of the runs came there.
+    reached: share of runs that came to the target, None if there is none; median_to_target: unique
+    evaluations, None if less than half of the runs came there. trials, missing: on recorded
+    expansions, how many trials a run had, and how often it wanted a child of a parent that had none
+    left; both are means over seeds.
     """
 
     arm: str
     task: str
     runs: int
     speedups: dict[str, float]
-    reached: float
+    reached: float | None
     median_to_target: float | None
     failed: float
+    trials: float | None = None
+    missing: float | None = None
 
 
 class Comparison(Noun):
-    """All that `compare` finds. `warnings` say what the study cannot say."""
+    """All that `compare` finds. `counted` is what a run's length is in; `warnings` say what the
+    study cannot say.
+    """
 
     study: str
+    counted: str = "evaluations"
     question: str
     reference: str
     alpha: float
@@ -119,10 +127,13 @@ def runs_of(plan: Plan, lines: Iterable[CellResult]) -> Runs:
 
 
 def measures_of(plan: Plan) -> tuple[str, ...]:
-    """Speedup at the fixed numbers and at the budget, then evaluations to the target."""
+    """Speedup at the fixed numbers and at the budget, then evaluations to the target if the tasks
+    have one.
+    """
     budgets = {facts.budget for facts in plan.tasks}
     fixed = [str(at) for at in plan.study.at if budgets != {at}]
-    return (*fixed, BUDGET, TARGET)
+    has_target = all(facts.target_us is not None for facts in plan.tasks)
+    return (*fixed, BUDGET, *((TARGET,) if has_target else ()))
 
 
 def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = None) -> Comparison:
@@ -144,6 +155,7 @@ def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = 
     ]
     return Comparison(
         study=study.name,
+        counted=KINDS[study.kind].counted,
         question=study.question,
         reference=study.reference,
         alpha=study.alpha,
@@ -231,8 +243,6 @@ def _standings(plan: Plan, runs: Runs) -> Iterable[Standing]:
             lines = list(runs.get((arm, facts.name), {}).values())
             if not lines:
                 continue
-            arrived = sorted(line.to_target or math.inf for line in lines)
-            median = float(np.median(arrived)) if arrived[len(arrived) // 2] < math.inf else None
             yield Standing(
                 arm=arm,
                 task=facts.name,
@@ -242,10 +252,30 @@ def _standings(plan: Plan, runs: Runs) -> Iterable[Standing]:
                     for measure in measures_of(plan)
                     if measure != TARGET
                 },
-                reached=sum(time < math.inf for time in arrived) / len(arrived),
-                median_to_target=median,
+                **(_arrivals(lines) if facts.target_us is not None else _NO_TARGET),
                 failed=sum(line.failed for line in lines) / len(lines),
+                **_draws(lines),
             )
+
+
+_NO_TARGET: dict[str, float | None] = {"reached": None, "median_to_target": None}
+
+
+def _arrivals(lines: list[CellResult]) -> dict[str, float | None]:
+    """How many of the runs came to the target, and after how many evaluations."""
+    arrived = sorted(line.to_target or math.inf for line in lines)
+    median = float(np.median(arrived)) if arrived[len(arrived) // 2] < math.inf else None
+    reached = sum(time < math.inf for time in arrived) / len(arrived)
+    return {"reached": reached, "median_to_target": median}
+
+
+def _draws(lines: list[CellResult]) -> dict[str, float]:
+    """How long runs on recorded expansions were, and what they lacked."""
+    missing = [line.missing for line in lines if line.missing is not None]
+    if not missing:
+        return {}
+    trials = sum(line.trials for line in lines) / len(lines)
+    return {"trials": trials, "missing": sum(missing) / len(missing)}
 
 
 def _warnings(plan: Plan, runs: Runs, contests: list[Contest]) -> Iterable[str]:

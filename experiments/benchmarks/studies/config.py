@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from experiments.benchmarks.expansions.file import find_expansions
 from experiments.benchmarks.studies.config_errors import describe_errors
 from experiments.runs.memory.knowledge import COLD
 from experiments.runs.options.config import file_sha256
@@ -18,7 +19,12 @@ from mcts.domain import Noun, tagged_hash
 from mcts.errors import InputError
 from mcts.formats import FormatError, parse_toml
 
-BUNDLED = "bundled"
+BUNDLED, ALL = "bundled", "all"
+StudyKind = Literal["search", "expansions"]
+"""What an arm is run on. search: recorded spaces of tunables, with a proposer. expansions: recorded
+trees of code variants, where a search draws from the replies that are there."""
+SEARCH: StudyKind = "search"
+EXPANSIONS: StudyKind = "expansions"
 GuidanceMode = Literal["tools", "roofline", "counters", "none"]
 """What a proposer is told of a parent's performance. tools: all that the advisor says. roofline:
 that without the tools' findings. counters: the bare profile. none: nothing."""
@@ -47,15 +53,20 @@ class Arm(Noun):
 
 _ARM_KEYS = tuple(name for name in Arm.model_fields if name != "memory_sha256")
 """What a file may say of an arm; the hash of its memory is found, not given."""
+_OF_A_POLICY = frozenset({"search", "settings", "parallel"})
+"""What an arm on recorded expansions may say: what is proposed there is recorded, too."""
 
 
 class Study(Noun):
     """What is compared, and how it is measured.
 
     tasks: names, task folders or T4 files; `bundled` stands for all bundled tasks with a recording.
+    In a study of expansions, names of tasks in that file; `all` stands for each of them.
+    expansions: the file of recorded expansions, or the name of a bundled one.
     seeds: how many, from 0; each is run with every arm and names a pair.
     budget: unique evaluations of every run, failures included; `random` takes for each task what
-    random search needs (see `RecordedSpace.random_budget`), at most `most`.
+    random search needs (see `RecordedSpace.random_budget`), at most `most`. On expansions, it and
+    `at` are numbers of trials.
     at: numbers of unique evaluations at which speedups are compared; the budget comes besides.
     reference: the arm that all others are compared with.
     alpha: the family-wise error rate. noise: speedups whose ratio is within it are ties.
@@ -64,7 +75,9 @@ class Study(Noun):
     """
 
     name: str
+    kind: StudyKind = SEARCH
     question: str = ""
+    expansions: str | None = None
     tasks: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(ge=1, le=10_000)
     budget: int | Literal["random"] = "random"
@@ -102,6 +115,22 @@ class Study(Noun):
     def _reference_is_an_arm(self) -> Study:
         if self.reference not in self.arms:
             raise ValueError(f"reference {self.reference!r} is none of the arms")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Study:
+        if self.kind != EXPANSIONS:
+            if self.expansions is not None:
+                raise ValueError('expansions are for kind = "expansions"')
+            return self
+        if self.expansions is None:
+            raise ValueError("expansions: it is missing")
+        if self.budget == "random":
+            raise ValueError("budget: it is missing (how many trials a run has)")
+        for name, arm in self.arms.items():
+            given = {key for key, value in arm if value != Arm.model_fields[key].default}
+            if unfit := sorted(given - _OF_A_POLICY):
+                raise ValueError(f"arm {name}: {unfit[0]} decides nothing on recorded replies")
         return self
 
     @property
@@ -149,11 +178,16 @@ def read_study(path: Path) -> Study:
     """
     table = read_table(path)
     table.setdefault("name", path.stem)
+    if table.get("kind") == EXPANSIONS:
+        table.setdefault("tasks", [ALL])
     try:
         study = Study.model_validate(table)
     except ValidationError as error:
         wrong = describe_errors(error, table, keys=Study.model_fields, arm_keys=_ARM_KEYS)
         raise InputError(f"{path}: {wrong}") from None
+    if study.expansions is not None:
+        file = find_expansions(study.expansions, path.parent).resolve()
+        return study.model_copy(update={"expansions": str(file)})
     arms = {name: _remembering(arm, path.parent) for name, arm in study.arms.items()}
     return study.model_copy(update={"tasks": _given_tasks(study.tasks, path.parent), "arms": arms})
 

@@ -57,7 +57,8 @@ class CountingEvaluator(Evaluator):
         if evaluation.speedup is None or time_us is None:
             self.failed += 1
             return
-        if self.to_target is None and time_us <= self._facts.target_us:
+        target_us = self._facts.target_us
+        if self.to_target is None and target_us is not None and time_us <= target_us:
             self.to_target = self.unique
         if evaluation.speedup > self._fastest_seen:
             self._fastest_seen = evaluation.speedup

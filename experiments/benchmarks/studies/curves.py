@@ -54,13 +54,14 @@ def _of_task(plan: Plan, runs: Runs, facts: TaskFacts) -> Chart:
         lines = runs.get((arm, facts.name), {})
         if lines:
             curves.append(_curve(arm, np.array([_steps(x, facts) for x in lines.values()])))
-    expected = facts.baseline_us / np.array(facts.expected_random_us)
-    curves.append(Curve(arm=RANDOM, median=tuple(np.maximum(expected, 1.0).tolist())))
+    if facts.expected_random_us is not None:
+        expected = facts.baseline_us / np.array(facts.expected_random_us)
+        curves.append(Curve(arm=RANDOM, median=tuple(np.maximum(expected, 1.0).tolist())))
     return Chart(
         task=facts.name,
         curves=tuple(curves),
-        optimum=facts.baseline_us / facts.optimum_us,
-        target=facts.baseline_us / facts.target_us,
+        optimum=facts.best,
+        target=facts.target,
         budget=facts.budget,
     )
 
@@ -77,7 +78,7 @@ def _overall(plan: Plan, runs: Runs) -> Chart:
         logs = np.mean(
             [
                 [
-                    np.log(np.array(_steps(lines[seed], facts)[:shortest]) / _optimum(facts))
+                    np.log(np.array(_steps(lines[seed], facts)[:shortest]) / facts.best)
                     for seed in sorted(seeds)
                 ]
                 for facts, lines in of_arm
@@ -86,10 +87,6 @@ def _overall(plan: Plan, runs: Runs) -> Chart:
         )
         curves.append(_curve(arm, np.exp(logs)))
     return Chart(task="", curves=tuple(curves), optimum=1.0)
-
-
-def _optimum(facts: TaskFacts) -> float:
-    return facts.baseline_us / facts.optimum_us
 
 
 def _steps(line: CellResult, facts: TaskFacts) -> list[float]:

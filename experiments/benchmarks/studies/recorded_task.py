@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from experiments.benchmarks.studies.arms import check_arms
 from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.space import RecordedSpace
 from experiments.runs.options.config import file_sha256
@@ -19,8 +20,14 @@ from profilers.recordings.t4 import load_recording
 class TaskFacts(Noun):
     """What a comparison needs to know of a task. Times in microseconds.
 
-    budget: unique evaluations after which speedups are compared. length: unique evaluations of a
-    run, which may be more, because speedups are also compared at fixed numbers.
+    recording_sha256: hash of what is replayed. budget: unique evaluations after which speedups are
+    compared. length: unique evaluations of a run, which may be more, because speedups are also
+    compared at fixed numbers. valid, failed: how many recorded configurations, or replies, were
+    measured and how many were not.
+
+    Only a recorded space has an optimum, a target and what random search comes to. Only a tree of
+    expansions has `recorded_best`, the greatest speedup in it: each variant was timed beside the
+    baseline there.
     """
 
     given: str
@@ -31,13 +38,27 @@ class TaskFacts(Noun):
     valid: int
     failed: int
     baseline_us: float
-    median_us: float
-    optimum_us: float
-    target_us: float
-    random_budget: int
+    median_us: float | None = None
+    optimum_us: float | None = None
+    target_us: float | None = None
+    random_budget: int | None = None
     budget: int
     length: int
-    expected_random_us: tuple[float, ...]
+    expected_random_us: tuple[float, ...] | None = None
+    recorded_best: float | None = None
+
+    @property
+    def best(self) -> float:
+        """The greatest speedup recorded."""
+        if self.recorded_best is not None:
+            return self.recorded_best
+        assert self.optimum_us is not None, "a recorded space has an optimum"
+        return self.baseline_us / self.optimum_us
+
+    @property
+    def target(self) -> float | None:
+        """The target as a speedup; None if there is none."""
+        return None if self.target_us is None else self.baseline_us / self.target_us
 
 
 @dataclass(frozen=True)
@@ -91,6 +112,22 @@ class RecordedTask:
     def evaluator(self, seed: int) -> ReplayEvaluator:
         """A replay whose noise depends on `seed` alone, so that the arms' runs form pairs."""
         return ReplayEvaluator(self.task, self.recording, seed=seed)
+
+
+def facts_of(study: Study) -> tuple[TaskFacts, ...]:
+    """The facts of the study's tasks. InputError for a task or an arm that cannot be run."""
+    recorded = [recorded_task(given) for given in study.tasks]
+    check_arms(study, recorded[0].task, recorded[0].recording.hardware)
+    return tuple(one.facts(study) for one in recorded)
+
+
+def summary_of(facts: TaskFacts) -> str:
+    """One line about a task of a study."""
+    return (
+        f"{facts.name}: {facts.valid} valid and {facts.failed} failing configurations, best "
+        f"{facts.best:.2f}x, target {facts.target:.2f}x, budget {facts.budget}, runs of "
+        f"{facts.length}"
+    )
 
 
 @lru_cache(maxsize=64)

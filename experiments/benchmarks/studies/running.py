@@ -11,11 +11,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from experiments.benchmarks.studies.arms import check_arms
-from experiments.benchmarks.studies.cell import Cell, CellResult, run_cell
+from experiments.benchmarks.studies.cell import Cell, CellResult
 from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.folder import Plan, StudyFolder
-from experiments.benchmarks.studies.recorded_task import TaskFacts, recorded_task
+from experiments.benchmarks.studies.kinds import KINDS, run_cell
 from mcts.errors import InputError, WorldError
 
 Show = Callable[[int, int], None]
@@ -24,12 +23,10 @@ Show = Callable[[int, int], None]
 
 def plan_of(study: Study, *, version: str) -> Plan:
     """The facts of the study's tasks. InputError for a task or an arm that cannot be run."""
-    recorded = [recorded_task(given) for given in study.tasks]
-    names = [recorded.task.name for recorded in recorded]
+    facts = KINDS[study.kind].facts(study)
+    names = [of_task.name for of_task in facts]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"two tasks are called {doubled[0]!r}")
-    check_arms(study, recorded[0].task, recorded[0].recording.hardware)
-    facts = tuple(recorded.facts(study) for recorded in recorded)
     plan = Plan(rooftree=version, study=study, tasks=facts)
     keys = tuple(cell.key for cell in cells_of(plan))
     return plan.model_copy(update={"keys": keys})
@@ -39,7 +36,15 @@ def cells_of(plan: Plan) -> list[Cell]:
     """Every run, seed by seed, so that a study that is stopped early is still balanced."""
     study = plan.study
     return [
-        Cell(arm=name, task=facts.name, seed=seed, spec=arm, facts=facts, version=plan.rooftree)
+        Cell(
+            arm=name,
+            task=facts.name,
+            seed=seed,
+            spec=arm,
+            facts=facts,
+            version=plan.rooftree,
+            kind=study.kind,
+        )
         for seed in range(study.seeds)
         for facts in plan.tasks
         for name, arm in study.arms.items()
@@ -126,12 +131,3 @@ def _end_with_parent() -> None:
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def summary_of(facts: TaskFacts) -> str:
-    """One line about a task of a study."""
-    best, target = facts.baseline_us / facts.optimum_us, facts.baseline_us / facts.target_us
-    return (
-        f"{facts.name}: {facts.valid} valid and {facts.failed} failing configurations, best "
-        f"{best:.2f}x, target {target:.2f}x, budget {facts.budget}, runs of {facts.length}"
-    )

@@ -24,8 +24,8 @@ def colours(arms: Sequence[str]) -> dict[str, str]:
     return {**chosen, RANDOM: "#888888"}
 
 
-def curves_svg(chart: Chart, palette: Mapping[str, str]) -> str:
-    """Speedup against unique evaluations: a line for the median, a band for the quartiles."""
+def curves_svg(chart: Chart, palette: Mapping[str, str], along: str = "unique evaluations") -> str:
+    """Speedup against what the axis counts: a line for the median, a band for the quartiles."""
     frame = _Frame.of(chart)
     parts = [*frame.grid(), *_marks(chart, frame)]
     for curve in chart.curves:
@@ -39,7 +39,7 @@ def curves_svg(chart: Chart, palette: Mapping[str, str]) -> str:
     title = chart.task or "all tasks: share of the best recorded speedup"
     what = "share of the optimum" if not chart.task else "speedup"
     parts.append(f'<text x="{_LEFT}" y="18" class="title">{escape(title)}</text>')
-    parts.append(_text(WIDTH / 2, HEIGHT - 6, "unique evaluations", "middle"))
+    parts.append(_text(WIDTH / 2, HEIGHT - 6, along, "middle"))
     parts.append(
         f'<text transform="translate(13 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">'
         f"{what}</text>"

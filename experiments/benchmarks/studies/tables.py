@@ -27,21 +27,39 @@ _STANDINGS = (
     Column("evaluations to target", spare=1),
     Column("failed", spare=3),
 )
+_DRAWN = (
+    Column("task", "name"),
+    Column("arm", "name"),
+    Column("speedups", "words"),
+    Column("trials", spare=2),
+    Column("missing", spare=1),
+    Column("failed", spare=3),
+)
+"""Of standings on recorded expansions."""
 COLUMNS = ("by", *(column.title for column in _CONTESTS))
-STANDING_COLUMNS = tuple(column.title for column in _STANDINGS)
 
 
-def measure_words(measure: str) -> str:
+def standing_columns(found: Comparison) -> tuple[str, ...]:
+    """The titles over what `standing_row` returns."""
+    return tuple(column.title for column in _standing_columns(found))
+
+
+def _standing_columns(found: Comparison) -> tuple[Column, ...]:
+    drawn = any(standing.missing is not None for standing in found.standings)
+    return _DRAWN if drawn else _STANDINGS
+
+
+def measure_words(found: Comparison, measure: str) -> str:
     """What a measure compares, in words."""
     if measure == TARGET:
         return "unique evaluations to target"
-    return "speedup at the budget" if measure == BUDGET else f"speedup at {measure} evaluations"
+    return "speedup at the budget" if measure == BUDGET else f"speedup at {measure} {found.counted}"
 
 
-def contest_row(contest: Contest) -> tuple[str, ...]:
+def contest_row(found: Comparison, contest: Contest) -> tuple[str, ...]:
     """The cells under `COLUMNS`."""
     return (
-        measure_words(contest.measure),
+        measure_words(found, contest.measure),
         contest.arm,
         f"{contest.ratio:.3f}",
         f"{contest.low:.3f} to {contest.high:.3f}",
@@ -55,21 +73,19 @@ def contest_row(contest: Contest) -> tuple[str, ...]:
 
 
 def standing_row(found: Comparison, standing: Standing) -> tuple[str, ...]:
-    """The cells under `STANDING_COLUMNS`."""
-    median = standing.median_to_target
-    length = next(facts.length for facts in found.tasks if facts.name == standing.task)
+    """The cells under `standing_columns`."""
     speedups = ", ".join(
         f"{value:.2f}x at {'budget' if measure == BUDGET else measure}"
         for measure, value in standing.speedups.items()
     )
-    return (
-        standing.task,
-        standing.arm,
-        speedups,
-        f"{standing.reached:.0%} of {standing.runs}",
-        f"{median:g}" if median is not None else f"over {length}",
-        f"{standing.failed:.1f}",
-    )
+    if standing.missing is not None:
+        progress = f"{standing.trials:.2f}", f"{standing.missing:.2f}"
+    else:
+        median = standing.median_to_target
+        length = next(facts.length for facts in found.tasks if facts.name == standing.task)
+        after = f"{median:g}" if median is not None else f"over {length}"
+        progress = f"{standing.reached:.0%} of {standing.runs}", after
+    return standing.task, standing.arm, speedups, *progress, f"{standing.failed:.1f}"
 
 
 def _p(value: float) -> str:
@@ -91,19 +107,23 @@ def _contest_table(found: Comparison, measure: str, width: int) -> Fitted:
     for contest in found.contests:
         if contest.measure == measure:
             style = "bold" if contest.p_holm < found.alpha else ""
-            rows.append([Text(cell, style=style) for cell in contest_row(contest)[1:]])
-    title = f"{measure_words(measure)}: {found.reference} against each arm"
+            rows.append([Text(cell, style=style) for cell in contest_row(found, contest)[1:]])
+    title = f"{measure_words(found, measure)}: {found.reference} against each arm"
     return fitted(_CONTESTS, rows, width=width, title=title)
 
 
 def standing_table(found: Comparison, *, width: int) -> Fitted:
     """Each arm on each task, for a terminal."""
     return fitted(
-        _STANDINGS,
+        _standing_columns(found),
         [standing_row(found, standing) for standing in found.standings],
         width=width,
-        title="task by task (geometric means and medians over seeds)",
+        title=f"task by task (geometric means and {_averages(found)} over seeds)",
     )
+
+
+def _averages(found: Comparison) -> str:
+    return "means" if _standing_columns(found) is _DRAWN else "medians"
 
 
 def as_csv(found: Comparison) -> str:

@@ -13,9 +13,16 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.benchmarks.model_studies.config import MODEL_SEARCHES, read_model_study
 from experiments.benchmarks.one_step.config import ONE_STEP, read_one_step
-from experiments.benchmarks.studies.config import Study, find_study, read_study, read_table
+from experiments.benchmarks.studies.config import (
+    SEARCH,
+    Study,
+    find_study,
+    read_study,
+    read_table,
+)
 from experiments.benchmarks.studies.folder import StudyFolder, study_kind
-from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study, summary_of
+from experiments.benchmarks.studies.kinds import KINDS
+from experiments.benchmarks.studies.running import cells_of, cores, plan_of, run_study
 from experiments.cli.commands import model_study, one_step
 from experiments.runs.wiring.resolving import rooftree_version
 from mcts.errors import InputError
@@ -56,6 +63,9 @@ def study(
             config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
         )  # fmt: skip
         return
+    known = (*KINDS, ONE_STEP, MODEL_SEARCHES)
+    if table.get("kind", SEARCH) not in known:
+        raise InputError(f"{path}: kind = {table['kind']!r}: one of {', '.join(known)}")
     if given := [*model.given(), *judging.given()]:
         raise InputError(f"a study of recordings asks no model and measures nothing: {given[0]}")
     _search(read_study(path), config=config, out=out, jobs=jobs)
@@ -81,7 +91,7 @@ def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) ->
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
         for facts in plan.tasks:
-            say(summary_of(facts))
+            say(KINDS[asked.kind].summary(facts))
         say(
             f"{len(cells_of(plan))} runs: {len(asked.arms)} arms x {len(plan.tasks)} tasks x "
             f"{asked.seeds} seeds, {jobs} at a time, folder {folder.path}"

@@ -1,0 +1,1 @@
+"""Recorded expansions: what was proposed from each variant of a kernel, measured, for replay."""
