@@ -24,12 +24,14 @@ class ModelArm(Noun):
     differ from the study's.
 
     first: only so many replies are asked for, then the scripted proposer goes on; None asks always.
+    alone: each reply is asked of its parent alone, told nothing of other trials.
     """
 
     search: str = "puct"
     settings: dict[str, int | float] = {}
     parallel: int = Field(default=1, ge=1, le=64)
     first: int | None = Field(default=None, ge=0)
+    alone: bool = False
     model: Asked = ModelOptions()
 
     @model_validator(mode="before")

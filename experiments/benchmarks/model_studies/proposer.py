@@ -1,8 +1,9 @@
-"""A model for the first trials of a run, the scripted proposer for the rest."""
+"""Proposers of arms: a model for the first trials alone, and one that is told of no other trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcts.ports import Proposal, ProposalRequest, Proposer
@@ -30,3 +31,32 @@ class FirstThen(Proposer):
     def close(self) -> None:
         self._first.close()
         self._then.close()
+
+
+class Alone(Proposer):
+    """Another proposer, which sees of each request the parent alone: replies are samples of one
+    question.
+    """
+
+    def __init__(self, proposer: Proposer) -> None:
+        self.name = proposer.name
+        self._proposer = proposer
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        return self._proposer.propose(
+            replace(
+                request,
+                lessons=(),
+                experience=(),
+                siblings=(),
+                exemplars=(),
+                history=(),
+                pending=(),
+            )
+        )
+
+    def price(self, usage: Mapping[str, Any]) -> float | None:
+        return self._proposer.price(usage)
+
+    def close(self) -> None:
+        self._proposer.close()

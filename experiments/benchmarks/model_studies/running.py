@@ -25,7 +25,7 @@ from experiments.benchmarks.model_studies.cell import (
 )
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFolder, cells_of
-from experiments.benchmarks.model_studies.proposer import FirstThen
+from experiments.benchmarks.model_studies.proposer import Alone, FirstThen
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
@@ -308,13 +308,15 @@ class _Means:
 
     def _proposer(self, cell: Cell, config: RunConfig, evaluator: Evaluator) -> Proposer:
         options = with_protocol(cell.options) if cell.options.library else cell.options
-        asks = LlmProposer(
+        asks: Proposer = LlmProposer(
             options,
             client=self._clients.of(options),
             library=open_library(config.library) if config.library else None,
             tunables_only=config.judging.evaluator == REPLAY,
             hardware=evaluator.hardware,
         )
+        if cell.spec.alone:
+            asks = Alone(asks)
         if cell.spec.first is None:
             return asks
         return FirstThen(asks, ScriptedProposer(), count=cell.spec.first)

@@ -93,6 +93,14 @@ def test_arms_share_what_they_ask_and_measure(study: Path, asked: list[str]) -> 
         completed("explain", run)
 
 
+def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:
+    arm = 'search = "best_of_n"\nalone = true\nparallel = 3'
+    study.write_text(STUDY.partition("[arms.tree]")[0] + f"[arms.tree]\n{arm}\n")
+    take(study)
+    prompts = [prompt.read_text() for prompt in (study.parent / "queue").glob("*.prompt.md")]
+    assert len(prompts) == 3 and len(set(prompts)) == 1
+
+
 def test_a_study_is_replayed_to_the_digit_without_model_and_gpu(
     study: Path, asked: list[str]
 ) -> None:
