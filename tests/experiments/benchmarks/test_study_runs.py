@@ -487,7 +487,7 @@ def test_an_unknown_study_is_refused_with_the_known_names(
     refused(
         rooftree("study", given),
         f"{given} does not exist",
-        "bundled studies: advice, expansions, feedback, mechanisms, memory, parallel, search",
+        "bundled studies: advice, expansions, feedback, headline, mechanisms, memory, parallel, search",
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()
