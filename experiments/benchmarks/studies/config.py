@@ -53,7 +53,7 @@ class Study(Noun):
     """What is compared, and how it is measured.
 
     tasks: names, task folders or T4 files; `bundled` stands for all bundled tasks with a recording.
-    seeds: how many, from 0; each is run with every arm and names a pair.
+    seeds: how many, from `first_seed`; each is run with every arm and names a pair.
     budget: unique evaluations of every run, failures included; `random` takes for each task what
     random search needs (see `RecordedSpace.random_budget`), at most `most`.
     at: numbers of unique evaluations at which speedups are compared; the budget comes besides.
@@ -67,6 +67,7 @@ class Study(Noun):
     question: str = ""
     tasks: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(ge=1, le=10_000)
+    first_seed: int = Field(default=0, ge=0, le=1_000_000)
     budget: int | Literal["random"] = "random"
     most: int = Field(default=200, ge=1, le=100_000)
     at: tuple[int, ...] = (20, 40)
@@ -103,6 +104,11 @@ class Study(Noun):
         if self.reference not in self.arms:
             raise ValueError(f"reference {self.reference!r} is none of the arms")
         return self
+
+    @property
+    def each_seed(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def others(self) -> tuple[str, ...]:

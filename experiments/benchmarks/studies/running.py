@@ -40,7 +40,7 @@ def cells_of(plan: Plan) -> list[Cell]:
     study = plan.study
     return [
         Cell(arm=name, task=facts.name, seed=seed, spec=arm, facts=facts, version=plan.rooftree)
-        for seed in range(study.seeds)
+        for seed in study.each_seed
         for facts in plan.tasks
         for name, arm in study.arms.items()
     ]
