@@ -479,6 +479,14 @@ def test_bundled_studies_are_run_by_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked == [bundled_studies()["search"]]
 
 
+def test_the_example_of_a_warm_study_needs_what_was_learned(tmp_path: Path) -> None:
+    path = shutil.copy(ROOT / "docs" / "examples" / "warm.toml", tmp_path)
+    with pytest.raises(InputError, match=r"knowledge\.jsonl"):
+        read_study(Path(path))
+    (tmp_path / "knowledge.jsonl").write_text("")
+    assert read_study(Path(path)).arms["warm"].memory == str(tmp_path / "knowledge.jsonl")
+
+
 def test_a_users_file_comes_before_a_bundled_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
