@@ -99,4 +99,21 @@ def report(
     show(folder, as_json=json)
 
 
-declare(app, run, report)
+def compare(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Folders of suites; the first is the reference.", metavar="DIR"),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Also write a row for each problem and suite, as CSV."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say which suite found faster kernels, over the problems that all of them have."""
+    from experiments.cli.commands.kernelbench import compare as show
+
+    show(folders, out=out, as_json=json)
+
+
+declare(app, run, report, compare)

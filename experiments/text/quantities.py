@@ -19,6 +19,13 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def p_text(p: float) -> str:
+    """A p-value: ``0.012``, ``3e-05``, ``<1e-20``."""
+    if p >= 0.001:
+        return f"{p:.3f}"
+    return f"{p:.0e}" if p >= 1e-20 else "<1e-20"
+
+
 def energy_text(energy: Energy) -> str:
     """``12.3 mJ per call (12.1 to 12.5) above 80 W idle, the baseline's 20.1 mJ, 0.61 of it``,
     and after a semicolon what the sensor could not resolve."""

@@ -2,12 +2,14 @@
 
     python -m experiments.benchmarks.evidence.against_torch [TASK...]
 
-Times the best recorded variant of each bundled task with our evaluator, and in the same run
-PyTorch's own operator (`torch_operators.py`) and a device-to-device copy of the same bytes. Tasks
-of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
+Times the best recorded variant of each bundled task with our evaluator, and in the same run the
+task in eager PyTorch (`torch_operators.py`), which is one operator where PyTorch has one and an
+unfused sequence otherwise, the same through `torch.compile`, and a device-to-device copy of the
+same bytes. Tasks of little arithmetic are given as a share of that copy's bandwidth. TF32 is off.
 
 PyTorch runs in this process and is timed as the evaluator does: CUDA events around one call, L2
-flushed before each by reading a buffer several times its size, medians.
+flushed before each by reading a buffer several times its size, medians. Ratios are those of medians
+with a 95 % interval by bootstrap; what varies between processes is not in it.
 """
 
 from __future__ import annotations
@@ -15,19 +17,20 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks.evidence.torch_operators import operators
+from experiments.benchmarks.evidence.torch_operators import CALLED, operators
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring.parts import gpu_evaluator
 from mcts.domain import Candidate, Evaluation, evaluate_int
 from mcts.errors import InputError, RooftreeError
 from mcts.options import JudgingOptions
 from mcts.requests import EvaluatorRequest
+from mcts.statistics import Interval, speedup_unpaired
 from profilers.cuda.drawing import draw
 from profilers.recordings.t4 import load_recording
 
@@ -36,6 +39,10 @@ FLUSH_BYTES = 512 * 2**20
 MUCH_ARITHMETIC = 50
 """From so many operations per byte on, the share of a copy's bandwidth says nothing."""
 SEED = 7
+COLUMNS = (
+    "task", "naive, us", "best, us", "naive / best", "in PyTorch", "eager, us", "eager / best",
+    "torch.compile, us", "torch.compile / best", "rate", "share",
+)  # fmt: skip
 
 
 def _torch() -> Any:
@@ -58,8 +65,8 @@ def as_tensor(torch: Any, stored: Any, dtype: str, *, device: str) -> Any:
     return tensor.to(device)
 
 
-def _median_us(torch: Any, call: Callable[[], Any]) -> float:
-    """The median time of a call in microseconds, after three calls to warm up."""
+def _times_us(torch: Any, call: Callable[[], Any]) -> list[float]:
+    """The times of a call in microseconds, after three calls to warm up."""
     flush = torch.ones(FLUSH_BYTES // 4, device="cuda")
     events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(REPEATS)]
     for _ in range(3):
@@ -70,7 +77,7 @@ def _median_us(torch: Any, call: Callable[[], Any]) -> float:
         call()
         end.record()
     torch.cuda.synchronize()
-    return statistics.median(float(begin.elapsed_time(end)) * 1e3 for begin, end in events)
+    return [float(begin.elapsed_time(end)) * 1e3 for begin, end in events]
 
 
 def _best(source: TaskSource, device: int) -> Evaluation:
@@ -104,20 +111,51 @@ def _row(torch: Any, source: TaskSource, device: int) -> str:
         for buffer in task.inputs
     ]
     call = operators(torch)[task.name](inputs)
-    torch_us = _median_us(torch, call)
+    torch_us = _times_us(torch, call)
+    compiled_us = _compiled_us(torch, call)
     moved = evaluate_int(task.cost.bytes, shape)
     source_buffer = torch.rand(moved // 8, device="cuda")
     target = torch.empty_like(source_buffer)
-    copy_us = _median_us(torch, lambda: target.copy_(source_buffer))
+    copy_us = statistics.median(_times_us(torch, lambda: target.copy_(source_buffer)))
     flops = evaluate_int(task.cost.flops, shape)
     rate = f"{moved / timing.median_us / 1e3:.0f} GB/s"
     share = f"{copy_us / timing.median_us:.1%} of a copy ({moved / copy_us / 1e3:.0f} GB/s)"
     if flops > MUCH_ARITHMETIC * moved:
         rate, share = f"{flops / timing.median_us / 1e6:.1f} TFLOP/s", ""
-    return (
-        f"| {task.name} | {timing.baseline_us:.1f} | {timing.median_us:.1f} | {torch_us:.1f} "
-        f"| {torch_us / timing.median_us:.2f} | {rate} | {share} |"
+    cells = (
+        task.name,
+        f"{timing.baseline_us:.1f}",
+        f"{timing.median_us:.1f}",
+        ratio_text(Interval(timing.speedup_low, timing.speedup, timing.speedup_high)),
+        CALLED[task.name],
+        *rival_cells(torch_us, timing.heaviest.samples_us),
+        *rival_cells(compiled_us, timing.heaviest.samples_us),
+        rate,
+        share,
     )
+    return f"| {' | '.join(cells)} |"
+
+
+def _compiled_us(torch: Any, call: Callable[[], Any]) -> list[float]:
+    """The times of the call through torch.compile; empty if it cannot be compiled."""
+    try:
+        return _times_us(torch, torch.compile(call))
+    except Exception as error:  # noqa: BLE001 - whatever the compiler fails with
+        print(f"torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
+        return []
+
+
+def rival_cells(rival_us: Sequence[float], ours_us: Sequence[float]) -> tuple[str, str]:
+    """A rival's median time, and the ratio of it to ours; ``n/a`` without times."""
+    if not rival_us:
+        return "n/a", "n/a"
+    ratio = speedup_unpaired(rival_us, ours_us, SEED)
+    return f"{statistics.median(rival_us):.1f}", ratio_text(ratio)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """``1.63 (1.62 to 1.64)``"""
+    return f"{ratio.point:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
 def main() -> int:
@@ -128,8 +166,8 @@ def main() -> int:
     try:
         torch = _torch()
         known = operators(torch)
-        print("| task | naive, us | best, us | PyTorch, us | PyTorch / best | rate | share |")
-        print("| --- | --- | --- | --- | --- | --- | --- |")
+        print(f"| {' | '.join(COLUMNS)} |")
+        print(f"|{' --- |' * len(COLUMNS)}")
         for name in options.tasks or known:
             if name not in known:
                 raise InputError(f"no PyTorch operator for {name!r}; known: {', '.join(known)}")

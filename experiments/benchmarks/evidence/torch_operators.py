@@ -1,13 +1,14 @@
-"""PyTorch's own operators for the bundled tasks, as rivals and as a check.
+"""The bundled tasks in PyTorch, as rivals and as a check.
 
 Each takes the task's inputs in order, as tensors of the task's types, and returns the call to time,
 which takes no arguments. What a user would prepare once, such as a matrix in a sparse format, is
-prepared before.
+prepared before. Where PyTorch has no operator of its own for a task, the call is a sequence of
+several, which eager PyTorch does not fuse: `CALLED` says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Tensors = Sequence[Any]
@@ -17,10 +18,26 @@ EPSILON = 1e-5
 _BINS, _BAND = 256, 4096
 _RADIUS = 4
 _WEIGHTS = (-205 / 24, 8 / 5, -1 / 5, 8 / 315, -1 / 560)
+CALLED: Mapping[str, str] = {
+    "row_softmax": "softmax",
+    "transpose": "contiguous, of t()",
+    "gemm_fp32": "matmul",
+    "gemm_bf16": "matmul",
+    "gelu": "unfused: add, gelu",
+    "rms_norm": "rms_norm",
+    "sum_reduction": "sum",
+    "prefix_sum": "cumsum",
+    "histogram": "unfused: mul, floor, histc",
+    "conv2d": "conv2d",
+    "attention": "scaled_dot_product_attention",
+    "stencil3d": "unfused: 25 shifted views, scaled and added",
+    "spmv": "matmul of a CSR matrix",
+}
+"""What each task's call runs: one operator, or several that eager PyTorch does not fuse."""
 
 
 def operators(torch: Any) -> dict[str, Callable[[Tensors], Call]]:
-    """The operators by bundled task. `stencil3d` has none: there 25 shifted views are added."""
+    """The tasks in PyTorch, by name."""
     functional = torch.nn.functional
 
     def plain(function: Callable[..., Any]) -> Callable[[Tensors], Call]:

@@ -118,7 +118,7 @@ def runs_of(plan: Plan, lines: Iterable[CellResult]) -> Runs:
     if not by_key:
         raise InputError("the study holds no result yet: run it first")
     cells = iter(plan.keys)
-    for seed in range(plan.study.seeds):
+    for seed in plan.study.each_seed:
         for facts in plan.tasks:
             for arm in plan.study.arms:
                 if (line := by_key.get(next(cells))) is not None:

@@ -63,7 +63,7 @@ class Study(Noun):
     tasks: names, task folders or T4 files; `bundled` stands for all bundled tasks with a recording.
     In a study of expansions, names of tasks in that file; `all` stands for each of them.
     expansions: the file of recorded expansions, or the name of a bundled one.
-    seeds: how many, from 0; each is run with every arm and names a pair.
+    seeds: how many, from `first_seed`; each is run with every arm and names a pair.
     budget: unique evaluations of every run, failures included; `random` takes for each task what
     random search needs (see `RecordedSpace.random_budget`), at most `most`. On expansions, it and
     `at` are numbers of trials.
@@ -80,6 +80,7 @@ class Study(Noun):
     expansions: str | None = None
     tasks: tuple[str, ...] = Field(min_length=1)
     seeds: int = Field(ge=1, le=10_000)
+    first_seed: int = Field(default=0, ge=0, le=1_000_000)
     budget: int | Literal["random"] = "random"
     most: int = Field(default=200, ge=1, le=100_000)
     at: tuple[int, ...] = (20, 40)
@@ -132,6 +133,11 @@ class Study(Noun):
             if unfit := sorted(given - _OF_A_POLICY):
                 raise ValueError(f"arm {name}: {unfit[0]} decides nothing on recorded replies")
         return self
+
+    @property
+    def each_seed(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def others(self) -> tuple[str, ...]:

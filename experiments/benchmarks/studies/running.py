@@ -45,7 +45,7 @@ def cells_of(plan: Plan) -> list[Cell]:
             version=plan.rooftree,
             kind=study.kind,
         )
-        for seed in range(study.seeds)
+        for seed in study.each_seed
         for facts in plan.tasks
         for name, arm in study.arms.items()
     ]

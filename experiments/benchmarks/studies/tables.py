@@ -6,6 +6,7 @@ import csv
 import io
 
 from experiments.benchmarks.studies.comparing import BUDGET, TARGET, Comparison, Contest, Standing
+from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
 _CONTESTS = (
@@ -63,11 +64,11 @@ def contest_row(found: Comparison, contest: Contest) -> tuple[str, ...]:
         contest.arm,
         f"{contest.ratio:.3f}",
         f"{contest.low:.3f} to {contest.high:.3f}",
-        _p(contest.p),
-        _p(contest.p_holm),
+        p_text(contest.p),
+        p_text(contest.p_holm),
         f"{contest.effect:+.2f}",
         f"{contest.wins}/{contest.ties}/{contest.losses}",
-        _p(contest.p_tasks),
+        p_text(contest.p_tasks),
         f"{contest.detectable:g}x" if contest.detectable else "nothing",
     )
 
@@ -86,12 +87,6 @@ def standing_row(found: Comparison, standing: Standing) -> tuple[str, ...]:
         after = f"{median:g}" if median is not None else f"over {length}"
         progress = f"{standing.reached:.0%} of {standing.runs}", after
     return standing.task, standing.arm, speedups, *progress, f"{standing.failed:.1f}"
-
-
-def _p(value: float) -> str:
-    if value >= 0.001:
-        return f"{value:.3f}"
-    return f"{value:.0e}" if value >= 1e-20 else "<1e-20"
 
 
 def contest_tables(found: Comparison, *, width: int) -> list[Fitted]:

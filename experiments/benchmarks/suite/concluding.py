@@ -10,6 +10,7 @@ from typing import Any
 
 from codegen.self_contained import self_contained
 from experiments.benchmarks.suite.folder import Chosen, Plan, SuiteFolder
+from experiments.benchmarks.suite.metrics import TORCH_COMPILE
 from experiments.benchmarks.suite.outcome import Gain, Outcome, Spent
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
@@ -25,7 +26,6 @@ from mcts.journal.record import NodeRecord, Result, read_result
 from mcts.journal.summary import Totals, flat
 from mcts.loop.progress import status_words
 
-TORCH_COMPILE = "torch.compile"
 TRIES = 3
 """How many candidates are measured again, the fastest first, before a problem counts as failed."""
 

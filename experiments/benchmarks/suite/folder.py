@@ -122,6 +122,11 @@ class SuiteFolder:
                 f"{path} cannot be read ({why}): delete it to conclude again"
             ) from None
 
+    def outcomes(self, plan: Plan) -> list[Outcome]:
+        """The outcomes of the problems that are done, in the plan's order."""
+        found = (self.outcome(item.key) for item in plan.problems)
+        return [outcome for outcome in found if outcome is not None]
+
     def keep(self, outcome: Outcome) -> None:
         """Write a problem's outcome, whole or not at all."""
         text = json.dumps(sealed(outcome.model_dump(mode="json")), indent=2, ensure_ascii=False)

@@ -10,6 +10,8 @@ from experiments.benchmarks.suite.outcome import Gain, Outcome
 from mcts.journal.spending import money
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0)
+EAGER, TORCH_COMPILE = "eager PyTorch", "torch.compile"
+"""The baselines, as `Gain.over` calls them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +72,8 @@ def summarize(outcomes: Sequence[Outcome]) -> Summary:
         failed=sum(outcome.status == "failed" for outcome in counted),
         errors=sum(outcome.status == "error" for outcome in counted),
         unfair=tuple(outcome.name for outcome in outcomes if outcome.status == "unfair"),
-        eager=scores("eager PyTorch", [_gain(outcome, outcome.eager) for outcome in counted]),
-        compiled=scores("torch.compile", [_gain(outcome, outcome.compiled) for outcome in against]),
+        eager=scores(EAGER, [_gain(outcome, outcome.eager) for outcome in counted]),
+        compiled=scores(TORCH_COMPILE, [_gain(outcome, outcome.compiled) for outcome in against]),
         evaluations=sum(outcome.spent.evaluations for outcome in outcomes),
         cost_usd=cost_of(outcomes),
         unpriced=sum(outcome.spent.unpriced for outcome in outcomes),

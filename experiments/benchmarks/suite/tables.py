@@ -65,16 +65,12 @@ def csv_text(outcomes: Sequence[Outcome]) -> str:
 
 def document(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Everything: settings, figures over all, one object for each problem."""
-    summary = summarize(outcomes)
     return {
         "format": 1,
         "metrics_of": PAPER,
         "settings": plan.settings,
         "summary": {
-            **asdict(summary),
-            "pass_rate": summary.pass_rate,
-            "eager": _scores(summary.eager),
-            "compiled": _scores(summary.compiled),
+            **summary_document(summarize(outcomes)),
             "not_run": [item.name for item in waiting(plan, outcomes)],
         },
         "problems": [outcome.model_dump(mode="json") for outcome in outcomes],
@@ -91,8 +87,18 @@ def document_text(plan: Plan, outcomes: Sequence[Outcome]) -> str:
     return json.dumps(document(plan, outcomes), indent=2, ensure_ascii=False) + "\n"
 
 
+def summary_document(summary: Summary) -> dict[str, Any]:
+    """The metrics as JSON knows them."""
+    return {
+        **asdict(summary),
+        "pass_rate": summary.pass_rate,
+        "eager": _scores(summary.eager),
+        "compiled": _scores(summary.compiled),
+    }
+
+
 def _scores(scores: Scores) -> dict[str, Any]:
-    return {**asdict(scores), "fast": {f"{p:g}": share for p, share in scores.fast.items()}}
+    return {**asdict(scores), "fast": {f"{p:g}": value for p, value in scores.fast.items()}}
 
 
 def problem_table(outcomes: Sequence[Outcome], *, wide: bool) -> Table:
@@ -107,10 +113,9 @@ def problem_table(outcomes: Sequence[Outcome], *, wide: bool) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for outcome in outcomes:
         gain = outcome.eager
-        shown = _SHOWN_STATUS.get(outcome.status, outcome.status)
         table.add_row(
             Text(outcome.name),
-            Text(shown, style=_STYLES[outcome.status]),
+            Text(status_text(outcome), style=_STYLES[outcome.status]),
             f"{gain.speedup:.2f}x" if gain else "",
             f"{gain.low:.2f} to {gain.high:.2f}" if gain else "",
             _compile_cell(outcome),
@@ -146,9 +151,9 @@ def metrics_table(summary: Summary) -> Table:
         table.add_column(f"over {scores.over}", justify="right", no_wrap=True)
     table.add_row("problems", *(str(scores.problems) for scores in both))
     for p in THRESHOLDS:
-        table.add_row(f"fast_{p:g}", *(_share(scores.fast.get(p)) for scores in both))
-    table.add_row("geomean of correct", *(_times(scores.geomean_correct) for scores in both))
-    table.add_row("geomean of all *", *(_times(scores.geomean_all) for scores in both))
+        table.add_row(f"fast_{p:g}", *(share(scores.fast.get(p)) for scores in both))
+    table.add_row("geomean of correct", *(times(scores.geomean_correct) for scores in both))
+    table.add_row("geomean of all *", *(times(scores.geomean_all) for scores in both))
     return table
 
 
@@ -201,6 +206,11 @@ def reasons(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
     return found
 
 
+def status_text(outcome: Outcome) -> str:
+    """The status as tables show it."""
+    return _SHOWN_STATUS.get(outcome.status, outcome.status)
+
+
 def cost_cell(outcome: Outcome) -> str:
     """``$0.1234``, with a + where there was more; nothing if no cost is known."""
     cost = outcome.spent.cost_usd
@@ -211,11 +221,11 @@ def money(cost_usd: float) -> str:
     return f"${cost_usd:.4f}"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
     return "" if value is None else f"{value:.1%}"
 
 
-def _times(value: float | None) -> str:
+def times(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}x"
 
 

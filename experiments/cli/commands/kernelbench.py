@@ -1,7 +1,9 @@
-"""`kernelbench run` and `report`: a search for each of many problems, and the field's metrics."""
+"""`kernelbench`: a search for each of many problems, the field's metrics, suites compared."""
 
 from __future__ import annotations
 
+import json
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +11,8 @@ from typing import Any
 
 from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
-from experiments.benchmarks.suite import tables
+from experiments.benchmarks.suite import comparison_tables, tables
+from experiments.benchmarks.suite.comparing import compare_suites, read_suites
 from experiments.benchmarks.suite.concluding import reprice
 from experiments.benchmarks.suite.finding import ProblemFile, chosen, problems_of
 from experiments.benchmarks.suite.folder import Plan, SuiteFolder, go_on_words
@@ -21,9 +24,10 @@ from experiments.runs.options.libraries import read_library
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.problems import problem_dialect
 from experiments.runs.wiring.choosing import REPLAY
-from experiments.text.tables import print_table, width
+from experiments.text.tables import print_table, show, width
 from mcts.domain import KERNELBENCH
 from mcts.errors import InputError, RooftreeError
+from mcts.files import write_whole
 
 _NOT_OF_SUITES = frozenset({"dialect", "kernel", "includes", "compiled"})
 """Options of `optimize` that a suite refuses, or does not offer."""
@@ -82,6 +86,35 @@ def report(path: Path, *, as_json: bool) -> None:
     _show(folder, folder.plan(), as_json=as_json)
 
 
+def compare(paths: Sequence[Path], *, out: Path | None, as_json: bool) -> None:
+    """Print how suites compare, the first with each of the others; write the rows to `out`.
+
+    Raises InputError if a folder is no suite, if no problem is in all of them, or if `out` cannot
+    be written.
+    """
+    found = compare_suites(read_suites(paths))
+    if out is not None:
+        try:
+            write_whole(out, comparison_tables.csv_text(found))
+        except OSError as error:
+            raise InputError(f"{out} cannot be written: {error.strerror}") from error
+    if as_json:
+        print(json.dumps(comparison_tables.document(found), ensure_ascii=False))
+        return
+    made = [comparison_tables.problem_table, comparison_tables.score_table]
+    if found.settings:
+        made.append(comparison_tables.settings_table)
+    for table in (*made, comparison_tables.duel_table):
+        show(table(found, width=width()))
+        print()
+    for line in comparison_tables.remarks(found):
+        print(_wrapped(line))
+    for words in found.warnings:
+        print(f"warning: {words}", file=sys.stderr)
+    if out is not None:
+        print(f"written: {out}")
+
+
 def _search(
     runner: SuiteRunner,
     folder: SuiteFolder,
@@ -92,18 +125,18 @@ def _search(
     """Search the problems. If that is interrupted or fails, the outcomes so far are written."""
 
     def enough() -> str | None:
-        return cap_reached(_outcomes(folder, plan), max_total_cost_usd)
+        return cap_reached(folder.outcomes(plan), max_total_cost_usd)
 
     try:
         with signals_interrupt():
             runner.run(wanted, enough=enough)
     except KeyboardInterrupt:
-        _write(folder, plan, _outcomes(folder, plan))
+        _write(folder, plan, folder.outcomes(plan))
         raise KeyboardInterrupt(
             f"interrupted, nothing is lost; {go_on_words(folder.path)}"
         ) from None
     except RooftreeError as error:
-        _write(folder, plan, _outcomes(folder, plan))
+        _write(folder, plan, folder.outcomes(plan))
         raise type(error)(f"{error}; {go_on_words(folder.path)}") from error
 
 
@@ -127,18 +160,13 @@ def cap_reached(outcomes: Sequence[Outcome], max_total_cost_usd: float | None) -
 
 def _show(folder: SuiteFolder, plan: Plan, *, as_json: bool) -> bool:
     """Write and print the results; returns whether no problem ended in an error."""
-    outcomes = _outcomes(folder, plan)
+    outcomes = folder.outcomes(plan)
     _write(folder, plan, outcomes)
     if as_json:
         print(tables.document_text(plan, outcomes), end="")
     else:
         _print(folder, plan, outcomes)
     return not any(outcome.status == "error" for outcome in outcomes)
-
-
-def _outcomes(folder: SuiteFolder, plan: Plan) -> list[Outcome]:
-    found = (folder.outcome(item.key) for item in plan.problems)
-    return [outcome for outcome in found if outcome is not None]
 
 
 def _write(folder: SuiteFolder, plan: Plan, outcomes: list[Outcome]) -> None:

@@ -13,8 +13,8 @@ from mcts.errors import InputError
 TOP = 'tasks = ["row_softmax"]\nseeds = 2\nreference = "tree"\n'
 ARMS = '[arms.tree]\n[arms.walk]\nsearch = "greedy"\n'
 OF_A_STUDY = (
-    "a study has the keys name, kind, question, expansions, tasks, seeds, budget, most, at, "
-    "reference, alpha, noise, matters, matters_evaluations, arms"
+    "a study has the keys name, kind, question, expansions, tasks, seeds, first_seed, budget, "
+    "most, at, reference, alpha, noise, matters, matters_evaluations, arms"
 )
 OF_AN_ARM = (
     "an arm has the keys search, proposer, settings, guidance, lessons, history, memory, parallel"

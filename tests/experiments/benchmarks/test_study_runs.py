@@ -138,6 +138,16 @@ def test_a_second_call_runs_only_new_seeds(config: Path, folder: Path) -> None:
     assert len(lines_of(folder)) == 24
 
 
+def test_later_seeds_are_other_runs_of_the_same_study(config: Path, folder: Path) -> None:
+    before = lines_of(folder)
+    config.write_text(config.read_text().replace("seeds = 3", "seeds = 3\nfirst_seed = 2"))
+    study(config)
+    new = [line for key, line in lines_of(folder).items() if key not in before]
+    assert sorted({line.seed for line in new}) == [3, 4]  # seed 2 was run before
+    contests = json_of("compare", folder)["contests"]
+    assert {contest["pairs"] for contest in contests} == {2 * 3}
+
+
 def test_another_constant_is_another_run(config: Path, folder: Path) -> None:
     config.write_text(config.read_text().replace("[arms.tree]", "[arms.tree.settings]\npatience=3"))
     study(config)
@@ -441,7 +451,7 @@ def test_an_ablation_takes_away_what_it_says(
     assert dataclasses.replace(heard, **kept) == request
 
 
-@pytest.mark.parametrize("name", ["search", "feedback", "memory", "mechanisms"])
+@pytest.mark.parametrize("name", ["search", "feedback", "memory", "mechanisms", "leaps"])
 def test_the_shipped_studies_can_be_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     study = read_study(ROOT / "experiments" / "benchmarks" / "studies" / f"{name}.toml")
     if any(arm.proposer == "tpe" for arm in study.arms.values()):
@@ -469,6 +479,14 @@ def test_bundled_studies_are_run_by_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked == [bundled_studies()["search"]]
 
 
+def test_the_example_of_a_warm_study_needs_what_was_learned(tmp_path: Path) -> None:
+    path = shutil.copy(ROOT / "docs" / "examples" / "warm.toml", tmp_path)
+    with pytest.raises(InputError, match=r"knowledge\.jsonl"):
+        read_study(Path(path))
+    (tmp_path / "knowledge.jsonl").write_text("")
+    assert read_study(Path(path)).arms["warm"].memory == str(tmp_path / "knowledge.jsonl")
+
+
 def test_a_users_file_comes_before_a_bundled_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,7 +505,8 @@ def test_an_unknown_study_is_refused_with_the_known_names(
     refused(
         rooftree("study", given),
         f"{given} does not exist",
-        "bundled studies: advice, expansions, feedback, headline, mechanisms, memory, parallel, search",
+        "bundled studies: advice, expansions, feedback, headline, hub, leaps, mechanisms, memory, "
+        "parallel, search",
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()

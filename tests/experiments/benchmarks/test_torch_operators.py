@@ -13,8 +13,8 @@ from profilers.cuda.drawing import draw, widen
 
 torch: Any = pytest.importorskip("torch")
 
-from experiments.benchmarks.evidence.against_torch import as_tensor  # noqa: E402
-from experiments.benchmarks.evidence.torch_operators import operators  # noqa: E402
+from experiments.benchmarks.evidence.against_torch import as_tensor, rival_cells  # noqa: E402
+from experiments.benchmarks.evidence.torch_operators import CALLED, operators  # noqa: E402
 
 
 def reference_of(task: KernelTask) -> Any:
@@ -45,4 +45,9 @@ def test_the_operator_does_what_the_reference_says(name: str) -> None:
 
 
 def test_every_bundled_task_has_one() -> None:
-    assert set(operators(torch)) == set(bundled())
+    assert set(operators(torch)) == set(bundled()) == set(CALLED)
+
+
+def test_a_ratio_is_shown_with_its_interval() -> None:
+    assert rival_cells([30.0] * 5, [10.0, 10.0, 11.0]) == ("30.0", "3.00 (2.73 to 3.00)")
+    assert rival_cells([], [10.0]) == ("n/a", "n/a")
