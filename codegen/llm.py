@@ -25,6 +25,7 @@ from mcts.errors import (
     InputError,
     JournalError,
     NoMoves,
+    NotRecorded,
     ProposalRejected,
     WorldError,
 )
@@ -84,8 +85,9 @@ class LlmProposer(Proposer):
     def propose(self, request: ProposalRequest) -> Proposal:
         """Ask, and ask again if the reply cannot be used.
 
-        Raises ProposalRejected for replies that hold no usable candidate, NoMoves if there are
-        no values to choose or the parent is too long to be shown, WorldError when no reply could
+        Raises ProposalRejected for replies that hold no usable candidate, NotRecorded for values
+        that a replay cannot judge, NoMoves if there are no values to choose or the parent is too
+        long to be shown, WorldError when no reply could
         be had, InputError if a key, a name or a setting must be mended first; each with what the
         replies before it cost.
         """
@@ -157,6 +159,8 @@ class LlmProposer(Proposer):
                 return talk.writing.read(
                     reply.text, talk.request, finish_reason=reply.finish_reason
                 )
+            except NotRecorded as error:
+                raise NotRecorded(str(error), usage=talk.usage()) from None
             except ProposalRejected as error:
                 reason = NONE_LEFT if talk.wants(reply) else str(error)
             known = [*known, *looked]

@@ -69,5 +69,9 @@ class NoMoves(_MayCost):
     """A proposer has nothing left to propose from this parent; the node is closed."""
 
 
-class NotRecorded(RooftreeError):
-    """A replay was asked for a candidate that its recording does not hold."""
+class NotRecorded(_MayCost):
+    """A replay was asked for a candidate that its recording does not hold.
+
+    That says nothing of the candidate. A proposer that knows it before raises this itself: the
+    trial then leaves no trace in the tree, and is counted.
+    """

@@ -116,7 +116,8 @@ class Proposer(ABC):
         """Return a proposal for the request.
 
         Raises NoMoves when nothing is left to try from this parent, ProposalRejected when the
-        answer is no usable candidate, WorldError when no answer could be had.
+        answer is no usable candidate, NotRecorded when a replay could not judge it, WorldError when
+        no answer could be had.
         """
 
     def price(self, usage: Mapping[str, Any]) -> float | None:

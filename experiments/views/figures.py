@@ -96,6 +96,9 @@ def _trials(run: RunSummary) -> Iterable[str]:
         f"{totals.evaluations} ({totals.unique} unique, {totals.failed} failed) in "
         f"{totals.seconds:.1f} s; stopped: {totals.stop_reason}"
     )
+    if totals.unrecorded:
+        many = f"{totals.unrecorded} proposal{'s' if totals.unrecorded > 1 else ''}"
+        yield f"besides {many} that the recording does not hold"
 
 
 def _counts(run: RunSummary) -> Iterable[str]:

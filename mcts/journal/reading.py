@@ -39,6 +39,7 @@ class EventReader:
         self.stages: dict[str, float] = defaultdict(float)
         self.objective: Objective = "time"
         self.stop_reason = RUNNING
+        self.unrecorded = 0
         self.seconds = 0.0
 
     def take(self, event: Event) -> None:
@@ -47,6 +48,9 @@ class EventReader:
         match event.kind:
             case "proposed" | "rejected" | "no_moves" | "abandoned" | "removed":
                 self._take_reply(event.kind, payload)
+            case "unrecorded":
+                self._take_reply(event.kind, payload)
+                self.unrecorded += 1
             case "priced" | "removal_priced":
                 self.spent[payload.get("trial")] += self._receipts.take(event.kind, payload)
             case "branched":

@@ -76,8 +76,9 @@ class Result:
     """A run's tree and totals. `nodes` are in the order of their ids; the first is the baseline.
 
     evaluations: trials told, restarts not counted. unique: distinct candidates evaluated, branches
-    and failures included, the baseline not. failed: trials without a result. seconds: wall clock
-    over all sessions. confirmed: by candidate, what the finalists came to when they were measured
+    and failures included, the baseline not. failed: trials without a result. unrecorded: proposals
+    that a replay's recording does not hold, which are no trials. seconds: wall clock over all
+    sessions. confirmed: by candidate, what the finalists came to when they were measured
     again.
     spending: all that the journal knows of, abandoned and unfinished trials, finalists and
     attributions included. stages: seconds by what was done in them (`mcts.journal.stages`), of all
@@ -94,6 +95,7 @@ class Result:
     objective: Objective = "time"
     confirmed: Mapping[str, Evaluation] = field(default_factory=dict)
     spending: Spending = NOTHING
+    unrecorded: int = 0
     stages: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -149,6 +151,7 @@ def read_result(events: Iterable[Event]) -> Result:
         objective=reader.objective,
         confirmed=reader.confirmed,
         spending=reader.spending,
+        unrecorded=reader.unrecorded,
         stages=dict(reader.stages),
     )
 

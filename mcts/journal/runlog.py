@@ -31,6 +31,7 @@ _KEYS: Mapping[str, str] = {
     "branched": "trial",
     "rejected": "trial",
     "no_moves": "trial",
+    "unrecorded": "trial",
     "abandoned": "trial",
     "told": "trial",
     "measuring": "candidate_id",

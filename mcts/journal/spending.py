@@ -11,6 +11,7 @@ REPLIES: Mapping[str, str] = {
     "proposed": "trial",
     "rejected": "trial",
     "no_moves": "trial",
+    "unrecorded": "trial",
     "abandoned": "trial",
     "removed": "key",
 }

@@ -181,6 +181,7 @@ class Totals(Noun):
     evaluations: int
     unique: int
     failed: int
+    unrecorded: int = 0
     seconds: float
     stages_s: dict[str, float]
     stop_reason: str
@@ -194,6 +195,7 @@ class Totals(Noun):
             evaluations=result.evaluations,
             unique=result.unique,
             failed=result.failed,
+            unrecorded=result.unrecorded,
             seconds=round(result.seconds, 3),
             stages_s=stages,
             stop_reason=result.stop_reason,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from mcts.errors import InputError, NoMoves, ProposalRejected, WorldError
+from mcts.errors import InputError, NoMoves, NotRecorded, ProposalRejected, WorldError
 from mcts.journal.pricing import Pricing
 from mcts.journal.runlog import RunLog
 from mcts.journal.spending import NOTHING, Spending, money, seconds_of, spent_on_reply
@@ -83,7 +83,7 @@ class BudgetGuard:
         if answer.proposal is not None:
             self._pay_reply(trial, answer.proposal.usage)
             self.pay_judging("measured", [*answer.judged, *candidates_of(answer.proposal)])
-        if isinstance(answer.error, NoMoves | ProposalRejected | WorldError):
+        if isinstance(answer.error, NoMoves | ProposalRejected | NotRecorded | WorldError):
             self._pay_reply(trial, answer.error.usage)
         self._pay_seconds(seconds_of(self._log.find("broken", trial) or {}))
 

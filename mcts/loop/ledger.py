@@ -100,6 +100,10 @@ class Ledger:
             "reason": reason,
         }
 
+    def note_unrecorded(self, parent: int, reason: str) -> None:
+        """A proposal that the recording does not hold: others of the parent are told of it."""
+        self.children.setdefault(parent, []).append(Attempt(reason=reason))
+
     def verdict(self, node: int) -> Evaluation | None:
         """The evaluation that counts: the confirmation if there is one; None if nothing was
         evaluated.

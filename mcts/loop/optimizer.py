@@ -10,7 +10,7 @@ from typing import Any
 
 from mcts.domain import KernelTask
 from mcts.domain.objective import Ranking
-from mcts.errors import InputError, JournalError, Suspended, WorldError
+from mcts.errors import InputError, JournalError, NotRecorded, Suspended, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.journal.runlog import RunLog
 from mcts.knowledge.base import Knowledge
@@ -38,6 +38,9 @@ SPENT = "evaluations spent"
 """Why a search stopped that had all the evaluations it was given."""
 MAX_WORLD_ERRORS = 3
 """After so many failures of the world in a row the run stops; it can be resumed."""
+MAX_UNRECORDED = 10
+"""After so many proposals in a row that a replay's recording does not hold the run ends."""
+BEYOND_RECORDING = "the recording does not hold what is proposed"
 
 
 class Optimizer:
@@ -102,7 +105,7 @@ class Optimizer:
         )
         self._journal = journal
         self._stopping = threading.Event()
-        self._world_errors = 0
+        self._world_errors = self._unrecorded = 0
 
     def run(self) -> Result:
         """Search until the budget is spent, nothing is left to try, or `stop` is called; then
@@ -212,6 +215,8 @@ class Optimizer:
         self.guard.pay(trial.id, answer)
         if not isinstance(answer.error, WorldError):
             self._world_errors = 0
+            beyond = isinstance(answer.error, NotRecorded) and answer.proposal is None
+            self._unrecorded = self._unrecorded + 1 if beyond else 0
             self.settler.settle(trial, answer)
             return
         known = self.settler.abandon(trial, answer, answer.error)
@@ -239,6 +244,8 @@ class Optimizer:
             return "interrupted"
         if self.ledger.told >= self.budget.evaluations:
             return SPENT
+        if self._unrecorded >= MAX_UNRECORDED:
+            return BEYOND_RECORDING
         minutes = self.budget.minutes
         if minutes is not None and self.log.elapsed_s >= minutes * 60:
             return "time spent"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcts.errors import NoMoves, WorldError
+from mcts.errors import NoMoves, NotRecorded, WorldError
 from mcts.journal.runlog import RunLog
 from mcts.loop.branches import Frontier, candidates_of
 from mcts.loop.briefing import Briefing
@@ -43,6 +43,10 @@ class Settler:
         if isinstance(answer.error, NoMoves):
             self._search.exhaust(trial.id)
             self.restart_beside(trial.parent)
+            return
+        if isinstance(answer.error, NotRecorded) and answer.proposal is None:
+            self._ledger.note_unrecorded(trial.parent, str(answer.error))
+            self._search.abandon(trial.id)
             return
         outcome = outcome_of(answer, ledger=self._ledger, scale=self._scale)
         self._briefing.learn(trial.parent, answer)

@@ -26,7 +26,7 @@ from mcts.loop.branches import Branch, candidates_of, select
 from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Trial
 
-_ANSWERS = ("proposed", "abandoned", "rejected", "no_moves")
+_ANSWERS = ("proposed", "abandoned", "rejected", "no_moves", "unrecorded")
 """Events that say what came of asking for a proposal."""
 
 
@@ -80,6 +80,10 @@ class World:
             payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
             self._log.write("rejected", self._timed(payload, begin))
             return Answer(error=error)
+        except NotRecorded as error:
+            payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
+            self._log.write("unrecorded", self._timed(payload, begin))
+            return Answer(error=error)
         except JournalError:
             raise  # nothing can be written any more, so the run must stop
         except WorldError as error:
@@ -117,6 +121,8 @@ class World:
             return Answer(proposal=proposal)
         if found := self._log.find("rejected", trial):
             return Answer(error=ProposalRejected(found["reason"], usage=found["usage"]))
+        if found := self._log.find("unrecorded", trial):
+            return Answer(error=NotRecorded(found["reason"], usage=found.get("usage")))
         if found := self._log.find("no_moves", trial):
             return Answer(error=NoMoves(usage=found.get("usage")))
         return None

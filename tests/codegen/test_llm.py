@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from mcts.errors import (
     InputError,
     JournalError,
     NoMoves,
+    NotRecorded,
     ProposalRejected,
     RooftreeError,
     WorldError,
@@ -314,6 +316,18 @@ def test_only_values_are_asked_for_if_source_cannot_be_judged() -> None:
     assert proposal.candidate.source == SCALE and proposal.candidate.tunables["BLOCK"] == 256
     assert proposal.usage["prompt"] == "optimize_values/2"
     assert "not the code" in system
+
+
+def test_values_that_a_recording_does_not_hold_are_no_mistake_of_the_reply() -> None:
+    request = ask()
+    space = request.task.dialect.space_of(SCALE)
+    assert space is not None
+    row = tuple(space.default()[name] for name in space.tunables)
+    task = request.task.model_copy(update={"space": space.model_copy(update={"rows": (row,)})})
+    client = script('```json\n{"BLOCK": 256}\n```')
+    with pytest.raises(NotRecorded, match="holds no measurement of BLOCK = 256") as caught:
+        propose(client, replace(request, task=task), tunables_only=True)
+    assert caught.value.usage["replies"] == 1, "it is paid for, and not asked again"
 
 
 def test_a_kernel_without_tunables_leaves_no_values_to_choose() -> None:

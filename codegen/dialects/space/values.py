@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 
 from codegen.replies.text import ReplyText
 from mcts.domain import Candidate, Scalar, TunableSpace
-from mcts.errors import InputError, ProposalRejected
+from mcts.errors import InputError, NotRecorded, ProposalRejected
 from mcts.ports import ProposalRequest
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -24,7 +25,10 @@ def choosable_space(request: ProposalRequest) -> TunableSpace:
 
 
 def values_candidate(reply: ReplyText, request: ProposalRequest, space: TunableSpace) -> Candidate:
-    """The parent with other values, from one JSON object; what it leaves out keeps the parent's."""
+    """The parent with other values, from one JSON object; what it leaves out keeps the parent's.
+
+    Raises ProposalRejected for values that cannot be, NotRecorded for what a replay cannot judge.
+    """
     values = _values(reply)
     try:
         merged = {**space.default(), **request.parent.tunables, **values}
@@ -34,11 +38,25 @@ def values_candidate(reply: ReplyText, request: ProposalRequest, space: TunableS
             raise InputError(f"unknown tunable {unknown[0]!r}; known: {known}")
         tunables = {name: declared(space, name, merged[name]) for name in space.tunables}
         space.check(tunables)
+        _check_recorded(space, tunables)
         if not request.task.allows(space, tunables):
             raise InputError("the combination of values is excluded by the space's constraints")
     except InputError as error:
         raise ProposalRejected(f"the reply's tunable values cannot be used: {error}") from None
+    _check_recorded(request.task.space, tunables)
     return Candidate(source=request.parent.source, tunables=tunables)
+
+
+def _check_recorded(space: TunableSpace, tunables: Mapping[str, Scalar]) -> None:
+    """Raise NotRecorded if the task is a recording's and does not hold these values.
+
+    A recording may be a choice of its space: what it leaves out is no mistake of the reply.
+    """
+    if not space.rows or space.tunables.keys() != tunables.keys():
+        return
+    if tuple(tunables[name] for name in space.tunables) not in space.row_set:
+        told = ", ".join(f"{name} = {value}" for name, value in tunables.items())
+        raise NotRecorded(f"the recording holds no measurement of {told}")
 
 
 def declared(space: TunableSpace, name: str, value: Scalar) -> Scalar:

@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mcts.errors import JournalError, WorldError
+from mcts.domain import Candidate
+from mcts.errors import AnswerPending, JournalError, NotRecorded, WorldError
 from mcts.journal.record import RUNNING, Result
-from mcts.loop.optimizer import Optimizer, Progress, read_result
-from mcts.ports import Event
+from mcts.loop.optimizer import (
+    BEYOND_RECORDING,
+    MAX_UNRECORDED,
+    Optimizer,
+    Progress,
+    read_result,
+)
+from mcts.ports import Event, Proposal, ProposalRequest
 from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer, toy_time_us
 from tests.mcts.journal import paid
 
@@ -199,3 +206,83 @@ def test_a_run_that_has_spent_its_evaluations_is_only_read() -> None:
     assert (result.tree_digest, result.best.id) == (whole.tree_digest, whole.best.id)
     assert result.stop_reason == whole.stop_reason and again.ledger.told == 0
     assert more.run().evaluations == more.ledger.told == 30
+
+
+class Beyond(ToyProposer):
+    """Proposes what a recording lacks whenever the trial's seed says so."""
+
+    def __init__(self, *, share: int, inline: bool = False) -> None:
+        super().__init__(inline=inline)
+        self.share = share
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        if request.seed % 100 < self.share:
+            usage = {"model": "m", "prompt_tokens": 10, "completion_tokens": 1, "cost_usd": 0.5}
+            raise NotRecorded("the recording holds no measurement of BLOCK = 1", usage=usage)
+        return super().propose(request)
+
+
+def test_what_a_recording_does_not_hold_is_no_trial_but_counted_and_paid() -> None:
+    journal = MemoryJournal()
+    result = paid.optimizer(journal, Beyond(share=40), parallel=2).run()
+    assert result.evaluations == 25, "every trial of the budget is one that could be judged"
+    assert result.unrecorded > 5
+    assert all(node.kind != "rejected" for node in result.nodes)
+    assert result.spending.cost_usd == pytest.approx(0.5 * result.unrecorded)
+    abandoned = [event for event in journal.events() if event.kind == "abandoned"]
+    assert abandoned == []
+    again = paid.optimizer(journal, Beyond(share=100), parallel=2, evaluations=25).run()
+    assert again.tree_digest == result.tree_digest, "a resumed run asks nothing again"
+
+
+@settings(max_examples=15, deadline=None)
+@given(kill=st.integers(1, 80), parallel=st.sampled_from([1, 3]), seed=st.integers(0, 20))
+def test_a_run_killed_among_such_proposals_resumes_as_it_was(
+    kill: int, parallel: int, seed: int
+) -> None:
+    options: dict[str, Any] = {"parallel": parallel, "seed": seed, "evaluations": 12}
+    whole = paid.optimizer(MemoryJournal(), Beyond(share=40), **options).run()
+    journal = MemoryJournal(kill_after=kill)
+    try:
+        result = paid.optimizer(journal, Beyond(share=40), **options).run()
+    except Killed:
+        left = MemoryJournal(tuple(journal.events()))
+        result = paid.optimizer(left, Beyond(share=40), **options).run()
+    assert (result.tree_digest, result.unrecorded) == (whole.tree_digest, whole.unrecorded)
+
+
+def test_a_proposer_that_never_meets_the_recording_ends_the_run() -> None:
+    result = paid.optimizer(MemoryJournal(), Beyond(share=100)).run()
+    assert result.stop_reason == BEYOND_RECORDING
+    assert (result.evaluations, result.unrecorded) == (0, MAX_UNRECORDED)
+
+
+class Late(ToyProposer):
+    """Has no answer yet to the trials in `missing`."""
+
+    def __init__(self, missing: set[int]) -> None:
+        super().__init__(inline=False)
+        self.missing = missing
+        self.asked = 0
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        self.asked += 1
+        if self.asked in self.missing:
+            raise AnswerPending("waiting for an answer")
+        return super().propose(request)
+
+
+def test_a_pending_answer_suspends_the_run_and_abandons_nothing() -> None:
+    whole = paid.optimizer(MemoryJournal(), ToyProposer(inline=False), parallel=3).run()
+    journal = MemoryJournal()
+    with pytest.raises(AnswerPending):
+        paid.optimizer(journal, Late({5}), parallel=3).run()
+    events = list(journal.events())
+    assert not [event for event in events if event.kind == "abandoned"]
+    proposed = {
+        Candidate.model_validate(e.payload["candidate"]).id for e in events if e.kind == "proposed"
+    }
+    measured = {e.payload["candidate_id"] for e in events if e.kind == "measured"}
+    assert proposed == measured, "what was in flight beside it is finished"
+    result = paid.optimizer(journal, ToyProposer(inline=False), parallel=3).run()
+    assert result.tree_digest == whole.tree_digest
