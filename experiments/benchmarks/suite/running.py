@@ -17,7 +17,7 @@ from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.choosing import LLM
 from experiments.runs.wiring.resolving import resolve
 from experiments.text.quantities import clock
-from mcts.errors import InputError, RooftreeError, UnfairTask, WorldError
+from mcts.errors import InputError, RooftreeError, Suspended, UnfairTask, WorldError
 
 MOST_ERRORS = 3
 """Problems in a row that the same trouble may cost before the suite stops; it can be gone on with.
@@ -90,6 +90,9 @@ class SuiteRunner:
                 return
             self._say(place)
             outcome = self._outcome(chosen, problem.path)
+            if outcome is None:
+                self._say(f"{place}: left for now, it waits for an answer")
+                continue
             self._folder.keep(outcome)
             self._say(f"{place}: {outcome_words(outcome)}")
             self._stop_if_hopeless()
@@ -98,11 +101,14 @@ class SuiteRunner:
         outcome = self._folder.outcome(key)
         return outcome is not None and outcome.final
 
-    def _outcome(self, chosen: Chosen, path: Path) -> Outcome:
+    def _outcome(self, chosen: Chosen, path: Path) -> Outcome | None:
+        """What the problem came to; None if its search cannot go on for now."""
         try:
             search(path, self._folder.run(chosen.key), self._request)
             outcome = conclude(self._folder, chosen, compare=self._compare, say=self._say)
         except RooftreeError as error:
+            if isinstance(error.__cause__ or error, Suspended):
+                return None
             return self._failure(chosen, error)
         self._troubles.clear()
         return outcome

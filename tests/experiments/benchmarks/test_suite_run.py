@@ -391,3 +391,21 @@ def test_a_later_price_is_applied_to_finished_problems(
         5 * 310e-6
     )
     assert "priced" not in run(checkout, out, "--problems", "1,2", "--price", "paper=3,3").stderr
+
+
+def test_a_problem_that_waits_for_an_answer_is_left_for_a_later_call(
+    checkout: Path, tmp_path: Path
+) -> None:
+    out, queue = tmp_path / "suite", tmp_path / "queue"
+    words = ("--budget", 1, "--evaluator", "paper", "--problems", "1,2", "--model", "queue/person")
+    words += ("--llm-queue", queue, "--llm-timeout", 0.1, "--no-compile", "--reply-repairs", 0)
+    done = run_suite(checkout, out, *words)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("left for now, it waits for an answer") == 2
+    assert len(list(queue.glob("*.prompt.md"))) == 2
+    for prompt in queue.glob("*.prompt.md"):
+        reply = prompt.with_name(prompt.name.replace(".prompt.md", ".reply.md"))
+        reply.write_text("No candidate.")
+        os.utime(reply, (0, 0))
+    run_suite(checkout, out, *words)
+    assert status(out) == {1: "failed", 2: "failed"}
