@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from mcts.options import JudgingOptions, ModelOptions
 
 
-_MODEL = Taken("api_base", "queue", "prices", "timeout_s", "retries")
+_MODEL = Taken(
+    "api_base",
+    "queue",
+    "prices",
+    "timeout_s",
+    "retries",
+    api_base={"help": "For a study with a model: address of an OpenAI-compatible server."},
+)
 _JUDGING = Taken(
     "evaluator",
     "device",
