@@ -26,7 +26,7 @@ from experiments.benchmarks.model_studies.running import (
 )
 from experiments.benchmarks.model_studies.tables import as_csv, explanation, tables
 from experiments.runs.options.option_conflicts import check_model
-from experiments.runs.wiring.choosing import LLM
+from experiments.runs.wiring.choosing import LLM, check_constants, resolve_settings
 from experiments.runs.wiring.resolving import rooftree_version
 from experiments.text.tables import show as show_table
 from experiments.text.tables import width
@@ -53,19 +53,24 @@ def run(
     Raises InputError if the configuration cannot be run. If interrupted, raises KeyboardInterrupt
     with a message that says how to continue.
     """
-    for arm in asked.arms:
-        options = asked.options_of(arm).changed_by(model)
+    for name, arm in asked.arms.items():
+        options = asked.options_of(name).changed_by(model)
         if options.name is None:
-            raise InputError(f"arm {arm}: give the model as name in [model]")
+            raise InputError(f"arm {name}: give the model as name in [model]")
         check_model(LLM, options)
+        try:
+            resolve_settings(arm.algorithm)
+            check_constants(arm.algorithm)
+        except InputError as error:
+            raise InputError(f"arm {name}: {error}") from None
     check_models(asked.model.changed_by(model))
     folder = ModelStudyFolder(out or Path("studies") / asked.name)
     again = go_on_words(config, out, model)
     if "evaluator" not in judging.given():
         judging = judging.model_copy(update={"evaluator": asked.evaluator})
     session = Session(model=model, judging=judging, at_once=jobs or AT_ONCE)
+    plan = plan_of(asked, version=rooftree_version())
     with folder.held(), signals_interrupt():
-        plan = plan_of(asked, version=rooftree_version())
         folder.write_plan(plan)
         say(
             f"{len(plan.keys)} runs of {asked.trials} trials: {len(asked.arms)} arms x "

@@ -68,9 +68,9 @@ def run(
         judging=judging if "evaluator" in judging.given() else _judging(asked, judging),
         at_once=jobs or AT_ONCE,
     )
+    parents = find_parents(asked.parents)
+    plan = plan_of(asked, parents, version=rooftree_version())
     with folder.held(), signals_interrupt():
-        parents = find_parents(asked.parents)
-        plan = plan_of(asked, parents, version=rooftree_version())
         folder.write_plan(plan)
         keep_parents(folder.path, parents)
         say(

@@ -188,6 +188,7 @@ def test_a_mistake_in_the_file_is_one_line(study: Path, change: tuple[str, str],
     study.write_text(STUDY.replace(*change))
     words = ("study", study, "-o", "st", "--llm-queue", study.parent / "queue")
     failed(rooftree(*words, "--llm-timeout", 0.1), why)
+    assert not Path("st").exists(), "nothing is left behind"
 
 
 def test_a_study_of_recordings_takes_no_options_about_a_model() -> None:
