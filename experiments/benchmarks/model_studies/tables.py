@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
-from experiments.benchmarks.model_studies.comparing import (
-    FINAL,
+from experiments.benchmarks.model_studies.comparing import FINAL
+from experiments.benchmarks.model_studies.nouns import (
     ArmFigures,
     ModelComparison,
     ModelContest,
     Outcome,
 )
+from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
 _ARMS = (
@@ -125,10 +126,10 @@ def _contest_row(contest: ModelContest) -> tuple[str, ...]:
         by,
         f"{contest.ratio:.3f}",
         f"{contest.low:.3f} to {contest.high:.3f}",
-        _p(contest.p),
-        _p(contest.p_holm),
+        p_text(contest.p),
+        p_text(contest.p_holm),
         f"{contest.wins}/{contest.ties}/{contest.losses}",
-        _p(contest.p_tasks),
+        p_text(contest.p_tasks),
         f"{contest.detectable:g}x" if contest.detectable else "nothing",
     )
 
@@ -149,7 +150,3 @@ def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
 
 def _interval(found: tuple[float, float, float]) -> str:
     return f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f})"
-
-
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
+from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import (
@@ -21,26 +22,8 @@ from experiments.benchmarks.one_step.parents import FoundParent, StudyTasks
 from experiments.benchmarks.one_step.step import Laboratory, ParentFails, Step, StepResult
 from experiments.runs.wiring.composing import choose_evaluator
 from mcts.domain import Candidate
-from mcts.errors import AnswerPending, InputError, WorldError
-from mcts.options import JudgingOptions, ModelOptions
+from mcts.errors import AnswerPending, InputError
 from microtools.advisor import RooflineAdvisor
-
-Show = Callable[[int, int], None]
-"""Takes how many steps are done and how many there are."""
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """How this session asks and measures: what may differ from one to the next.
-
-    model: where the model is asked. judging: who measures, and on which device.
-    at_once: how many questions are asked at a time.
-    """
-
-    model: ModelOptions
-    judging: JudgingOptions
-    at_once: int
 
 
 @dataclass(slots=True)
@@ -84,12 +67,15 @@ def run_steps(
     tally = Tally(done=0)
     done = len(steps) - len(missing)
     show(done, len(steps))
-    spent = sum(line.cost_usd or 0.0 for line in known.values())
+    cap = CostCap(
+        plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
+    )
     with folder.appending() as results, _Means(folder.path, plan.study, session) as means:
-        for line in _lines(missing, means, session, tally, spent=spent, say=say):
+        for line in _lines(missing, means, session, tally, say=say):
             results.append([line])
             done, tally.done = done + 1, tally.done + 1
             show(done, len(steps))
+            cap.pay(line.cost_usd, replies=line.replies)
     return tally
 
 
@@ -106,7 +92,7 @@ def replayed(plan: OneStepPlan, folder: OneStepFolder) -> Iterator[StepResult]:
 
 
 def _lines(
-    steps: Sequence[Step], means: _Means, session: Session, tally: Tally, *, spent: float, say: Say
+    steps: Sequence[Step], means: _Means, session: Session, tally: Tally, *, say: Say
 ) -> Iterator[StepResult]:
     """The lines as they come, task by task: each has evaluators of its own."""
     for task in dict.fromkeys(step.parent.task_id for step in steps):
@@ -125,9 +111,7 @@ def _lines(
                     except ParentFails:
                         tally.without_parent += 1
                         continue
-                    spent += line.cost_usd or 0.0
                     yield line
-                    _check_cost(line, spent, means.study)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 means.close_task(task)
@@ -150,19 +134,6 @@ def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say:
     with ThreadPoolExecutor(max(1, 2 * lab.evaluator.devices), "rooftree-parent") as pool:
         for count, words in enumerate(pool.map(measure, new), start=1):
             say(f"[{count}/{len(new)}] {words}")
-
-
-def _check_cost(line: StepResult, spent: float, study: OneStepStudy) -> None:
-    """WorldError once the cap is reached, InputError if it cannot be kept."""
-    if study.cost_usd is None:
-        return
-    if line.replies and line.cost_usd is None:
-        raise InputError(
-            "cost_usd cannot be kept: the cost of a reply is not known; give the model's price "
-            "with --price MODEL=IN,OUT"
-        )
-    if spent >= study.cost_usd:
-        raise WorldError(f"{spent:.2f} USD spent, the study's cap is {study.cost_usd:g}")
 
 
 class _Means:

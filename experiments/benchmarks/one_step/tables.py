@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from experiments.benchmarks.one_step.comparing import ArmFigures, StepComparison, StepContest
+from experiments.benchmarks.one_step.nouns import ArmFigures, StepComparison, StepContest
+from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
 _ARMS = (
@@ -100,17 +101,13 @@ def _contest_row(contest: StepContest) -> tuple[str, ...]:
         contest.measure,
         digits.format(contest.ratio),
         f"{digits.format(contest.low)} to {digits.format(contest.high)}",
-        _p(contest.p),
-        _p(contest.p_holm),
+        p_text(contest.p),
+        p_text(contest.p_holm),
         f"{contest.wins}/{contest.ties}/{contest.losses}",
-        _p(contest.p_tasks) if contest.p_tasks is not None else "",
+        p_text(contest.p_tasks) if contest.p_tasks is not None else "",
         "" if failures else f"{contest.detectable:g}x" if contest.detectable else "nothing",
     )
 
 
 def _interval(found: tuple[float, float, float]) -> str:
     return f"{found[0]:.3f} ({found[1]:.3f} to {found[2]:.3f})"
-
-
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"

@@ -13,12 +13,11 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
+from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.model_studies.comparing import compare_searches
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelStudyFolder
 from experiments.benchmarks.model_studies.running import (
-    Session,
-    Show,
     Tally,
     plan_of,
     replayed,

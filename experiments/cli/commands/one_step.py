@@ -12,13 +12,12 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
+from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import OneStepFolder
 from experiments.benchmarks.one_step.parents import find_parents
 from experiments.benchmarks.one_step.running import (
-    Session,
-    Show,
     Tally,
     keep_parents,
     plan_of,

@@ -1,0 +1,241 @@
+"""Who asks and measures for the runs of a study, and one run from where it is to its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from codegen.chat.clients import with_protocol
+from codegen.llm import LlmProposer
+from codegen.scripted.proposer import ScriptedProposer
+from experiments.benchmarks.in_memory import MemoryJournal
+from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
+from experiments.benchmarks.measurements.evaluator import StoredEvaluator
+from experiments.benchmarks.measurements.session import Say, Session
+from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
+from experiments.benchmarks.model_studies.cell import (
+    Cell,
+    Gain,
+    ModelCellResult,
+    line_of,
+)
+from experiments.benchmarks.model_studies.config import ModelStudy
+from experiments.benchmarks.model_studies.folder import ModelStudyFolder
+from experiments.benchmarks.model_studies.proposer import Alone, FirstThen
+from experiments.runs.folders import folder as rundir
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.options.config import CONFIG_FILE, RunConfig
+from experiments.runs.options.libraries import open_library
+from experiments.runs.options.request import RunRequest
+from experiments.runs.tasks.files import TaskSource, find_task
+from experiments.runs.wiring.begun_hardware import as_begun
+from experiments.runs.wiring.choosing import REPLAY
+from experiments.runs.wiring.composing import build_optimizer, evaluator_of
+from experiments.runs.wiring.resolving import resolve
+from mcts.errors import Suspended
+from mcts.journal.record import Result
+from mcts.loop.progress import Progress
+from mcts.options import OFF, Limits, SearchOptions
+from mcts.ports import Evaluator, Journal, Proposer
+
+
+def source_of(given: str, study: ModelStudy) -> TaskSource:
+    """A task under the study's rules, which are for problem files alone."""
+    is_problem = given.endswith(".py")
+    return find_task(given, study.policy if is_problem else None)
+
+
+class Means:
+    """The stores of a study's folder, and who asks and measures for each task. Thread-safe.
+
+    Without a session nobody does: answers and measurements come from the folder.
+    """
+
+    def __init__(
+        self, folder: ModelStudyFolder, study: ModelStudy, session: Session | None, *, say: Say
+    ) -> None:
+        self.say = say
+        self._folder, self._study, self._session = folder, study, session
+        path = folder.path
+        self._store = MeasurementStore(path / MEASUREMENTS_FILE, read_only=session is None)
+        self._clients = SharedClients(
+            path / ANSWERS_FILE, session.model if session else None, run_id=study.name
+        )
+        self._evaluators: dict[tuple[str, str], StoredEvaluator] = {}
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+
+    def __enter__(self) -> Means:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        for task, _baseline in list(self._evaluators):
+            self.close_task(task)
+        self._store.close()
+
+    def stop(self) -> None:
+        """Ask nothing more; idempotent."""
+        self._stopping.set()
+        self._clients.close()
+
+    def advance(self, cell: Cell) -> ModelCellResult:
+        """Bring a run to its end, from wherever it is.
+
+        Raises AnswerPending if it cannot go on without an answer, and what runs raise.
+        """
+        run = self._begun(cell)
+        config = run.config
+        with SqliteJournal(run.journal) as journal:
+            return self._line(cell, run.task(config), config, journal, run.path)
+
+    def again(self, cell: Cell) -> ModelCellResult:
+        """The run from its beginning, with nothing written."""
+        run = RunFolder(self._folder.run(cell))
+        config = run.config
+        return self._line(cell, run.task(config), config, MemoryJournal(), run.path)
+
+    def close_task(self, name: str) -> None:
+        """Release what measures a task."""
+        with self._lock:
+            for key in [key for key in self._evaluators if key[0] == name]:
+                self._evaluators.pop(key).close()
+
+    def _begun(self, cell: Cell) -> RunFolder:
+        """The run's folder, made if there is none."""
+        path = self._folder.run(cell)
+        if (path / CONFIG_FILE).is_file():
+            return RunFolder(path)
+        assert self._session is not None, "a run that is replayed has a folder"
+        request = RunRequest(
+            task=cell.task.given,
+            judging=self._session.judging.model_copy(update={"policy": self._study.policy}),
+            search=SearchOptions(
+                proposer="llm",
+                seed=cell.seed,
+                parallel=cell.spec.parallel,
+                algorithm=cell.spec.algorithm,
+                memory=Path(OFF),
+                finalists=cell.finalists,
+            ),
+            model=cell.options.changed_by(self._session.model),
+            limits=Limits(evaluations=cell.trials),
+        )
+        source = source_of(cell.task.given, self._study)
+        config = resolve(source, request)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return rundir.create(source, config, out=path)
+
+    def _line(
+        self, cell: Cell, source: TaskSource, config: RunConfig, journal: Journal, path: Path
+    ) -> ModelCellResult:
+        if config.judging.evaluator == REPLAY:
+            with closing(evaluator_of(source, config, on_progress=self.say)) as evaluator:
+                return self._searched(cell, source, config, evaluator, journal, path)
+        evaluator = as_begun(self._evaluator(cell, source, config, "eager"), journal.events())
+        return self._searched(cell, source, config, evaluator, journal, path)
+
+    def _searched(
+        self,
+        cell: Cell,
+        source: TaskSource,
+        config: RunConfig,
+        evaluator: Evaluator,
+        journal: Journal,
+        path: Path,
+    ) -> ModelCellResult:
+        proposer = self._proposer(cell, config, evaluator)
+        told = -1
+
+        def report(progress: Progress) -> None:
+            nonlocal told
+            if self._stopping.is_set():
+                optimizer.stop()
+            if not progress.replaying and progress.evaluations > max(0, told):
+                told = progress.evaluations
+                self.say(f"{cell.place} {told}/{progress.budget}: {progress.last}")
+
+        with closing(proposer):
+            optimizer = build_optimizer(
+                source,
+                config,
+                evaluator=evaluator,
+                journal=journal,
+                run_dir=path,
+                proposer=proposer,
+                on_progress=report,
+            )
+            result = optimizer.run()
+        if self._stopping.is_set() and result.evaluations < cell.trials:
+            raise Suspended("the study was stopped")
+        return line_of(cell, result, compiled=self._compiled(cell, source, config, result))
+
+    def _compiled(
+        self, cell: Cell, source: TaskSource, config: RunConfig, result: Result
+    ) -> Gain | None:
+        """The winner's speedup over torch.compile; None if it was not asked for, or has none."""
+        best = result.best
+        if not cell.over_compile or not source.task.dialect.in_pytorch or best.id == 0:
+            return None
+        if best.candidate is None or best.verdict is None or not best.verdict.measured:
+            return None
+        evaluator = self._evaluator(cell, source, config, "compile")
+        again = evaluator.confirm(best.candidate, best.verdict)
+        if not again.measured:
+            self.say(f"{cell.place}: not measured over torch.compile: {again.message}")
+        return Gain.of(again)
+
+    def _proposer(self, cell: Cell, config: RunConfig, evaluator: Evaluator) -> Proposer:
+        options = with_protocol(cell.options) if cell.options.library else cell.options
+        asks: Proposer = LlmProposer(
+            options,
+            client=self._clients.of(options),
+            library=open_library(config.library) if config.library else None,
+            tunables_only=config.judging.evaluator == REPLAY,
+            hardware=evaluator.hardware,
+        )
+        if cell.spec.alone:
+            asks = Alone(asks)
+        if cell.spec.first is None:
+            return asks
+        return FirstThen(asks, ScriptedProposer(), count=cell.spec.first)
+
+    def _evaluator(
+        self, cell: Cell, source: TaskSource, config: RunConfig, baseline: str
+    ) -> StoredEvaluator:
+        """One for all runs of a task that are timed over this baseline."""
+        key = (cell.task.name, baseline)
+        with self._lock:
+            if key not in self._evaluators:
+                self._evaluators[key] = self._made(source, config, baseline)
+            return self._evaluators[key]
+
+    def _made(self, source: TaskSource, config: RunConfig, baseline: str) -> StoredEvaluator:
+        cap, session = self._study.gpu_minutes, self._session
+        make: Callable[[], Evaluator] | None = None
+        if session is not None:
+            judging = config.judging.model_copy(
+                update={
+                    "baseline": baseline,
+                    "device": session.judging.device,
+                    "wait_minutes": session.judging.wait_minutes,
+                }
+            )
+            if "evaluator" in session.judging.given():
+                judging = judging.model_copy(update={"evaluator": session.judging.evaluator})
+            asked = config.model_copy(update={"judging": judging})
+
+            def make() -> Evaluator:
+                self.say(f"preparing evaluator {judging.evaluator} for task {source.task.name}")
+                return evaluator_of(source, asked, on_progress=lambda _: None)
+
+        return StoredEvaluator(
+            source.task,
+            self._store,
+            open=make,
+            most_s=None if cap is None else 60 * cap,
+            variant="" if baseline == "eager" else baseline,
+        )
