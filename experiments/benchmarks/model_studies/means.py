@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -105,7 +106,7 @@ class Means:
                 self._evaluators.pop(key).close()
 
     def _begun(self, cell: Cell) -> RunFolder:
-        """The run's folder, made if there is none."""
+        """The run's folder, made if there is none; anew if a kill came before its configuration."""
         path = self._folder.run(cell)
         if (path / CONFIG_FILE).is_file():
             return RunFolder(path)
@@ -126,6 +127,7 @@ class Means:
         )
         source = source_of(cell.task.given, self._study)
         config = resolve(source, request)
+        shutil.rmtree(path, ignore_errors=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         return rundir.create(source, config, out=path)
 

@@ -101,6 +101,15 @@ def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:
     assert len(prompts) == 3 and len(set(prompts)) == 1
 
 
+def test_a_run_that_was_killed_before_it_began_is_made_anew(study: Path) -> None:
+    take(study)
+    run = Path("st/runs/tree/toy-0")
+    for name in ("config.toml", "run.sqlite"):
+        (run / name).unlink()
+    finish(study, AutoModel())
+    assert len(Path("st/results.jsonl").read_text().splitlines()) == 3
+
+
 def test_a_study_is_replayed_to_the_digit_without_model_and_gpu(
     study: Path, asked: list[str]
 ) -> None:
