@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
+import os
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 from codegen.chat.cache import AnswerStore
 from codegen.chat.cassette import CassetteClient, RecordingClient
-from codegen.chat.messages import Reply
+from codegen.chat.messages import Message, Reply
+from codegen.chat.queue import QueueClient, waiting
 from codegen.chat.request import ChatRequest, Route
 from codegen.dialects import writing_of
+from experiments.benchmarks.expansions.file import bundled_expansions, read_expansions
+from experiments.benchmarks.measurements.store import MeasurementStore
+from experiments.benchmarks.model_studies.config import read_model_study
+from experiments.benchmarks.one_step.config import read_one_step
 from experiments.benchmarks.studies.cell import CellResult
-from experiments.benchmarks.studies.config import bundled_studies, read_study
+from experiments.benchmarks.studies.config import bundled_studies, read_study, read_table
 from experiments.benchmarks.studies.folder import RESULTS_FILE, StudyFolder
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
@@ -29,6 +37,7 @@ from experiments.runs.tasks.files import find_task, load_task
 from mcts.domain import Candidate, KernelTask, StateSignature, sealed
 from mcts.domain.host_plan import parse_host_plan
 from mcts.domain.launch_plan import parse_launch_plan
+from mcts.errors import AnswerPending
 from mcts.journal.record import read_result
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
@@ -108,6 +117,11 @@ def readers(folder: Path) -> Iterator[tuple[str, Try]]:
     yield "jobs", _job(folder)
     yield "answers of models", _answer(folder)
     yield "ceilings", _ceilings(folder)
+    yield "one-step studies", _file(folder / "advice.toml", _bundled("advice"), _one_step)
+    yield "studies with a model", _file(folder / "headline.toml", _bundled("headline"), _searches)
+    yield "replies in a queue", _queued(folder)
+    yield "measurements of a study", _measured(folder)
+    yield "recorded expansions", _expansions(folder)
 
 
 def _text(path: Path, read: Callable[[str], object]) -> Try:
@@ -321,5 +335,65 @@ def _answer(folder: Path) -> Try:
         text = garble(good, rng).encode(errors="replace").decode()
         other.execute("UPDATE answer SET reply = ?", (text,))
         return store.find(request.key)
+
+    return attempt
+
+
+def _bundled(name: str) -> str:
+    return bundled_studies()[name].read_text()
+
+
+def _one_step(path: Path) -> object:
+    return read_one_step(read_table(path), path)
+
+
+def _searches(path: Path) -> object:
+    return read_model_study(read_table(path), path)
+
+
+def _queued(folder: Path) -> Try:
+    queue = folder / "queue"
+    client = QueueClient(queue, route=Route("queue/x"), patience_s=0.0)
+    question: Message = {"role": "user", "content": "12.5 us, and then?"}
+    with suppress(AnswerPending):
+        client.complete([question], max_tokens=9, temperature=0.0)
+    (prompt,) = waiting(queue)
+    reply = prompt.with_name(prompt.name.replace(".prompt.md", ".reply.json"))
+    good = json.dumps({"text": "hello", "model": "m", "prompt_tokens": 3, "cost_usd": 0.5})
+
+    def attempt(rng: random.Random) -> object:
+        reply.write_text(garble(good, rng), errors="replace")
+        os.utime(reply, (0, 0))
+        return client.complete([question], max_tokens=9, temperature=0.0)
+
+    return attempt
+
+
+def _measured(folder: Path) -> Try:
+    path = folder / "measurements.sqlite"
+    with closing(MeasurementStore(path)) as store:
+        store.keep("task", "candidate", "profile", {"a": [1, 2.5, "x"]}, seconds=1.0)
+        store.keep("task", "", "evaluator", {"name": "gpu"}, seconds=0.0)
+    good = path.read_bytes()
+
+    def attempt(rng: random.Random) -> object:
+        content = bytearray(good)
+        for _ in range(rng.choice((1, 1, 4, 40))):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        path.write_bytes(bytes(content))
+        with closing(MeasurementStore(path, read_only=True)) as store:
+            return store.find("task", "candidate", "profile"), store.seconds
+
+    return attempt
+
+
+def _expansions(folder: Path) -> Try:
+    path = folder / "expansions.jsonl.gz"
+    (bundled,) = bundled_expansions().values()
+    good = gzip.decompress(bundled.read_bytes()).decode()
+
+    def attempt(rng: random.Random) -> object:
+        path.write_bytes(gzip.compress(garble(good, rng).encode(errors="replace"), 1))
+        return read_expansions(path)
 
     return attempt

@@ -74,14 +74,14 @@ class MeasurementStore:
 
     def find(self, task: str, candidate: str, kind: Kind) -> dict[str, Any] | None:
         """What is known, None if nothing is. InputError for an entry that was changed."""
-        row = self._run(
+        rows = self._run(
             "SELECT payload FROM measurement WHERE task = ? AND candidate = ? AND kind = ?",
             (task, candidate, kind),
-        ).fetchone()
-        if row is None:
+        )
+        if not rows:
             return None
         try:
-            return unsealed(parse_json(row[0]))
+            return unsealed(parse_json(rows[0][0]))
         except (ValueError, AttributeError) as error:
             raise InputError(
                 f"{self._path}: the {kind} of {candidate or task} is damaged ({error}): put a copy "
@@ -101,16 +101,17 @@ class MeasurementStore:
     @property
     def seconds(self) -> float:
         """How long all that is kept took to measure."""
-        return float(self._run("SELECT total(seconds) FROM measurement", ()).fetchone()[0])
+        return float(self._run("SELECT total(seconds) FROM measurement", ())[0][0])
 
     def close(self) -> None:
         """Idempotent."""
         with self._lock:
             self._connection.close()
 
-    def _run(self, statement: str, values: Sequence[str | float]) -> sqlite3.Cursor:
+    def _run(self, statement: str, values: Sequence[str | float]) -> list[Any]:
+        """The rows; damage may show only when they are fetched."""
         try:
             with self._lock:
-                return self._connection.execute(statement, values)
+                return self._connection.execute(statement, values).fetchall()
         except SQLITE_ERRORS as error:
             raise WorldError(f"{self._path} cannot be used: {error}") from None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from experiments.benchmarks.measurements.asking import ASKED, Asked, asked_fields
+from experiments.benchmarks.measurements.places import place_of
 from experiments.runs.tasks.files import bundled
 from experiments.text.words import did_you_mean
 from mcts.domain import Noun, first_problem, tagged_hash
@@ -126,5 +127,4 @@ def read_model_study(table: dict[str, Any], path: Path) -> ModelStudy:
 def _place(given: str, folder: Path) -> str:
     if given in bundled():
         return given
-    inside = folder / given
-    return str(inside.resolve() if inside.exists() else Path(given).absolute())
+    return str(place_of(given, folder))

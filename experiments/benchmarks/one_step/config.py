@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from experiments.benchmarks.measurements.asking import Asked, asked_fields
+from experiments.benchmarks.measurements.places import place_of
 from mcts.domain import Noun, first_problem, tagged_hash
 from mcts.errors import InputError
 from mcts.options import ModelOptions
@@ -95,6 +96,5 @@ def run_and_node(given: str) -> tuple[str, int | None]:
 
 def _place(given: str, folder: Path) -> str:
     run, node = run_and_node(given)
-    inside = folder / run
-    path = inside.resolve() if inside.exists() else Path(run).absolute()
+    path = place_of(run, folder)
     return str(path) if node is None else f"{path}:{node}"

@@ -104,7 +104,11 @@ def test_tasks_of_the_file_may_be_chosen(config: Path) -> None:
         ('expansions = "some.jsonl.gz"\n', "", "expansions: it is missing"),
         ("some.jsonl", "none.jsonl", "none.jsonl.gz does not exist"),
         ('kind = "expansions"', 'tasks = ["bundled"]', 'expansions are for kind = "expansions"'),
-        ('"expansions"\n', '"expansion"\n', 'kind = "expansion": search or expansions'),
+        (
+            '"expansions"\n',
+            '"expansion"\n',
+            "kind = 'expansion': one of search, expansions",
+        ),
         ("seeds", 'tasks = ["gel"]\nseeds', "holds no task 'gel'; did you mean gelu?"),
         ("parallel = 2", 'proposer = "tpe"', "arm wide: proposer decides nothing"),
         ("parallel = 2", "history = false", "arm wide: history decides nothing"),
