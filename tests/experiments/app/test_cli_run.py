@@ -34,10 +34,10 @@ ROOT = Path(__file__).resolve().parents[3]
 KEYS = {
     "task", "evaluator", "proposer", "hardware", "baseline_us", "best_us", "speedup",
     "speedup_low", "speedup_high", "evaluations", "unique", "failed", "stop_reason", "seconds",
-    "run_dir", "unrecorded", "tree_digest", "confirmed", "searched_speedup", "detectable", "objective",
-    "shapes", "regressions", "energy_mj", "energy_low_mj", "energy_high_mj", "baseline_energy_mj",
-    "isolation", "notes", "refused", "over", "restarts", "cost_usd", "tokens", "gpu_s", "replies",
-    "unpriced", "uncounted", "attributions", "stages_s",
+    "run_dir", "unrecorded", "tree_digest", "confirmed", "searched_speedup", "detectable",
+    "objective", "shapes", "regressions", "energy_mj", "energy_low_mj", "energy_high_mj",
+    "baseline_energy_mj", "isolation", "notes", "refused", "over", "restarts", "cost_usd", "tokens",
+    "gpu_s", "replies", "unpriced", "uncounted", "attributions", "stages_s",
 }  # fmt: skip
 
 
