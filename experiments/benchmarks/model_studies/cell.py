@@ -8,6 +8,7 @@ from experiments.benchmarks.model_studies.config import ModelArm
 from mcts.domain import Evaluation, Noun, tagged_hash
 from mcts.journal.record import Result
 from mcts.options import ModelOptions
+from profilers.recordings.recording import Recording
 
 
 class TaskOfStudy(Noun):
@@ -50,6 +51,7 @@ class Cell:
     trials: int
     finalists: int
     over_compile: bool
+    near: float | None
     version: str
 
     @property
@@ -65,6 +67,7 @@ class Cell:
                 "trials": self.trials,
                 "finalists": self.finalists,
                 "over_compile": self.over_compile,
+                "near": self.near,
                 "version": self.version,
             },
         )
@@ -81,8 +84,10 @@ class ModelCellResult(Noun):
     best: [trials, speedup] whenever a trial became the best so far, as the search measured it.
     winner: the candidate to hand back, None if nothing was right; final: its speedup, measured
     again if it was; compiled: the same over torch.compile. replies: how many were asked for,
-    cached ones included; unusable: trials whose replies held no candidate. The cost is what this
-    run paid: an answer that another run has paid for costs nothing.
+    cached ones included; unusable: trials whose replies held no candidate; unrecorded: proposals
+    that the recording does not hold, which are no trials. near: distinct candidates evaluated until
+    one came near the best recorded, None if none did or the study does not ask. The cost is what
+    this run paid: an answer that another run has paid for costs nothing.
     """
 
     key: str
@@ -96,6 +101,8 @@ class ModelCellResult(Noun):
     trials: int
     failed: int
     unusable: int
+    unrecorded: int = 0
+    near: int | None = None
     replies: int
     tokens: int | None
     cost_usd: float | None
@@ -117,7 +124,26 @@ class ModelCellResult(Noun):
         return max(1.0, self.final.speedup) if self.final is not None else 1.0
 
 
-def line_of(cell: Cell, result: Result, *, compiled: Gain | None) -> ModelCellResult:
+def evaluations_to(result: Result, recording: Recording, share: float) -> int | None:
+    """Distinct candidates evaluated, the baseline not, until one's recorded time was within `share`
+    of the least; None if none was.
+    """
+    times = [time for record in recording.configurations if (time := record.time_us) is not None]
+    enough = (1 + share) * min(times)
+    seen = {result.baseline.candidate.id} if result.baseline.candidate else set()
+    for node in result.nodes[1:]:
+        if node.candidate is None or node.evaluation is None or node.candidate.id in seen:
+            continue
+        seen.add(node.candidate.id)
+        record = recording.find(node.candidate.tunables)
+        if record is not None and record.time_us is not None and record.time_us <= enough:
+            return len(seen) - 1
+    return None
+
+
+def line_of(
+    cell: Cell, result: Result, *, compiled: Gain | None, recording: Recording | None = None
+) -> ModelCellResult:
     """The line of a run that has ended."""
     best: list[tuple[int, float]] = []
     trials = 0
@@ -143,6 +169,10 @@ def line_of(cell: Cell, result: Result, *, compiled: Gain | None) -> ModelCellRe
         trials=result.evaluations,
         failed=result.failed,
         unusable=sum(node.kind == "rejected" for node in result.nodes),
+        unrecorded=result.unrecorded,
+        near=None
+        if cell.near is None or recording is None
+        else evaluations_to(result, recording, cell.near),
         replies=spent.replies,
         tokens=None if spent.uncounted else spent.tokens,
         cost_usd=None if spent.unpriced else spent.cost_usd,

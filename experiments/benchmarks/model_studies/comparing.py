@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.benchmarks.model_studies.cell import ModelCellResult
+from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, cells_of
 from experiments.benchmarks.model_studies.nouns import (
     ArmFigures,
@@ -29,7 +31,7 @@ from mcts.errors import InputError
 from mcts.search.seeding import seed_from
 
 Floats = NDArray[np.float64]
-FINAL, COMPILED = "final", "over torch.compile"
+FINAL, COMPILED, NEAR = "final", "over torch.compile", "near"
 
 
 Lines = Mapping[tuple[str, str, int], ModelCellResult]
@@ -55,6 +57,7 @@ def compare_searches(
         reference=chosen,
         alpha=study.alpha,
         trials=study.trials,
+        near=study.near,
         arms=tuple(_figures(plan, found, arm) for arm in study.arms),
         contests=tuple(
             contest.model_copy(update={"p_holm": p})
@@ -63,6 +66,16 @@ def compare_searches(
         outcomes=tuple(_outcomes(plan, found)),
         warnings=tuple(_warnings(plan, found, contests)),
     )
+
+
+def measures_of(study: ModelStudy) -> list[str]:
+    """What runs are compared by."""
+    measures = [FINAL, *map(str, study.at)]
+    if study.over_compile:
+        measures.append(COMPILED)
+    if study.near is not None:
+        measures.append(NEAR)
+    return measures
 
 
 def _lines_of(plan: ModelPlan, lines: Iterable[ModelCellResult]) -> Lines:
@@ -76,9 +89,7 @@ def _lines_of(plan: ModelPlan, lines: Iterable[ModelCellResult]) -> Lines:
 
 
 def _contests(plan: ModelPlan, lines: Lines, reference: str) -> Iterator[ModelContest]:
-    measures = [FINAL, *map(str, plan.study.at)]
-    if plan.study.over_compile:
-        measures.append(COMPILED)
+    measures = measures_of(plan.study)
     others = [arm for arm in plan.study.arms if arm != reference]
     for measure in measures:
         for arm in others:
@@ -96,26 +107,35 @@ def _differences(
     measure: str,
 ) -> Iterator[Floats]:
     """By task, the logarithm of the reference's value over the arm's, for seeds that both have."""
+    most = min(plan.study.trials_of(reference), plan.study.trials_of(arm))
+    if measure.isdigit() and int(measure) > most:
+        return
     for task in plan.tasks:
         pairs = []
-        for seed in range(plan.study.seeds):
+        for seed in plan.study.each_seed:
             ours = lines.get((reference, task.name, seed))
             theirs = lines.get((arm, task.name, seed))
             if ours is None or theirs is None:
                 continue
-            mine, other = _value(ours, measure), _value(theirs, measure)
+            mine, other = _value(ours, measure, most), _value(theirs, measure, most)
             if mine is not None and other is not None:
                 pairs.append(math.log(mine) - math.log(other))
         if pairs:
             yield np.array(pairs)
 
 
-def _value(line: ModelCellResult, measure: str) -> float | None:
-    """What is compared; None if it was not measured."""
+def _value(line: ModelCellResult, measure: str, most: int) -> float | None:
+    """What is compared, of which more is better; None if it was not measured.
+
+    A run that never came near counts as if it had right after `most` evaluations. That favours it:
+    a difference to a run that did come there is at least as large as what is counted.
+    """
     if measure == FINAL:
         return line.kept
     if measure == COMPILED:
         return line.compiled.speedup if line.compiled else None
+    if measure == NEAR:
+        return 1 / min(line.near if line.near is not None else most + 1, most + 1)
     return line.speedup_at(int(measure))
 
 
@@ -123,7 +143,7 @@ def _contest(
     plan: ModelPlan, arm: str, measure: str, by_task: Sequence[Floats], *, family: int
 ) -> ModelContest:
     seed = seed_from("model study", plan.study.name, arm, measure)
-    noise = math.log1p(plan.study.noise)
+    noise = 0.0 if measure == NEAR else math.log1p(plan.study.noise)
     clear = [np.where(np.abs(values) <= noise, 0.0, values) for values in by_task]
     pooled = np.concatenate(clear)
     wide, here = hierarchical(by_task, seed=seed), within_tasks(by_task, seed=seed)
@@ -164,9 +184,11 @@ def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
             for at in plan.study.at
             if (mean := _mean([(line.task, line.speedup_at(at)) for line in found], seed))
         },
+        near=_near(found) if plan.study.near is not None else None,
         trials=sum(line.trials for line in found),
         failed=sum(line.failed for line in found),
         unusable=sum(line.unusable for line in found),
+        unrecorded=sum(line.unrecorded for line in found),
         replies=sum(line.replies for line in found),
         tokens=None
         if any(line.tokens is None for line in found)
@@ -175,6 +197,16 @@ def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
         if any(line.cost_usd is None for line in found)
         else sum(line.cost_usd or 0.0 for line in found),
     )
+
+
+def _near(lines: Sequence[ModelCellResult]) -> tuple[int, float | None]:
+    """How many runs came near the best, and the median number of evaluations over all runs; None
+    unless that is one of a run that came there.
+    """
+    counts = [math.inf if line.near is None else float(line.near) for line in lines]
+    median = statistics.median(counts) if counts else math.inf
+    came = sum(line.near is not None for line in lines)
+    return came, median if math.isfinite(median) else None
 
 
 def _mean(values: Sequence[tuple[str, float]], seed: int) -> tuple[float, float, float] | None:
@@ -193,7 +225,7 @@ def _outcomes(plan: ModelPlan, lines: Lines) -> Iterator[Outcome]:
         for arm in plan.study.arms:
             found = [
                 line
-                for seed in range(plan.study.seeds)
+                for seed in plan.study.each_seed
                 if (line := lines.get((arm, task.name, seed))) is not None
             ]
             if not found:
@@ -210,6 +242,7 @@ def _outcomes(plan: ModelPlan, lines: Lines) -> Iterator[Outcome]:
                 at={
                     at: _geometric([line.speedup_at(at) for line in found]) for at in plan.study.at
                 },
+                near=tuple(line.near for line in found) if plan.study.near is not None else (),
                 failed=sum(line.failed for line in found),
                 stopped=tuple(dict.fromkeys(line.stopped for line in found)),
             )
@@ -223,6 +256,14 @@ def _warnings(plan: ModelPlan, lines: Lines, contests: Sequence[ModelContest]) -
     missing = len(plan.keys) - len(lines)
     if missing:
         yield f"{missing} of {len(plan.keys)} runs are missing: what is shown may change"
+    lengths = {plan.study.trials_of(arm) for arm in plan.study.arms}
+    if len(lengths) > 1:
+        yield (
+            f"arms have between {min(lengths)} and {max(lengths)} trials: final speedups are not "
+            "at equal cost"
+        )
+    if unrecorded := sum(line.unrecorded for line in lines.values()):
+        yield f"{unrecorded} proposals were not recorded, and are no trials"
     blind = [c for c in contests if c.detectable is None or c.detectable > plan.study.matters]
     if blind:
         worst = max(blind, key=lambda contest: contest.detectable or math.inf)

@@ -3,6 +3,7 @@
 ::
 
     study.json             the study and its tasks
+    unnamed/TASK/          tasks without the names of tunables, where an arm is shown such
     runs/ARM/TASK-SEED/    a run folder for each run, as `rooftree optimize` makes them
     results.jsonl          a line per run that has ended
     answers.sqlite         every question and answer of the model
@@ -53,12 +54,13 @@ def cells_of(plan: ModelPlan) -> list[Cell]:
             options=study.options_of(name),
             task=task,
             seed=seed,
-            trials=study.trials,
+            trials=study.trials_of(name),
+            near=study.near,
             finalists=study.finalists,
             over_compile=study.over_compile,
             version=plan.rooftree,
         )
-        for seed in range(study.seeds)
+        for seed in study.each_seed
         for task in plan.tasks
         for name, arm in study.arms.items()
     ]

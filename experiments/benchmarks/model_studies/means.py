@@ -25,22 +25,27 @@ from experiments.benchmarks.model_studies.cell import (
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelStudyFolder
 from experiments.benchmarks.model_studies.proposer import Alone, FirstThen
+from experiments.benchmarks.model_studies.unnamed import unnamed
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
+from experiments.runs.memory.knowledge import knowledge_from
 from experiments.runs.options.config import CONFIG_FILE, RunConfig
 from experiments.runs.options.libraries import open_library
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring.begun_hardware import as_begun
-from experiments.runs.wiring.choosing import REPLAY
-from experiments.runs.wiring.composing import build_optimizer, evaluator_of
+from experiments.runs.wiring.choosing import LLM, REPLAY
+from experiments.runs.wiring.composing import build_optimizer, build_proposer, evaluator_of
 from experiments.runs.wiring.resolving import resolve
 from mcts.errors import Suspended
 from mcts.journal.record import Result
 from mcts.loop.progress import Progress
 from mcts.options import OFF, Limits, SearchOptions
 from mcts.ports import Evaluator, Journal, Proposer
+from profilers.recordings.t4 import load_recording
+
+UNNAMED = "unnamed"
 
 
 def source_of(given: str, study: ModelStudy) -> TaskSource:
@@ -111,25 +116,36 @@ class Means:
         if (path / CONFIG_FILE).is_file():
             return RunFolder(path)
         assert self._session is not None, "a run that is replayed has a folder"
+        source = self._source(cell)
         request = RunRequest(
-            task=cell.task.given,
+            task=source.given,
             judging=self._session.judging.model_copy(update={"policy": self._study.policy}),
             search=SearchOptions(
-                proposer="llm",
+                proposer=cell.spec.proposer,
                 seed=cell.seed,
                 parallel=cell.spec.parallel,
                 algorithm=cell.spec.algorithm,
                 memory=Path(OFF),
                 finalists=cell.finalists,
             ),
-            model=cell.options.changed_by(self._session.model),
+            model=cell.options.changed_by(self._session.model)
+            if cell.spec.proposer == LLM
+            else cell.options,
             limits=Limits(evaluations=cell.trials),
         )
-        source = source_of(cell.task.given, self._study)
         config = resolve(source, request)
+        known = knowledge_from(cell.spec.memory, besides=cell.task.name)
         shutil.rmtree(path, ignore_errors=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return rundir.create(source, config, out=path)
+        return rundir.create(source, config, knowledge=known, out=path)
+
+    def _source(self, cell: Cell) -> TaskSource:
+        """The task as the arm is shown it."""
+        source = source_of(cell.task.given, self._study)
+        if cell.spec.names:
+            return source
+        with self._lock:
+            return unnamed(source, self._folder.path / UNNAMED / cell.task.name)
 
     def _line(
         self, cell: Cell, source: TaskSource, config: RunConfig, journal: Journal, path: Path
@@ -149,7 +165,7 @@ class Means:
         journal: Journal,
         path: Path,
     ) -> ModelCellResult:
-        proposer = self._proposer(cell, config, evaluator)
+        proposer = self._proposer(cell, source, config, evaluator)
         told = -1
 
         def report(progress: Progress) -> None:
@@ -173,7 +189,12 @@ class Means:
             result = optimizer.run()
         if self._stopping.is_set() and result.evaluations < cell.trials:
             raise Suspended("the study was stopped")
-        return line_of(cell, result, compiled=self._compiled(cell, source, config, result))
+        return line_of(
+            cell,
+            result,
+            compiled=self._compiled(cell, source, config, result),
+            recording=load_recording(config.recording.verified()) if config.recording else None,
+        )
 
     def _compiled(
         self, cell: Cell, source: TaskSource, config: RunConfig, result: Result
@@ -190,7 +211,11 @@ class Means:
             self.say(f"{cell.place}: not measured over torch.compile: {again.message}")
         return Gain.of(again)
 
-    def _proposer(self, cell: Cell, config: RunConfig, evaluator: Evaluator) -> Proposer:
+    def _proposer(
+        self, cell: Cell, source: TaskSource, config: RunConfig, evaluator: Evaluator
+    ) -> Proposer:
+        if cell.spec.proposer != LLM:
+            return build_proposer(source, config, hardware=evaluator.hardware)
         options = with_protocol(cell.options) if cell.options.library else cell.options
         asks: Proposer = LlmProposer(
             options,

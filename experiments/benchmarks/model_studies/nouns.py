@@ -10,7 +10,9 @@ class ModelContest(Noun):
 
     measure: `final` is what a user ends with, the winner's speedup as it was measured again, 1
     without a right one; `over torch.compile` the same over that; a number the best so far after so
-    many trials, as the search measured it.
+    many trials, as the search measured it; `near` how many candidates were evaluated until one came
+    near the best recorded, where a run that never did counts as one more than the shorter of both
+    runs has trials.
     ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better. low,
     high: 95 % interval over tasks and seeds; low_here, high_here: over seeds alone.
     p: exact two-sided signed-rank over all pairs; p_holm: after Holm over the whole family;
@@ -39,7 +41,9 @@ class ModelContest(Noun):
 class ArmFigures(Noun):
     """What one arm came to. Means are geometric, over tasks of those over seeds, with 95 %
     intervals over tasks and seeds; fast: by threshold the share of runs that are right and so many
-    times as fast as the baseline (KernelBench's fast_p).
+    times as fast as the baseline (KernelBench's fast_p). near: how many runs came near the best
+    recorded, and the median number of evaluations that took, None unless more than half did; None
+    where the study does not ask.
     """
 
     arm: str
@@ -50,16 +54,18 @@ class ArmFigures(Noun):
     compiled_runs: int
     fast: dict[float, float]
     at: dict[int, float]
+    near: tuple[int, float | None] | None = None
     trials: int
     failed: int
     unusable: int
+    unrecorded: int = 0
     replies: int
     tokens: int | None
     cost_usd: float | None
 
 
 class Outcome(Noun):
-    """One arm on one task: geometric means over seeds."""
+    """One arm on one task: geometric means over seeds. near: by seed."""
 
     task: str
     arm: str
@@ -68,18 +74,23 @@ class Outcome(Noun):
     interval: tuple[float, float] | None
     compiled: float | None
     at: dict[int, float]
+    near: tuple[int | None, ...] = ()
     failed: int
     stopped: tuple[str, ...]
 
 
 class ModelComparison(Noun):
-    """All that `compare` finds. `warnings` say what the study cannot say."""
+    """All that `compare` finds. trials: of each run, where its arm does not say another number.
+    near: the share by which a variant may be slower than the best recorded. `warnings` say what the
+    study cannot say.
+    """
 
     study: str
     question: str
     reference: str
     alpha: float
     trials: int
+    near: float | None = None
     arms: tuple[ArmFigures, ...]
     contests: tuple[ModelContest, ...]
     outcomes: tuple[Outcome, ...]

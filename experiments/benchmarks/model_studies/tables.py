@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
-from experiments.benchmarks.model_studies.comparing import FINAL
+from experiments.benchmarks.model_studies.comparing import FINAL, NEAR
 from experiments.benchmarks.model_studies.nouns import (
     ArmFigures,
     ModelComparison,
@@ -23,6 +24,7 @@ _ARMS = (
     Column("over torch.compile (95 %)", "words", spare=3),
     Column("faster", spare=4),
     Column("twice", spare=2),
+    Column("near the best", "words"),
     Column("failed trials", spare=1),
 )
 _CONTESTS = (
@@ -42,7 +44,8 @@ _OUTCOMES = (
     Column("speedup (95 %)", "words"),
     Column("over torch.compile", spare=1),
     Column("best so far", "words", spare=2),
-    Column("failed", spare=3),
+    Column("near after", spare=3),
+    Column("failed", spare=4),
 )
 
 
@@ -52,18 +55,38 @@ def tables(found: ModelComparison, *, width: int) -> tuple[Fitted, ...]:
     if found.contests:
         shown.append(_contest_table(found, width))
     rows = [_outcome_row(outcome) for outcome in found.outcomes]
-    shown.append(fitted(_OUTCOMES, rows, width=width, title="task by task"))
+    shown.append(_filled(_OUTCOMES, rows, width=width, title="task by task"))
     return tuple(shown)
+
+
+def _filled(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int, title: str
+) -> Fitted:
+    """The table without the columns that say nothing in this study."""
+    kept = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    return fitted(
+        [columns[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
+        width=width,
+        title=title,
+    )
 
 
 def explanation(found: ModelComparison) -> str:
     """How to read the tables."""
+    near = ""
+    if found.near is not None:
+        near = (
+            f"Near the best: runs with a variant within {found.near:.0%} of the best recorded, "
+            "and the median number of distinct variants evaluated until then; a run that never "
+            "came there counts as if it had after its last trial. "
+        )
     return (
         f"Speedup: of the winner after {found.trials} trials, measured again, 1 without a right "
         "one; geometric mean over tasks and seeds, 95 % interval by a bootstrap of tasks, then "
         "seeds. "
         "Faster, twice: share of runs that are right and more than 1 and 2 times as fast (fast_p). "
-        "p: exact Wilcoxon signed-rank over pairs (task, seed), then after Holm over these "
+        f"{near}p: exact Wilcoxon signed-rank over pairs (task, seed), then after Holm over these "
         f"{len(found.contests)} tests, bold below {found.alpha:g}."
     )
 
@@ -83,7 +106,8 @@ def as_csv(found: ModelComparison) -> str:
 
 def _arm_table(found: ModelComparison, width: int) -> Fitted:
     title = f"{found.trials} trials a run"
-    return fitted(_ARMS, [_arm_row(arm) for arm in found.arms], width=width, title=title)
+    rows = [_arm_row(arm) for arm in found.arms]
+    return _filled(_ARMS, rows, width=width, title=title)
 
 
 def _contest_table(found: ModelComparison, width: int) -> Fitted:
@@ -100,7 +124,7 @@ def _contest_table(found: ModelComparison, width: int) -> Fitted:
 
 
 def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
-    compiled = "not measured"
+    compiled = ""
     if arm.compiled is not None:
         compiled = f"{_interval(arm.compiled)}, {arm.compiled_runs} of {arm.runs}"
     return (
@@ -111,6 +135,7 @@ def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
         compiled,
         f"{arm.fast.get(1.0, 0.0):.0%}",
         f"{arm.fast.get(2.0, 0.0):.0%}",
+        _near(arm),
         f"{arm.failed} of {arm.trials}",
     )
 
@@ -121,6 +146,8 @@ def _contest_row(contest: ModelContest) -> tuple[str, ...]:
         by = f"best after {by}"
     elif by == FINAL:
         by = "speedup"
+    elif by == NEAR:
+        by = "evaluations"
     return (
         contest.arm,
         by,
@@ -144,9 +171,17 @@ def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
         speedup,
         f"{outcome.compiled:.2f}" if outcome.compiled is not None else "",
         ", ".join(f"{value:.2f} at {at}" for at, value in outcome.at.items()),
+        ", ".join("never" if at is None else str(at) for at in outcome.near),
         str(outcome.failed),
     )
 
 
 def _interval(found: tuple[float, float, float]) -> str:
     return f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f})"
+
+
+def _near(arm: ArmFigures) -> str:
+    if arm.near is None:
+        return ""
+    came, median = arm.near
+    return f"{came} of {arm.runs}" + (f", after {median:g}" if median is not None else "")

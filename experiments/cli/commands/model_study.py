@@ -24,6 +24,7 @@ from experiments.benchmarks.model_studies.running import (
     run_cells,
 )
 from experiments.benchmarks.model_studies.tables import as_csv, explanation, tables
+from experiments.runs.options import names
 from experiments.runs.options.option_conflicts import check_model
 from experiments.runs.wiring.choosing import LLM, check_constants, resolve_settings
 from experiments.runs.wiring.resolving import rooftree_version
@@ -53,16 +54,20 @@ def run(
     with a message that says how to continue.
     """
     for name, arm in asked.arms.items():
-        options = asked.options_of(name).changed_by(model)
-        if options.name is None:
-            raise InputError(f"arm {name}: give the model as name in [model]")
-        check_model(LLM, options)
         try:
+            if arm.proposer == LLM:
+                options = asked.options_of(name).changed_by(model)
+                if options.name is None:
+                    raise InputError("give the model as name in [model]")
+                check_model(LLM, options)
+            else:
+                names.load(names.PROPOSERS, arm.proposer)
             resolve_settings(arm.algorithm)
             check_constants(arm.algorithm)
         except InputError as error:
             raise InputError(f"arm {name}: {error}") from None
-    check_models(asked.model.changed_by(model))
+    if any(arm.proposer == LLM for arm in asked.arms.values()):
+        check_models(asked.model.changed_by(model))
     folder = ModelStudyFolder(out or Path("studies") / asked.name)
     again = go_on_words(config, out, model)
     if "evaluator" not in judging.given():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,11 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benchmarks.model_studies.cell import Gain, ModelCellResult, TaskOfStudy
+from experiments.benchmarks.model_studies.cell import (
+    Cell,
+    Gain,
+    ModelCellResult,
+    TaskOfStudy,
+)
 from experiments.benchmarks.model_studies.comparing import compare_searches
 from experiments.benchmarks.model_studies.config import ModelArm, ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, cells_of
+from experiments.benchmarks.studies.recorded_task import recorded_task
 from experiments.runs.folders.journal import read_events
+from experiments.runs.tasks.files import find_task
+from mcts.domain import Candidate
+from mcts.domain.tunables import configuration_key
+from profilers.recordings.t4 import load_recording
 from tests.support import formula_gpu
 from tests.support.commands import completed, failed, rooftree
 from tests.support.file_answers import answer_all
@@ -190,6 +201,9 @@ def test_kills_lose_nothing_and_ask_and_measure_nothing_twice(tmp_path: Path) ->
         (('search = "greedy"', "settings = { wideness = 2 }"), "no setting 'wideness'"),
         (('tasks = ["toy"]', 'tasks = ["nowhere.py"]'), "nowhere.py"),
         (("trials = 3", "trials = 0"), "trials"),
+        (("first = 1", 'first = 1\nproposer = "uniform"'), "proposer uniform asks no model"),
+        (("first = 1", 'proposer = "unifrom"'), "unifrom"),
+        (("first = 1", 'memory = "nowhere.sqlite"'), "nowhere.sqlite"),
         (('reference = "tree"', 'reference = "three"'), "is none of the arms"),
     ],
 )
@@ -232,3 +246,127 @@ def test_a_difference_between_arms_is_found_and_a_failed_run_counts_as_one() -> 
     assert contest.ratio > 1.3, "the failed run of the other arm counts as 1"
     greedy = next(arm for arm in found.arms if arm.arm == "greedy")
     assert greedy.right == 11 and greedy.fast[1.0] == pytest.approx(11 / 12)
+
+
+VALUES = """
+kind = "model"
+tasks = ["row_softmax"]
+trials = 30
+near = 0.01
+finalists = 0
+reference = "scripted"
+evaluator = "replay"
+
+[model]
+name = "queue/person"
+reply_repairs = 0
+
+[arms.scripted]
+proposer = "scripted"
+
+[arms.uniform]
+search = "best_of_n"
+proposer = "uniform"
+"""
+UNNAMED = """
+[arms.unnamed]
+trials = 2
+names = false
+"""
+
+
+def test_arms_that_ask_no_model_are_compared_by_what_they_need_to_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("values.toml").write_text(VALUES)
+    completed("study", "values.toml", "-o", "st")
+    lines = [json.loads(line) for line in Path("st/results.jsonl").read_text().splitlines()]
+    recording = recorded_task("row_softmax").recording
+    times = {record.key: record.time_us for record in recording.measured}
+    enough = 1.01 * min(time for time in times.values() if time is not None)
+    for line in lines:
+        told = list(read_events(Path("st/runs", line["arm"], "row_softmax-0")))
+        tried = {e.payload["candidate_id"]: None for e in told if e.kind == "measured"}
+        proposals = [e.payload["candidate"] for e in told if e.kind == "proposed"]
+        candidates = [Candidate.model_validate(payload) for payload in proposals if payload]
+        proposed = {candidate.id: candidate.tunables for candidate in candidates}
+        found = [
+            n
+            for n, id in enumerate(list(tried)[1:], 1)
+            if times.get(configuration_key(proposed[id]), 1e9) <= enough
+        ]
+        assert line["near"] == (found[0] if found else None)
+        assert line["replies"] == 0
+    out = completed("compare", "st").output
+    assert "near the best" in out and "evaluations" in out
+
+
+def test_an_arm_without_names_is_shown_values_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("values.toml").write_text(VALUES + UNNAMED)
+    completed("study", "values.toml", "-o", "st", "--llm-queue", "queue", "--llm-timeout", 0.1)
+    (prompt,) = Path("queue").glob("*.prompt.md")
+    said = prompt.read_text()
+    assert "CHOICE_9" in said
+    source = find_task("row_softmax").task
+    for name, tunable in source.space.tunables.items():
+        assert not re.search(rf"\b{name}\b", said.partition("<!-- user")[2])
+        assert tunable.help not in said
+        assert not tunable.methods or f'"{tunable.methods[0]}"' not in said
+    before = recorded_task("row_softmax").recording
+    after = load_recording(Path("st/unnamed/row_softmax/recordings/unnamed.json.gz"))
+    assert [list(one.configuration.values()) for one in after.configurations] == [
+        list(one.configuration.values()) for one in before.configurations
+    ]
+    assert [one.runtimes_us for one in after.configurations] == [
+        one.runtimes_us for one in before.configurations
+    ]
+    while list(Path("queue").glob("*.prompt.md")) and answer_all(Path("queue"), AutoModel()):
+        completed("study", "values.toml", "-o", "st", "--llm-queue", "queue", "--llm-timeout", 0.1)
+    (line,) = [
+        line
+        for text in Path("st/results.jsonl").read_text().splitlines()
+        if (line := json.loads(text))["arm"] == "unnamed"
+    ]
+    assert line["trials"] == 2 and line["failed"] == 0
+    assert "3 runs come out as they were" in completed("study", "st", "--replay").output
+
+
+def test_an_arm_begins_with_what_a_memory_holds_of_other_tasks(study: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory.sqlite"
+    completed("optimize", "row_softmax", "--evaluations", 12, "--memory", memory)
+    study.write_text(STUDY + '\n[arms.warm]\nmemory = "memory.sqlite"\n')
+    take(study)
+    assert Path("st/runs/warm/toy-0/knowledge.json").is_file()
+    assert not Path("st/runs/tree/toy-0/knowledge.json").exists()
+    before = memory.read_bytes()
+    finish(study, AutoModel())
+    assert memory.read_bytes() == before, "no run of a study adds to it"
+
+
+def test_a_run_that_never_comes_near_counts_as_after_the_shorter_run() -> None:
+    study = ModelStudy(
+        kind="model", name="made", tasks=("a",), trials=40, near=0.01, at=(1, 9), reference="long",
+        arms={"long": ModelArm(), "short": ModelArm(trials=4)},
+    )  # fmt: skip
+    tasks = tuple(TaskOfStudy(given=f"t{n}", name=f"t{n}", task_id=f"task-{n}") for n in range(6))
+    plan = ModelPlan(rooftree="1", study=study, tasks=tasks)
+    plan = plan.model_copy(update={"keys": tuple(cell.key for cell in cells_of(plan))})
+
+    def line(cell: Cell) -> ModelCellResult:
+        return ModelCellResult(
+            key=cell.key, arm=cell.arm, task=cell.task.name, seed=0, best=((1, 2.0),), winner="c",
+            final=Gain(speedup=2, low=2, high=2), trials=cell.trials, failed=0, unusable=0,
+            near=None if cell.arm == "long" else 2, replies=4, tokens=None, cost_usd=None,
+            stopped="evaluations spent", digest="",
+        )  # fmt: skip
+
+    found = compare_searches(plan, [line(cell) for cell in cells_of(plan)])
+    by = {contest.measure: contest for contest in found.contests}
+    assert by["near"].ratio == pytest.approx(2 / 5) and by["near"].losses == 6
+    assert "9" not in by, "the short runs have no ninth trial"
+    assert {arm.arm: arm.near for arm in found.arms} == {"long": (0, None), "short": (6, 2.0)}
+    assert any("between 4 and 40 trials" in words for words in found.warnings)
