@@ -79,6 +79,17 @@ def memory_import(
     import_(sources, memory=memory)
 
 
+@app.command("learn")
+def memory_learn(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    memory: Memory = None,
+) -> None:
+    """Add what runs came to that had no memory, or another one."""
+    from experiments.cli.commands.memory import learn
+
+    learn(runs, memory=memory)
+
+
 @app.command("forget")
 def memory_forget(
     memory: Memory = None,

@@ -131,7 +131,7 @@ def _arm_row(arm: ArmFigures) -> tuple[str, ...]:
         arm.arm,
         str(arm.runs),
         str(arm.right),
-        _interval(arm.final),
+        _interval(arm.final) if arm.runs else "",
         compiled,
         f"{arm.fast.get(1.0, 0.0):.0%}",
         f"{arm.fast.get(2.0, 0.0):.0%}",
@@ -181,7 +181,7 @@ def _interval(found: tuple[float, float, float]) -> str:
 
 
 def _near(arm: ArmFigures) -> str:
-    if arm.near is None:
+    if arm.near is None or not arm.runs:
         return ""
     came, median = arm.near
     return f"{came} of {arm.runs}" + (f", after {median:g}" if median is not None else "")

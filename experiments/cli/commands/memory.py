@@ -8,14 +8,21 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import read_events
+from experiments.runs.memory import applying
 from experiments.runs.memory import export as contributions
 from experiments.runs.memory.database import default_path
 from experiments.runs.memory.experience import ExperienceRow, experience_rows
 from experiments.runs.memory.knowledge import ForgetFilter, KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory, ToolStatistics
 from experiments.text.tables import Column, print_fitted
-from mcts.errors import InputError
+from experiments.views.summary import facts_of
+from mcts.errors import InputError, JournalError
+from mcts.journal.record import Result, read_result
+from mcts.journal.runlog import begun_on
 from mcts.knowledge.contribution import Contribution
+from mcts.ports import Event
 
 _DAY_S = 86_400.0
 _EMPTY = (
@@ -85,6 +92,40 @@ def import_(sources: list[Path], *, memory: Path | None) -> None:
         added = store.add(read)
     known = len({each.id for each in read}) - added
     print(f"{added} contributions added to {path}, {known} were known")
+
+
+def learn(runs: list[Path], *, memory: Path | None) -> None:
+    """Add what runs came to; what is known already changes nothing. InputError, with nothing added,
+    if one of them is no run.
+    """
+    path = memory or default_path()
+    read = [_run_of(folder) for folder in runs]
+    before = len(_read(path))
+    for run, events, result in read:
+        begun = begun_on(events)
+        gpu = begun.name if begun else facts_of(events).hardware
+        config = run.config
+        config = config.model_copy(
+            update={"search": config.search.model_copy(update={"memory": path.absolute()})}
+        )
+        applying.learn(
+            config,
+            result,
+            events,
+            gpu=gpu,
+            task=run.task(config).task,
+            run_dir=run.path,
+        )
+    print(f"{len(_read(path)) - before} contributions of {len(runs)} runs added to {path}")
+
+
+def _run_of(path: Path) -> tuple[RunFolder, tuple[Event, ...], Result]:
+    run = RunFolder(path)
+    events = read_events(path)
+    try:
+        return run, events, read_result(events)
+    except JournalError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def forget(

@@ -106,3 +106,29 @@ def test_a_study_leaves_out_what_the_task_itself_taught(taught: Path, tmp_path: 
     config.write_text(config.read_text().replace("taught.sqlite", "gone.sqlite"))
     with pytest.raises(InputError, match=r"gone\.sqlite"):
         read_study(config)
+
+
+def test_a_memory_learns_from_a_run_that_had_none_what_it_would_have_taught(
+    taught: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "off"
+    assert search("transpose", "off", run).exit_code == 0
+    memory = tmp_path / "late.sqlite"
+    assert "of 1 runs added" in completed("memory", "learn", run, "--memory", memory).output
+    assert known(memory) == known(taught) != set()
+    assert completed("memory", "learn", run, "--memory", memory).output.startswith("0 ")
+    done = completed("memory", "tools", "--memory", memory, "--json")
+    tools = completed("memory", "tools", "--memory", taught, "--json")
+    assert json.loads(done.stdout)["tools"] == json.loads(tools.stdout)["tools"]
+    none = tmp_path / "none.sqlite"
+    refused(rooftree("memory", "learn", run, tmp_path, "--memory", none), "is not a run folder")
+    assert not none.exists(), "all of them or nothing"
+
+
+def known(memory: Path) -> set[tuple[object, ...]]:
+    """What a memory holds, but for the run it is of."""
+    with KnowledgeStore(memory, readonly=True) as store:
+        return {
+            (one.node, one.task, one.gpu, one.proposer, str(one.state), one.method, one.gain)
+            for one in store.contributions()
+        }
