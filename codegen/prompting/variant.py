@@ -106,6 +106,13 @@ def _floor_lines(evaluation: Evaluation, roofline: Roofline) -> list[str]:
     if roofline.speed_of_light_us is None or evaluation.timing is None:
         return []
     share = roofline.speed_of_light_us / evaluation.timing.heaviest.median_us
+    if roofline.beaten_by is not None:
+        return [
+            f"The task's least work, step by step as the reference does it, would take "
+            f"{roofline.speed_of_light_us:.2f} us at this device's measured ceilings. That estimate"
+            f" is beaten, by {share:.2f}x: this variant does less work. How much is left is not"
+            " known; look for what else need not be done, moved or stored."
+        ]
     line = (
         f"The task's least work takes {roofline.speed_of_light_us:.2f} us at this device's measured"
         f" ceilings, so that this stands at {share:.0%} of what is possible"

@@ -59,6 +59,12 @@ def _floor_words(best: NodeRecord, roofline: Roofline) -> str:
         return "The task declares no least work, or the ceilings are not known: there is no floor."
     time_us = timing.heaviest.median_us
     share = f"{time_us:,.2f} us against a floor of {floor:,.2f} us"
+    if roofline.beaten_by is not None:
+        return (
+            f"It beats the floor that the task's least work sets over this GPU's measured ceilings "
+            f"by {floor / time_us:.2f}x ({share}): it does less work than the task declares, so "
+            "how much is left is not known."
+        )
     if time_us <= _AT_THE_FLOOR * floor:
         return (
             f"It is at the floor that the task's least work sets over this GPU's measured ceilings "

@@ -119,6 +119,7 @@ def as_json(inspection: Inspection) -> dict[str, Any]:
         "gaps": roofline.gap.model_dump() if roofline else None,
         "budget": dict(roofline.method_budget) if roofline else None,
         "near_peak": roofline.near_peak if roofline else None,
+        "beaten_by": roofline.beaten_by if roofline else None,
         "findings": [
             _finding(finding, part)
             for part in inspection.parts

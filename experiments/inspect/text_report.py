@@ -120,6 +120,8 @@ def _position(part: Part) -> Iterator[RenderableType]:
         f"left to the ceiling: compute {gap.compute:.0%}, memory {gap.memory:.0%}, "
         f"latency {gap.latency:.0%}"
     )
+    if roofline.beaten_by is not None:
+        yield Text(f"the least work's estimate is beaten, by {roofline.beaten_by:.2f}x")
     if roofline.near_peak:
         yield Text("near its peak: little is left to gain here", style="green")
     else:

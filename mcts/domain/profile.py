@@ -225,6 +225,10 @@ class Roofline(Noun):
     axes, at most two per axis; `near_peak` means all gaps are small and little is left.
     `level` is the memory level that limits, if memory does. `speed_of_light_us` is the floor
     from the task's cost over the measured ceilings; the achieved rates are that cost over the time.
+
+    `beaten_by` is the speed of light over the time where that was clearly beaten, None otherwise:
+    the call does less than the task's cost, so that nothing follows from it. Gaps, class and budget
+    are then those of the measured utilisation, and intensity and achieved rates are not known.
     """
 
     bound: BoundClass
@@ -236,6 +240,7 @@ class Roofline(Noun):
     intensity_flop_per_byte: float | None = None
     ridge_flop_per_byte: float | None = None
     speed_of_light_us: float | None = None
+    beaten_by: float | None = None
     achieved_tflop_per_s: float | None = None
     achieved_gb_per_s: float | None = None
     reason: str = ""

@@ -51,7 +51,7 @@ _KEYS: Mapping[str, str] = {
 _BEFORE: Mapping[str, Any] = {
     "objective": "time",
     "search": "PuctSettings",
-    "reward": {"calibrated_reward": True, "stepped_reward": True},
+    "reward": {"calibrated_reward": True, "stepped_reward": True, "open_reward": False},
 }
 """What runs did before a setting existed, so that theirs can be resumed."""
 
@@ -68,8 +68,11 @@ def as_started_now(payload: Mapping[str, Any]) -> dict[str, Any]:
         settings = current_settings(now["search"], payload.get("settings", {}))
     except (AttributeError, TypeError) as error:
         raise JournalError(f"the run's journal is damaged: {error}") from error
+    before: dict[str, bool] = _BEFORE["reward"]
     if "reward" not in payload:
-        now["reward"] = {name: settings.pop(name, on) for name, on in now["reward"].items()}
+        now["reward"] = {name: settings.pop(name, on) for name, on in before.items()}
+    else:
+        now["reward"] = {**before, **payload["reward"]}
     return {**now, "settings": settings}
 
 
@@ -145,6 +148,14 @@ class RunLog:
                 self._seen[event.kind, _key_of(event)] = event.payload
             self._elapsed_before = max(self._elapsed_before, _elapsed_of(event))
         self._clock = time.monotonic()
+
+    @property
+    def reward(self) -> Mapping[str, bool] | None:
+        """The constants of the reward that the run began with; None of a new one."""
+        if self._started is None:
+            return None
+        found: Mapping[str, bool] = as_started_now(self._started)["reward"]
+        return found
 
     @property
     def stopped(self) -> str | None:

@@ -87,9 +87,9 @@ class Optimizer:
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
         self.settings = (search_settings or PuctSettings()).for_run_of(budget.evaluations)
-        self.reward_settings = reward_settings or RewardSettings()
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
+        self.reward_settings = (reward_settings or RewardSettings()).as_begun(self.log.reward)
         self.bench = Bench(evaluator, log=self.log, ranking=ranking)
         self.world = World(
             task=task, proposer=proposer, bench=self.bench, advisor=advisor, log=self.log

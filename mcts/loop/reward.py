@@ -1,9 +1,10 @@
-"""Reward: what a measurement is worth to the search, in [0, 1], flat inside the noise."""
+"""Reward: what a measurement is worth to the search, from 0, flat inside the noise."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from mcts.domain import Evaluation
 from mcts.domain.objective import MIN_NOISE, credited, energy_noise, time_noise
@@ -23,20 +24,30 @@ class RewardSettings:
     calibrated_reward: whether a reward is the log of a speedup in units of what the speed of light
         allows, if that is known; otherwise the share of the baseline's time that was saved.
     stepped_reward: whether rewards are flat inside the measurement's noise.
+    open_reward: whether a variant beyond the speed of light has a reward above 1; otherwise all
+        such variants are worth the same.
     """
 
     calibrated_reward: bool = True
     stepped_reward: bool = True
+    open_reward: bool = True
+
+    def as_begun(self, begun: Mapping[str, bool] | None) -> RewardSettings:
+        """With what a run began with that had no say in it: runs of versions that knew no rewards
+        above 1 go on without.
+        """
+        return self if begun is None or begun["open_reward"] else replace(self, open_reward=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardScale:
-    """Calibrates the log of a gain over the baseline to [0, 1].
+    """Calibrates the log of a gain over the baseline: 1 is what was thought possible.
 
-    If the speed-of-light time is known, the reward is log(speedup) / log(speed-of-light speedup),
-    clipped, so that outliers cannot dominate and 1 means nothing is left. Otherwise it is
-    1 - 1/speedup, the share of the baseline's time that was saved: that is bounded and, unlike a
-    running best, does not depend on the order of the results.
+    If the speed-of-light time is known, the reward is log(speedup) / log(speed-of-light speedup).
+    The least work that this time is of knows no algebra, so a variant may beat it: its reward is
+    then above 1, and searches measure differences against the best reward there is. Otherwise the
+    reward is 1 - 1/speedup, the share of the baseline's time that was saved: that is bounded and,
+    unlike a running best, does not depend on the order of the results.
 
     noise: relative width of a step; log gains are rounded to whole steps, so that differences
     inside the measurement's noise mostly earn nothing. energy_noise: the same for energy.
@@ -44,8 +55,9 @@ class RewardScale:
     objective: under `energy` the energy saved adds less than one step of speed; under `edp` the
     gain is that of energy times time, which no roofline bounds.
 
-    calibrated, stepped: as in `RewardSettings`. If not calibrated, the reward is 1 - 1/speedup even
-    if the speed of light is known; if not stepped, the smallest gain counts.
+    calibrated, stepped, open: as in `RewardSettings`. If not calibrated, the reward is
+    1 - 1/speedup even if the speed of light is known; if not stepped, the smallest gain counts; if
+    not open, no reward is above 1.
     """
 
     speed_of_light_speedup: float | None = None
@@ -54,6 +66,7 @@ class RewardScale:
     energy_noise: float = MIN_NOISE
     calibrated: bool = True
     stepped: bool = True
+    open: bool = True
 
     @classmethod
     def calibrate(
@@ -81,10 +94,11 @@ class RewardScale:
             energy_noise=energy_noise(baseline.energy),
             calibrated=settings.calibrated_reward,
             stepped=settings.stepped_reward,
+            open=settings.open_reward,
         )
 
     def reward(self, evaluation: Evaluation) -> float:
-        """Reward of an evaluation, in [0, 1]; 0 unless it was measured. Monotone in the time."""
+        """Reward of an evaluation, from 0; 0 unless it was measured. Monotone in the time."""
         speedup, saved = credited(evaluation)
         if speedup is None:
             return 0.0
@@ -122,7 +136,8 @@ class RewardScale:
 
     def _of_steps(self, steps: float) -> float:
         ceiling = self.speed_of_light_speedup if self.calibrated else None
-        return _working(steps * math.log1p(self.noise), ceiling=ceiling)
+        reward = _working(steps * math.log1p(self.noise), ceiling=ceiling)
+        return reward if self.open else min(1.0, reward)
 
     def _steps(self, gain: float, noise: float) -> float:
         """The log of a gain in steps of the noise; a whole number if rewards are `stepped`."""
@@ -130,16 +145,22 @@ class RewardScale:
         return round(steps) if self.stepped else steps
 
     def near_peak(self, evaluation: Evaluation) -> bool:
-        """Whether the time is within 5 % of the speed of light, and time is all that counts."""
+        """Whether the time is within 5 % of the speed of light, and time is all that counts.
+
+        Beyond that the speed of light was beaten, and nothing is known of what is left.
+        """
         if evaluation.speedup is None or self.speed_of_light_speedup is None:
             return False
-        near = evaluation.speedup * NEAR_PEAK_FACTOR >= self.speed_of_light_speedup
-        return near and self.objective == "time"
+        apart = evaluation.speedup / self.speed_of_light_speedup
+        beaten = self.open and apart > NEAR_PEAK_FACTOR
+        return apart * NEAR_PEAK_FACTOR >= 1 and not beaten and self.objective == "time"
 
 
 def _working(log_gain: float, *, ceiling: float | None) -> float:
-    """Reward of a correct candidate: the floor at the baseline's level, 1 at the ceiling."""
+    """Reward of a correct candidate: the floor at the baseline's level, 1 at the ceiling, more
+    beyond it.
+    """
     if log_gain < 0:
         return WORKING_FLOOR * math.exp(log_gain)
-    share = -math.expm1(-log_gain) if ceiling is None else min(1.0, log_gain / math.log(ceiling))
+    share = -math.expm1(-log_gain) if ceiling is None else log_gain / math.log(ceiling)
     return WORKING_FLOOR + (1.0 - WORKING_FLOOR) * share

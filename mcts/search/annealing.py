@@ -61,7 +61,8 @@ class Annealing(ParentSearch):
         return settings.hot * math.pow(settings.cold / settings.hot, share)
 
     def _on_tell(self, node: Node) -> None:
-        change = (node.reward - self._here.reward) / FIXED_POINT
+        best = max(FIXED_POINT, self.tree.root.best)  # above 1 the unit is the best reward
+        change = (node.reward - self._here.reward) / best
         chance = uniform(seed_from(self.seed, "accept", node.id))
         if is_open(node) and (change >= 0 or chance < math.exp(change / self.temperature)):
             self._here = node

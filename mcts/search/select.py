@@ -53,6 +53,9 @@ class Scorer:
     so does the share of the mean, which is at most the best. The Q and P / (1 + n) of then, kept in
     the child, bound its score of now, and a child whose bound is below another's score is passed
     over.
+
+    Where a reward is above 1 (the speed of light was beaten), rewards are taken as shares of the
+    best one, so that the temperature means what it does below.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Scorer:
         grown = root.visits / (root.visits + constants.mean_after) if constants.mean_after else 1.0
         self._mean_share = (1 - constants.best_weight) * grown
         self._exploration = constants.exploration * pace
-        self._temperature = constants.temperature
+        self._temperature = constants.temperature * max(1.0, self._top)
 
     def first(self, node: Node, besides: Container[Node] = ()) -> Node | None:
         """The best of the live settled children and, for a further child, of the node itself."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+MOST = 1000.0
+"""No reward comes near it: the baseline's time is at most some millions of the least time, and the
+speed of light at least 1.05 times its speed."""
 MoveKind = Literal["improve", "repair", "diversify"]
 OutcomeKind = Literal["measured", "failed"]
 
@@ -36,7 +39,9 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer: a reward in [0, 1] for what was measured, 0 for what failed.
+    """The answer: a reward for what was measured, 0 for what failed.
+
+    A reward of 1 is what was thought possible when the run began; it may be more.
 
     `prior` in (0, 1] is the proposer's expectation. A node that is not `expandable` gets no
     children: it stands elsewhere in the tree, or holds no code at all. `near_peak` says that next
@@ -50,8 +55,8 @@ class Outcome:
     near_peak: bool = False
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.reward <= 1.0:
-            raise ValueError(f"a reward lies in [0, 1], not {self.reward!r}")
+        if not 0.0 <= self.reward < MOST:
+            raise ValueError(f"a reward lies in [0, {MOST:g}), not {self.reward!r}")
         if self.kind == "failed" and self.reward != 0.0:
             raise ValueError("a failed trial has the reward 0")
         if not 0.0 < self.prior <= 1.0:

@@ -15,7 +15,7 @@ from mcts.domain import metrics as m
 from profilers.roofline import bounds
 from profilers.roofline.bounds import Verdict
 from profilers.roofline.floors import Floor
-from profilers.roofline.gaps import axis_budget, axis_gaps, near_peak, relevant
+from profilers.roofline.gaps import axis_budget, axis_gaps, beaten, near_peak, relevant
 from profilers.roofline.utilisation import Utilisation, utilisation
 
 __all__ = ["axis_budget", "classify"]
@@ -34,7 +34,9 @@ def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> R
     time_us = time_us or _time_us(profile)
     if time_us is None and not kernels:
         return None
-    floor = Floor.of(work, ceilings)
+    estimate = Floor.of(work, ceilings)
+    beaten_by = beaten(estimate, time_us)
+    floor, work = (estimate, work) if beaten_by is None else (Floor(), None)
     launch_us = ceilings.launch_us if ceilings else None
     # Launches of many kernels overlap with their work: then the gaps tell, not the times.
     told = bounds.idle_share(profile.timeline) is not None
@@ -56,8 +58,9 @@ def classify(*, work: Work | None, profile: Profile, time_us: float | None) -> R
         near_peak=near_peak(gap, floor, time_us, dram=used.dram),
         method_budget=axis_budget(relevant(gap, floor, compute=used.compute, memory=used.memory)),
         intensity_flop_per_byte=floor.intensity,
-        ridge_flop_per_byte=floor.ridge,
-        speed_of_light_us=floor.us,
+        ridge_flop_per_byte=estimate.ridge,
+        speed_of_light_us=estimate.us,
+        beaten_by=beaten_by,
         achieved_tflop_per_s=_rate(work.flops / 1e6, time_us) if work else None,
         achieved_gb_per_s=_rate(work.bytes / 1e3, time_us) if work else None,
         reason=found.reason + _traffic(profile, work),

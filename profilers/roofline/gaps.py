@@ -11,6 +11,8 @@ SMALL_GAP = 0.15
 """A gap below which an axis has little left to gain."""
 NEAR_PEAK_TIME = 1.1
 """Multiple of the speed of light within which a search cannot tell gains from noise."""
+BEATEN = 1.05
+"""Multiple of the measured ceilings that noise, or reading alone, explains."""
 DRAM_SATURATED = 95.0
 """% of peak from which DRAM is as busy as it gets."""
 SLOTS = 3
@@ -55,6 +57,17 @@ def near_peak(gap: AxisGap, floor: Floor, time_us: float | None, *, dram: float 
     if floor.us and floor.compute_us is not None and time_us is not None:
         return time_us <= NEAR_PEAK_TIME * floor.us
     return dram is not None and dram >= DRAM_SATURATED
+
+
+def beaten(floor: Floor, time_us: float | None) -> float | None:
+    """How many times as fast as the least work would allow; None unless that is clearly more.
+
+    The least work of a task knows no algebra: a sum taken before a product, a filter in another
+    basis, or a step that the output does not depend on make it smaller.
+    """
+    if not floor.us or not time_us or floor.us <= BEATEN * time_us:
+        return None
+    return floor.us / time_us
 
 
 def relevant(gap: AxisGap, floor: Floor, *, compute: float | None, memory: float | None) -> AxisGap:

@@ -205,6 +205,18 @@ def test_precision_is_told_only_if_it_was_measured() -> None:
     assert "Precision" not in user(built(ask()))
 
 
+def test_an_estimate_that_was_beaten_is_no_share_of_what_is_possible() -> None:
+    request = requests()["optimize.cuda"]
+    assert request.guidance is not None and request.guidance.roofline is not None
+    roofline = request.guidance.roofline.model_copy(
+        update={"speed_of_light_us": 150.0, "beaten_by": 3.0, "achieved_gb_per_s": None}
+    )
+    guidance = request.guidance.model_copy(update={"roofline": roofline})
+    text = user(built(replace(request, guidance=guidance)))
+    assert "That estimate is beaten, by 3.00x" in text and "How much is left is not known" in text
+    assert "of what is possible" not in text
+
+
 def test_exemplars_are_contrasted_with_the_present_variant() -> None:
     text = user(built(requests()["optimize.cuda"]))
     assert "Variant A: 2.50x over the baseline, FASTER than what you are shown (1.25x" in text

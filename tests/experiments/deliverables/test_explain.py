@@ -241,6 +241,19 @@ def test_gaps_are_named_and_their_sections_left_out(delivery: Delivery) -> None:
     assert not section(text, "Shape by shape")
 
 
+def test_a_floor_that_was_beaten_leaves_nothing_said_of_what_is_left(delivery: Delivery) -> None:
+    guidance = delivery.best.guidance
+    verdict = delivery.best.verdict
+    assert guidance is not None and guidance.roofline is not None
+    assert verdict is not None and verdict.timing is not None
+    floor = 3 * verdict.timing.heaviest.median_us
+    beaten = guidance.roofline.model_copy(update={"speed_of_light_us": floor, "beaten_by": 3.0})
+    told = with_best(delivery, guidance=guidance.model_copy(update={"roofline": beaten}))
+    text = section(explanation(told), "What is left")
+    assert "by 3.00x" in text and "how much is left is not known" in text
+    assert "nothing is left" not in text
+
+
 def test_measured_energy_and_shapes_are_shown(delivery: Delivery) -> None:
     best = delivery.best.verdict
     assert best is not None and best.timing is not None

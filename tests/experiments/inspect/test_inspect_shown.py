@@ -85,6 +85,13 @@ def printed(capsys: pytest.CaptureFixture[str], what: Inspection, *, limit: int 
     return capsys.readouterr().out
 
 
+def test_an_estimate_that_was_beaten_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    beaten = ROOFLINE.model_copy(update={"speed_of_light_us": 246.8, "beaten_by": 2.0})
+    assert part().guidance is not None
+    text = printed(capsys, inspection(part(guidance=Guidance(roofline=beaten))))
+    assert "the least work's estimate is beaten, by 2.00x" in text and "near its peak" not in text
+
+
 def test_everything_that_is_known_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, inspection())
     for words in (

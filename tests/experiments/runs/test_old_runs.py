@@ -71,7 +71,11 @@ def test_its_configuration_and_journal_are_read_with_todays_names(old_run: Path)
     started = as_started_now(next(iter(read_events(old_run))).payload)
     assert started["search"] == "PuctSettings"
     assert PuctSettings(**started["settings"]) == PuctSettings(expected_improvement=False)
-    assert started["reward"] == {"calibrated_reward": False, "stepped_reward": True}
+    assert started["reward"] == {
+        "calibrated_reward": False,
+        "stepped_reward": True,
+        "open_reward": False,
+    }
     assert given_up(read_events(old_run)) == frozenset()
 
 

@@ -1,13 +1,17 @@
-"""Rewards: bounded, monotone, flat inside the noise, zero for failures."""
+"""Rewards: monotone beyond the speed of light, flat inside the noise, zero for failures."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcts.domain import Evaluation
-from mcts.loop.reward import WORKING_FLOOR, RewardScale
+from mcts.loop.reward import WORKING_FLOOR, RewardScale, RewardSettings
+from mcts.search.trial import MOST
+from tests.support.evaluations import measured
 
 speedups = st.floats(1e-4, 1e5)
 scales = st.builds(
@@ -27,7 +31,17 @@ unstepped = st.builds(
 @given(scale=scales | unstepped, one=speedups, other=speedups)
 def test_a_shorter_time_never_earns_less(scale: RewardScale, one: float, other: float) -> None:
     slow, fast = sorted((one, other))
-    assert 0.0 < scale.of_speedup(slow) <= scale.of_speedup(fast) <= 1.0
+    assert 0.0 < scale.of_speedup(slow) <= scale.of_speedup(fast) < MOST
+    closed = replace(scale, open=False)
+    assert closed.of_speedup(fast) == min(1.0, scale.of_speedup(fast))
+
+
+@given(scale=scales | unstepped, slow=st.floats(1, 1e4), factor=st.floats(2.1, 100))
+def test_a_clearly_shorter_time_earns_more_even_beyond_the_speed_of_light(
+    scale: RewardScale, slow: float, factor: float
+) -> None:
+    fast = slow * (1 + scale.noise) ** factor
+    assert scale.of_speedup(fast) > scale.of_speedup(slow)
 
 
 @given(scale=scales)
@@ -40,11 +54,29 @@ def test_differences_inside_the_noise_earn_nothing(scale: RewardScale, share: fl
     assert scale.of_speedup((1 + scale.noise) ** share) == scale.of_speedup(1.0)
 
 
-def test_the_speed_of_light_earns_all() -> None:
+def test_the_speed_of_light_earns_one_and_more_than_that_is_more() -> None:
     scale = RewardScale(speed_of_light_speedup=8.0, noise=0.01)
     assert scale.of_speedup(8.0) == pytest.approx(1.0, abs=0.01)
-    assert scale.of_speedup(80.0) == 1.0
+    assert scale.of_speedup(64.0) == pytest.approx(1.9, abs=0.01)
+    assert replace(scale, open=False).of_speedup(64.0) == 1.0
     assert scale.of_speedup(8.0**0.5) == pytest.approx(0.55, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "near"), [(4.0, False), (7.7, True), (8.3, True), (8.5, False), (40.0, False)]
+)
+def test_beyond_the_speed_of_light_nothing_is_near_its_peak(speedup: float, near: bool) -> None:
+    scale = RewardScale(speed_of_light_speedup=8.0)
+    assert scale.near_peak(measured(speedup)) is near
+    assert replace(scale, open=False).near_peak(measured(speedup)) is (speedup > 7)
+
+
+def test_a_run_that_began_without_rewards_above_one_goes_on_without() -> None:
+    began = {"calibrated_reward": True, "stepped_reward": True, "open_reward": False}
+    assert RewardSettings().as_begun(began) == RewardSettings(open_reward=False)
+    assert RewardSettings().as_begun(None) == RewardSettings().as_begun(
+        {**began, "open_reward": True}
+    )
 
 
 def test_without_steps_the_smallest_gain_earns_something() -> None:

@@ -21,12 +21,12 @@ def puct(root: Outcome, *, settings: PuctSettings = DEFAULTS, seed: int = 0) -> 
     return settings.begin(root, seed=seed)
 
 
-def outcome_for(trial: Trial, salt: int = 0) -> Outcome:
+def outcome_for(trial: Trial, salt: int = 0, *, most: float = 1.0) -> Outcome:
     """A deterministic outcome per trial: one in four fails."""
     rng = random.Random(trial.seed ^ salt)
     if rng.random() < 0.25:
         return Outcome("failed", prior=0.3)
-    return Outcome("measured", reward=rng.random(), prior=rng.uniform(0.1, 1.0))
+    return Outcome("measured", reward=most * rng.random(), prior=rng.uniform(0.1, 1.0))
 
 
 def snapshot(search: Puct) -> list[tuple[object, ...]]:
@@ -158,6 +158,24 @@ def test_good_lines_are_visited_more_than_bad_ones() -> None:
     root_visits = {child.id: child.visits for child in search.tree.root.children}
     others = [visits for id, visits in root_visits.items() if id != 1]
     assert root_visits[1] > 3 * max(others, default=0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1.4, 3.0, 40.0])
+def test_beyond_one_the_best_reward_is_the_unit(unit: float) -> None:
+    """Rewards above 1 lead where the same rewards lead as shares of the best one."""
+    told = [0.62, 0.55, 1.0, 0.9, 0.97, 0.4, 0.99, 0.8]
+
+    def parents(unit: float) -> list[int]:
+        search = puct(Outcome("measured", reward=0.1 * unit), settings=PuctSettings(), seed=4)
+        found = []
+        for reward in told:
+            trial = ask(search)
+            found.append(trial.parent)
+            search.tell(trial.id, Outcome("measured", reward=reward * unit))
+        return found
+
+    # The third trial is the best: from then on its reward is the unit.
+    assert parents(unit)[4:] == parents(1.0)[4:] and parents(unit)[4] == 3
 
 
 def kinds_below_the_root(rewards: list[float], settings: PuctSettings) -> list[str]:
@@ -402,9 +420,14 @@ def test_only_the_end_of_a_run_differs_by_its_endgame() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 2**32), in_flight=st.integers(1, 6), mean_after=st.sampled_from([0, 9]))
+@given(
+    seed=st.integers(0, 2**32),
+    in_flight=st.integers(1, 6),
+    mean_after=st.sampled_from([0, 9]),
+    most=st.sampled_from([1.0, 1.5, 20.0]),
+)
 def test_a_bound_on_a_score_hides_no_better_child(
-    seed: int, in_flight: int, mean_after: int
+    seed: int, in_flight: int, mean_after: int, most: float
 ) -> None:
     """Selection passes over children by what they once scored: it must choose as if it had not."""
     search = puct(ROOT, settings=PuctSettings(mean_after=mean_after), seed=seed)
@@ -420,6 +443,6 @@ def test_a_bound_on_a_score_hides_no_better_child(
         told = waiting.pop(0)
         for one in (search, again):
             if told.seed % 11:
-                one.tell(told.id, outcome_for(told))
+                one.tell(told.id, outcome_for(told, most=most))
             else:
                 one.abandon(told.id)

@@ -367,6 +367,23 @@ def test_near_peak_at_the_roof_in_spite_of_the_compute_gap() -> None:
     assert _place(None, {**SAXPY, m.DRAM: 97.0, m.MEMORY: 97.0}).near_peak
 
 
+def test_a_speed_of_light_that_was_beaten_is_not_one() -> None:
+    floor = speed_of_light_us(SAXPY_WORK, CEILINGS)
+    assert floor is not None
+    idle = {**SAXPY, m.DRAM: 40.0, m.MEMORY: 40.0, m.L2: 30.0}
+    beaten = _place(SAXPY_WORK, idle, time_us=floor / 3)
+    assert beaten.beaten_by == pytest.approx(3) and beaten.speed_of_light_us == floor
+    assert not beaten.near_peak and beaten.achieved_gb_per_s is None
+    unknown = _place(None, idle, time_us=floor / 3)
+    assert (beaten.gap, beaten.bound, beaten.method_budget, beaten.reason) == (
+        unknown.gap,
+        unknown.bound,
+        unknown.method_budget,
+        unknown.reason,
+    )
+    assert _place(SAXPY_WORK, idle, time_us=floor / 1.04).beaten_by is None, "reading is faster"
+
+
 def test_without_counters_only_a_time_near_the_floor_tells_the_class() -> None:
     floor = speed_of_light_us(SAXPY_WORK, CEILINGS)
     assert floor is not None
