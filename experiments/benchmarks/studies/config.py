@@ -161,7 +161,7 @@ def find_study(given: str) -> Path:
         return path
     if name in known:
         return known[name]
-    hint = did_you_mean(name, known, behind=" ")
+    hint = did_you_mean(Path(name).name, known, behind=" ")
     raise InputError(f"{given} does not exist; {hint}bundled studies: {', '.join(known)}")
 
 

@@ -133,7 +133,7 @@ def test_the_bundled_study_can_be_run(tmp_path: Path) -> None:
     found = read_study(bundled_studies()["expansions"])
     assert found.expansions == str(bundled_expansions()["kernelbench_h200"])
     plan = plan_of(found.model_copy(update={"seeds": 2}), version="1")
-    assert len(plan.keys) == 3 * 6 * 2
+    assert len(plan.keys) == 4 * 6 * 2
 
 
 def test_lines_of_other_studies_are_as_they_were(tmp_path: Path) -> None:

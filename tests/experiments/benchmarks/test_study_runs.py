@@ -506,7 +506,7 @@ def test_an_unknown_study_is_refused_with_the_known_names(
         rooftree("study", given),
         f"{given} does not exist",
         "bundled studies: advice, expansions, feedback, headline, hub, leaps, mechanisms, memory, "
-        "parallel, search",
+        "model_memory, model_search, parallel, search, values",
         "did you mean search?",
     )
     assert not (tmp_path / "studies").exists()
