@@ -49,7 +49,8 @@ class ProposalRequest:
     `lessons` are of this run; `experience` is what other runs make one expect in the parent's
     state. `siblings` are the parent's earlier children, oldest first. `exemplars` are measured
     variants from elsewhere in the tree, of different speeds, to contrast with the parent. `profile`
-    is what the hardware did for the parent, where that was measured. `history` holds what was
+    is what the hardware did for the parent, where that was measured, and `profile_before` for the
+    variant that the parent came from. `history` holds what was
     judged in this run, the baseline first, each candidate once. `pending` are the trials in flight
     beside this one, in the order they were asked; none if trials run one at a time.
 
@@ -68,6 +69,7 @@ class ProposalRequest:
     siblings: tuple[Attempt, ...] = ()
     exemplars: tuple[Attempt, ...] = ()
     profile: Profile | None = None
+    profile_before: Profile | None = None
     history: tuple[Attempt, ...] = ()
     pending: tuple[PendingTrial, ...] = ()
     tried: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the profile says: as advice in plain language, as raw counters, as both, or not at all.
+"""What the profile says: as advice in plain language, as raw counters, in a digest, or not at all.
 
 They differ in these sections alone, which have a share of the budget to themselves, so that what
 else a prompt holds does not depend on them: that is what makes them comparable.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codegen.playbook import Method, methods_for
 from codegen.prompting.budget import Part, Section, estimate_tokens
+from codegen.prompting.evidence import evidence_texts
 from codegen.prompting.untrusted import clean, fence, inline, shortened
 from mcts.domain import Guidance, KernelProfile, Profile, SassFacts, TimelineFacts
 from mcts.options.model import Feedback
@@ -29,12 +30,17 @@ def feedback_sections(
 ) -> tuple[Section, ...]:
     """The sections for a measured parent, within their own budget; `known` methods are explained.
 
-    With `both` the counters have the room that the advice leaves.
+    With `both` the counters have the room that the advice leaves, with `evidence+tools` the advice
+    that which the evidence leaves.
     """
     if not request.evaluation.measured:
         return ()
     found, room = [], FEEDBACK_TOKENS
-    if feedback in ("tools", "both"):
+    if feedback in ("evidence", "evidence+tools"):
+        texts = evidence_texts(request.profile, before=request.profile_before)
+        parts, room = _fitting(texts, room)
+        found.append(Section(title="What the profile measured", parts=parts, joint="\n\n"))
+    if feedback in ("tools", "both", "evidence+tools"):
         texts = _advice(request.guidance, request.parent.source, known)
         parts, room = _fitting(texts, room)
         found.append(Section(title="Advice from the profile", parts=parts, joint="\n\n"))

@@ -65,6 +65,7 @@ class Briefing:
                 seed=seed_from(trial.seed, "exemplars"), besides=[parent.id, *seen]
             ),
             profile=ledger.profiles.get(trial.parent),
+            profile_before=ledger.profiles.get(ledger.parents.get(trial.parent, -1)),
             history=() if is_known else tuple(ledger.history.values()),
             pending=pending,
             tried=frozenset() if is_known else frozenset(ledger.tried),

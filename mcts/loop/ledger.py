@@ -33,6 +33,7 @@ class Ledger:
         self.evaluations: dict[int, Evaluation | None] = {}
         self.guidance: dict[int, Guidance] = {}
         self.profiles: dict[int, Profile] = {}
+        self.parents: dict[int, int] = {}
         self.children: dict[int, list[Attempt]] = {}
         self.exemplars = Exemplars()
         self.nodes: dict[str, int] = {}
@@ -86,6 +87,7 @@ class Ledger:
         if candidate is not None and evaluation is not None:
             self.history.setdefault(candidate.id, attempt)
         if parent is not None:
+            self.parents[node] = parent
             self.children.setdefault(parent, []).append(attempt)
         return {
             "trial": node,

@@ -10,7 +10,7 @@ from mcts.options.option import DAY_S, Need, Option, Options, Place, PlaceOrOff
 
 CACHE_FILE = "llm_cache.sqlite"
 """Where answers are kept in a run folder."""
-Feedback = Literal["tools", "counters", "both", "none"]
+Feedback = Literal["tools", "counters", "both", "evidence", "evidence+tools", "none"]
 Protocol = Literal["auto", "calls", "text"]
 
 
@@ -95,7 +95,8 @@ class ModelOptions(Options):
         Feedback,
         _asked(
             "--feedback",
-            help="What prompts say of the profile: tools (advice), counters (raw), both or none",
+            help="What prompts say of the profile: tools (advice), counters (raw), both, evidence "
+            "(a digest of the counters), evidence+tools, or none",
         ),
     ] = "tools"
     branches: Annotated[

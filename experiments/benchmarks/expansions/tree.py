@@ -9,9 +9,10 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from mcts.domain import Candidate, Evaluation, Noun, Roofline, tagged_hash
+from mcts.options.model import Feedback
 from mcts.search.trial import MoveKind
 
-PromptFeedback = Literal["tools", "counters", "both", "none", "unknown"]
+PromptFeedback = Feedback | Literal["unknown"]
 """What prompts said of the parent's profile."""
 
 

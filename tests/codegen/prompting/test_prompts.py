@@ -159,13 +159,17 @@ def test_prompts_of_all_feedbacks_differ_in_their_sections_alone(name: str, toke
     assert len({prompt.messages[0]["content"] for prompt in prompts.values()}) == 1
     assert len({str(prompt.dropped) for prompt in prompts.values()}) == 1
     advice, counters = "Advice from the profile", "Counters of the profile"
+    evidence = "What the profile measured"
     found = {feedback: sections(user(prompt)) for feedback, prompt in prompts.items()}
     if request.evaluation.measured:
         said = found["tools"].pop(advice)
         assert "narrow_access" in said and said == found["both"].pop(advice)
         assert "gpu__time_duration.sum" in found["counters"].pop(counters)
         assert "gpu__time_duration.sum" in found["both"].pop(counters)
-    assert found["tools"] == found["counters"] == found["both"] == found["none"]
+        assert said == found["evidence+tools"].pop(advice)
+        digest = found["evidence"].pop(evidence)
+        assert "busy, in % of peak" in digest and digest == found["evidence+tools"].pop(evidence)
+    assert all(each == found["none"] for each in found.values())
     assert "narrow_access" not in user(prompts["none"]) + user(prompts["counters"])
     assert "gpu__" not in user(prompts["none"]) + user(prompts["tools"])
 
