@@ -41,8 +41,14 @@ class Writing(ABC):
         candidate = self.candidate(reply, request)
         if candidate.id == request.parent.id:
             raise ProposalRejected("the reply changes nothing: it is the parent's code and values")
-        methods, rationale = claims_of(reply)
-        claimed = candidate.model_copy(update={"methods": methods, "rationale": rationale})
+        claims = claims_of(reply)
+        claimed = candidate.model_copy(
+            update={
+                "methods": claims.methods,
+                "rationale": claims.rationale,
+                "name": claims.name or (candidate.name if not self.contract.whole_file else ""),
+            }
+        )
         return Read(claimed, declared_branches(reply) if self.contract.whole_file else ())
 
     @abstractmethod

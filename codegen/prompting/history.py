@@ -20,6 +20,7 @@ MAX_ATTEMPTS = 12
 LONGEST_EXEMPLAR = 16_000
 """Characters; part of a file teaches nothing, so that a longer one is not shown."""
 _REASON = 240
+_NAME = 80
 _ALIKE = 0.005
 _ADDRESS = re.compile(r" at https?://\S+")
 """Where a model was asked: no other one needs to know."""
@@ -128,10 +129,13 @@ def _attempt(attempt: Attempt, request: ProposalRequest) -> str:
     if candidate is None:
         why = clean_log(_ADDRESS.sub("", attempt.reason))
         return f"no usable reply: {inline(why, longest=_REASON)}"
-    told = [*map(method_id, candidate.methods)]
-    told.append(inline(candidate.rationale, longest=_REASON))
-    moved = _moved(candidate, request.parent)
-    what = "; ".join(filter(None, [", ".join(told[:-1]), told[-1], moved])) or "no reason given"
+    told = [
+        inline(candidate.name, longest=_NAME),
+        ", ".join(map(method_id, candidate.methods)),
+        inline(candidate.rationale, longest=_REASON),
+        _moved(candidate, request.parent),
+    ]
+    what = "; ".join(filter(None, told)) or "no reason given"
     if evaluation is None:
         return f"{what} -> {inline(clean_log(attempt.reason) or 'no result', longest=_REASON)}"
     return f"{what} -> {_outcome(evaluation, request.evaluation, candidate.source)}"

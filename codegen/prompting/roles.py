@@ -9,11 +9,11 @@ from mcts.ports import ProposalRequest
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
 
 VERSIONS: dict[Role, int] = {
-    "implement": 1,
-    "optimize": 2,
-    "repair": 1,
-    "diversify": 1,
-    "remove": 1,
+    "implement": 2,
+    "optimize": 3,
+    "repair": 2,
+    "diversify": 2,
+    "remove": 2,
 }
 """Raised whenever anything that a role's prompt says of its own accord changes, so that results
 journalled under one version were all asked for in the same words."""

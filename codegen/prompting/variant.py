@@ -36,9 +36,11 @@ def variant_section(request: ProposalRequest, role: Role) -> Section | None:
         parts.append(Part(f"Values of its tunables: {', '.join(pairs)}"))
     if parent.source:
         parts.append(Part(fence(shown_source(parent, dialect), dialect.language)))
-    if parent.rationale:
+    if parent.rationale or parent.name:
         methods = ", ".join(parent.methods)
-        why = inline(parent.rationale, longest=400) + (f" ({methods})" if methods else "")
+        why = inline(parent.rationale, longest=600) + (f" ({methods})" if methods else "")
+        if parent.name:
+            why = f"{inline(parent.name, longest=80)}: {why}"
         parts.append(Part(f"Why it was tried:\n\n{fence(why)}", "rationale"))
     return Section(title="The variant", parts=tuple(parts), joint="\n\n")
 

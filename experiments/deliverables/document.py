@@ -51,6 +51,7 @@ class CandidateDocument(Noun):
     tunables: dict[str, Scalar]
     methods: tuple[str, ...]
     rationale: str
+    name: str = ""
 
     @classmethod
     def of(cls, candidate: Candidate) -> CandidateDocument:
@@ -60,6 +61,7 @@ class CandidateDocument(Noun):
             tunables=candidate.tunables,
             methods=candidate.methods,
             rationale=candidate.rationale,
+            name=candidate.name,
         )
 
 

@@ -7,6 +7,8 @@ break a picture's source or fill the page.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from textwrap import wrap
 
 from experiments.text.changes import changes
 from experiments.text.words import clean
@@ -16,6 +18,7 @@ WORD = 30
 """Characters of one word, a change or a status."""
 LINE = 30
 """Characters of one line that words are packed into."""
+_NAME = 2 * WORD
 CHANGES = 5
 """Changes of one node that are told."""
 _SURPLUS = 4
@@ -28,10 +31,12 @@ def fit(text: str, most: int) -> str:
 
 
 def move_words(before: Candidate | None, after: Candidate | None) -> list[str]:
-    """What a node changed against its parent: tunables, lines of the source."""
+    """What a node changed against its parent: the name of its code, tunables, lines of source."""
     if before is None or after is None:
         return []
-    words = list(changes(before, after).words())
+    changed = changes(before, after)
+    called = wrap(fit(changed.name, _NAME), WORD)
+    words = [*called, *replace(changed, name="").words()]
     if len(words) > CHANGES:
         words = [*words[: CHANGES - 1], f"and {len(words) - CHANGES + 1} more"]
     return [fit(word, WORD) for word in words]

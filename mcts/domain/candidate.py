@@ -11,6 +11,7 @@ from mcts.domain.expressions import Scalar
 class Candidate(Noun):
     """Source and tunable values, with what its author claims and why.
 
+    `name` is a few words of its author that tell its code from other variants'; empty without any.
     The id covers what runs (source less trailing space, tunables), not the claims: the same
     code proposed twice for different reasons is one candidate and is measured once.
     """
@@ -19,6 +20,7 @@ class Candidate(Noun):
     tunables: dict[str, Scalar] = {}
     methods: tuple[str, ...] = ()
     rationale: str = ""
+    name: str = ""
 
     @cached_property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from mcts.journal.spending import NOTHING, Spending
 from mcts.loop.budget import Budget, BudgetGuard
 from mcts.loop.ledger import Ledger
 from mcts.loop.world import Answer
+from mcts.text import one_line
 
 Phase = Literal["searching", "confirming"]
 
@@ -100,4 +101,9 @@ def describe(line: Mapping[str, Any], answer: Answer) -> str:
         status = status_words(evaluation) if evaluation else "rejected"
         text = f"{status}: {line['reason']}".splitlines()[0][:120]
     again = f" (same as node {line['duplicate_of']})" if line["duplicate_of"] is not None else ""
-    return f"node {line['trial']}: {text}{again}"
+    called = f" ({name})" if (name := _name_of(answer)) else ""
+    return f"node {line['trial']}{called}: {text}{again}"
+
+
+def _name_of(answer: Answer) -> str:
+    return one_line(answer.proposal.candidate.name, 60) if answer.proposal else ""

@@ -77,7 +77,7 @@ def test_a_first_implementation_is_asked_for_and_read() -> None:
     assert "nvcc as C++17" in system and "the plan's comment first" in system
     assert "class Model(nn.Module)" in user and "which tile and schedule" in user
     assert "ModelNew" not in user.partition("# Now")[2]
-    assert proposal.usage["prompt"] == "implement_host/1"
+    assert proposal.usage["prompt"] == "implement_host/2"
     assert proposal.candidate.source.strip() == SOURCE.strip()
     assert proposal.candidate.tunables == {"UNROLL": 1, "SCHEDULE": "plain"}
     assert proposal.candidate.methods == ("memory.fused_passes",)
@@ -103,7 +103,7 @@ def test_a_compilers_condensed_log_reaches_the_repair_as_it_is() -> None:
     proposal = LlmProposer(ModelOptions(name="openai/x"), client=client).propose(request)
     user = client.asked[0].messages[1]["content"]
     assert f"# How it failed\n\nIt failed: it does not compile.\n\n```\n{LOG}\n```" in user
-    assert proposal.usage["prompt"] == "repair/1"
+    assert proposal.usage["prompt"] == "repair/2"
 
 
 def test_it_is_written_after_looking_things_up() -> None:

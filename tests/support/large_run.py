@@ -152,7 +152,7 @@ def _record(
         value=0.1,
         reason=reason,
         duplicate_of=duplicate_of,
-        usage={"model": "synthetic", "prompt": "optimize/2", "cost_usd": 0.01,
+        usage={"model": "synthetic", "prompt": "optimize/3", "cost_usd": 0.01,
                "prompt_tokens": 900, "completion_tokens": 300},
         spending=Spending(cost=Decimal("0.01"), tokens=1200, gpu_s=1.5, replies=1),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from experiments.text.changes import changes
+from experiments.text.changes import changes, new_name
 from experiments.views.report.outcomes import reason_of, status_of
 from experiments.views.report.roofs import place_of
 from experiments.views.report.text import line
@@ -74,7 +74,7 @@ def _row(
         "confirmed": 0 if node.confirmed is None else 1,
         "visits": node.visits,
         "methods": [methods(line(name)) for name in claimed],
-        "changed": ", ".join(changed_words(parent, node.candidate)),
+        "changed": "; ".join(changed_words(parent, node.candidate)),
         "reason": line(reason_of(node)),
         "same_as": node.duplicate_of,
         "bound": bounds(place.bound) if place else None,
@@ -84,13 +84,16 @@ def _row(
 
 
 def changed_words(parent: Candidate | None, child: Candidate | None) -> list[str]:
-    """What a node changed: ``VEC 1 → 4``, ``code``. Lines are counted on the node's page, since
-    comparing sources takes long for thousands of nodes."""
+    """What a node changed: ``VEC 1 → 4``, and what its code is called, or ``code``. Lines are
+    counted on the node's page, since comparing sources takes long for thousands of nodes.
+    """
     if parent is None or child is None:
         return []
     moved = changes(parent, child.model_copy(update={"source": parent.source})).words()
     words = [line(word, 80) for word in moved]
-    return words if child.source == parent.source else [*words, "code"]
+    if child.source == parent.source:
+        return words
+    return [*words, line(new_name(parent, child), 80).replace(";", ",") or "code"]
 
 
 def _round(value: float | None) -> float | None:

@@ -24,8 +24,8 @@ def test_a_template_of_its_own_is_named_in_the_prompts_id() -> None:
         dialect: writing_of(dialect).contract.prompt_id("implement")
         for dialect in DIALECTS.values()
     }
-    assert ids[HOST] == "implement_host/1" and ids[CUDA] == ids[KERNELBENCH] == "implement/1"
-    assert writing_of(SPACE).contract.prompt_id("repair") == "repair_values/1"
+    assert ids[HOST] == "implement_host/2" and ids[CUDA] == ids[KERNELBENCH] == "implement/2"
+    assert writing_of(SPACE).contract.prompt_id("repair") == "repair_values/2"
 
 
 def test_only_device_code_can_be_asked_for_values_alone() -> None:

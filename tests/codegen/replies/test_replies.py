@@ -49,6 +49,30 @@ def test_any_fence_will_do(language: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("plan", "name", "rationale"),
+    [
+        ("Name: float4 loads, one pass\n\nLoads are narrow.", "float4 loads, one pass",
+         "Loads are narrow."),
+        ("**Name:** `float4 loads`\nLoads are narrow.", "float4 loads", "Loads are narrow."),
+        ("- name: float4 loads.\n- Wider. \n- Then fewer.", "float4 loads", "Wider. Then fewer."),
+        ("Loads are narrow. The name: none.", "", "Loads are narrow. The name: none."),
+        ("Name:\nLoads are narrow.", "", "Loads are narrow."),
+        (f"Name: {'wide ' * 40}\nWhy.", ("wide " * 40)[:77] + "...", "Why."),
+        ("Methods: `memory.vectorized_loads`, memory.async_copy\nWider, **then** async.", "",
+         "Wider, then async."),
+        ("Wider. " * 200, "", ("Wider. " * 200)[:597] + "..."),
+    ],
+)  # fmt: skip
+def test_the_plan_names_the_variant_and_says_why(plan: str, name: str, rationale: str) -> None:
+    text = (
+        f"## Analysis\n\nName: not this\n\n## Plan\n\n{plan}\n\n## Code\n\n```cuda\n{FASTER}\n```"
+    )
+    candidate = parse_reply(text, ask())
+    assert (candidate.name, candidate.rationale) == (name, rationale)
+    assert candidate.id == Candidate(source=candidate.source, tunables=candidate.tunables).id
+
+
+@pytest.mark.parametrize(
     "text",
     [
         pytest.param(FASTER, id="no fence at all"),

@@ -119,7 +119,7 @@ def test_a_first_implementation_is_asked_for_and_repaired(
         )  # fmt: skip
     proposed = [e.payload for e in read_events(run) if e.kind == "proposed" and e.payload["usage"]]
     roles = [payload["usage"]["prompt"] for payload in proposed]
-    assert roles[0] == "implement/1" and "repair/1" in roles, roles
+    assert roles[0] == "implement/2" and "repair/2" in roles, roles
     settings = RunFolder(run).config.search.algorithm.constants
     assert settings["expected_improvement"] == 0 and settings["temperature"] == 10, (
         "a model knows no space"

@@ -101,7 +101,7 @@ class Evil(PaidToy):
         proposal = super().propose(request)
         usage = {
             **proposal.usage,
-            "prompt": "optimize/2",
+            "prompt": "optimize/3",
             "model": f"toy {EVIL}",
             "dropped": {"lesson": 3, EVIL: 1},
             "seconds": 1.5,
@@ -150,7 +150,7 @@ def test_the_costs_of_the_prompts_and_the_rest_add_up(
     assert rows[-1]["tokens"] == f"{spending.tokens:,} tokens"
     named = [row["prompt"] for row in rows]
     assert named[-2:] == ["trials that came to no node, and attribution", "in all"]
-    assert "optimize/2" in named[:-2]
+    assert "optimize/3" in named[:-2]
 
 
 def test_no_markup_of_the_model_reaches_the_page(page: ReportPage) -> None:

@@ -142,7 +142,7 @@ def test_the_keyboard_moves_folds_and_opens(view: Any) -> None:
 
 def test_search_and_filters_leave_what_was_asked_for(view: Any) -> None:
     nodes = data_of(view)["nodes"]
-    change = nodes["changed"][1].split(", ")[0]
+    change = nodes["changed"][1].split("; ")[0]
     with_it = sum(change in text for text in nodes["changed"])
     view.get_by_role("searchbox").fill(f'"{change}"')
     view.locator(".buttons [role=status]", has_text=f"{with_it} of 201 nodes").wait_for()

@@ -239,3 +239,14 @@ def test_the_command_draws_what_was_given_up_apart(tmp_path: Path) -> None:
     path = {node.id for node in read_result(kept.events()).path_to(read_result(kept.events()).best)}
     for id in given_up(kept.events()) - path:
         assert re.search(r"style=\"[\w,]*dotted", line_of(out.read_text(), id))
+
+
+def test_new_code_is_called_what_its_author_calls_it() -> None:
+    before = Candidate(source="a\n", name="naive")
+    after = Candidate(source="b\n", name="wgmma implicit GEMM, weights in registers")
+    words = move_words(before, after)
+    assert words == ["wgmma implicit GEMM, weights", "in registers", "source +1 −1"]
+    assert move_words(before, after.model_copy(update={"name": "naive"})) == ["source +1 −1"]
+    assert move_words(after, after) == []
+    nasty = after.model_copy(update={"name": "\x1b[31m\u202e" + "x" * 300})
+    assert all(len(word) <= WORD and word.isprintable() for word in move_words(before, nasty))

@@ -56,7 +56,7 @@ function changed({ run, row, detail, select }) {
           {},
           "Changed against its parent: ",
           run.nodes.changed[row]
-            .split(", ")
+            .split("; ")
             .map((word) => [el("span", { class: "chip" }, word), " "]),
         )
       : null,
