@@ -71,7 +71,10 @@ def test_an_option_has_further_names_that_help_does_not_show() -> None:
     [
         (("--temperature", 3), "--temperature 3: at most 2"),
         (("--budget", 0), "--budget 0: at least 1"),
-        (("--feedback", "x"), "--feedback 'x': tools, counters, both or none"),
+        (
+            ("--feedback", "x"),
+            "--feedback 'x': tools, counters, both, evidence, evidence+tools or none",
+        ),
         (("--library", "x"), "there is no option --library"),
         (("--evaluations", 3), "there is no option --evaluations"),
     ],
