@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -64,21 +65,43 @@ class _Packed:
 def count_work(call: Callable[[], Any], *, tf32: bool) -> dict[str, Any]:
     """`flops` of a call, and the arithmetic unit `math`, by the dtype of its output.
 
-    Only matrix products, convolutions and attention are counted, as the model writes them: another
-    algorithm may need fewer, and elementwise work hides behind memory traffic. In float32 PyTorch's
-    convolutions use TF32 of their own accord, its products only with `tf32`.
+    Only matrix products, convolutions, attention and recurrent layers are counted, as the model
+    writes them: another algorithm may need fewer, and elementwise work hides behind memory traffic.
+    In float32 PyTorch's convolutions and recurrent layers use TF32 of their own accord, its
+    products only with `tf32`.
     """
+    import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     from profilers.kernelbench.shared.trees import tensors
 
-    with FlopCounterMode(display=False) as counter:
+    recurrent = {
+        torch.ops.aten._cudnn_rnn: _cudnn_rnn_flops,
+        torch.ops.aten.mkldnn_rnn_layer: _mkldnn_rnn_flops,
+    }
+    with FlopCounterMode(display=False, custom_mapping=recurrent) as counter:
         output = call()
     by_operation = counter.get_flop_counts().get("Global", {})
     flops = sum(by_operation.values())
-    convolved = sum(n for name, n in by_operation.items() if "convolution" in str(name))
+    by_cudnn = sum(
+        n for name, n in by_operation.items() if "convolution" in str(name) or "_rnn" in str(name)
+    )
     dtypes = [str(tensor.dtype).removeprefix("torch.") for _, tensor in tensors(output)]
     unit = next((_UNITS[dtype] for dtype in dtypes if dtype in _UNITS), "fp32")
-    if unit == "fp32" and (tf32 or 2 * convolved > flops):
+    if unit == "fp32" and (tf32 or 2 * by_cudnn > flops):
         unit = "tf32"
     return {"flops": int(flops), "math": unit}
+
+
+def _cudnn_rnn_flops(inputs: Any, weights: Any, *_: Any, **__: Any) -> int:
+    return _recurrent_flops(inputs, weights)
+
+
+def _mkldnn_rnn_flops(inputs: Any, *weights_and_rest: Any, **_: Any) -> int:
+    return _recurrent_flops(inputs, weights_and_rest[:4])
+
+
+def _recurrent_flops(inputs: Any, weights: Any) -> int:
+    """Each weight matrix multiplied once at each position of `inputs` (shapes, features last)."""
+    matrices = sum(math.prod(shape) for shape in weights if shape is not None and len(shape) == 2)
+    return int(2 * matrices * math.prod(inputs[:-1]))
