@@ -9,11 +9,11 @@ from mcts.ports import ProposalRequest
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
 
 VERSIONS: dict[Role, int] = {
-    "implement": 2,
-    "optimize": 3,
-    "repair": 2,
-    "diversify": 2,
-    "remove": 2,
+    "implement": 3,
+    "optimize": 4,
+    "repair": 3,
+    "diversify": 3,
+    "remove": 3,
 }
 """Raised whenever anything that a role's prompt says of its own accord changes, so that results
 journalled under one version were all asked for in the same words."""

@@ -24,6 +24,7 @@ from mcts.ports import Proposal, ProposalRequest
 from mcts.search.trial import Move
 from tests.codegen.cases import ask
 from tests.support.host_sources import PROBLEM, source
+from tests.support.prompt_ids import prompt_id
 from tests.support.scripted_client import ScriptedClient
 from tests.support.shelf import Shelf, blocks
 
@@ -77,7 +78,7 @@ def test_a_first_implementation_is_asked_for_and_read() -> None:
     assert "nvcc as C++17" in system and "the plan's comment first" in system
     assert "class Model(nn.Module)" in user and "which tile and schedule" in user
     assert "ModelNew" not in user.partition("# Now")[2]
-    assert proposal.usage["prompt"] == "implement_host/2"
+    assert proposal.usage["prompt"] == prompt_id("implement", "_host")
     assert proposal.candidate.source.strip() == SOURCE.strip()
     assert proposal.candidate.tunables == {"UNROLL": 1, "SCHEDULE": "plain"}
     assert proposal.candidate.methods == ("memory.fused_passes",)
@@ -103,7 +104,7 @@ def test_a_compilers_condensed_log_reaches_the_repair_as_it_is() -> None:
     proposal = LlmProposer(ModelOptions(name="openai/x"), client=client).propose(request)
     user = client.asked[0].messages[1]["content"]
     assert f"# How it failed\n\nIt failed: it does not compile.\n\n```\n{LOG}\n```" in user
-    assert proposal.usage["prompt"] == "repair/2"
+    assert proposal.usage["prompt"] == prompt_id("repair")
 
 
 def test_it_is_written_after_looking_things_up() -> None:

@@ -43,6 +43,7 @@ from tests.codegen.cases import (
     space_task,
 )
 from tests.support.openai_server import AutoModel, OpenAiServer, Say
+from tests.support.prompt_ids import prompt_id
 from tests.support.scripted_client import Asked, ScriptedClient, Step
 
 needs_litellm = pytest.mark.skipif(
@@ -121,7 +122,7 @@ def test_a_good_reply_becomes_a_candidate_with_its_usage() -> None:
     usage = dict(proposal.usage)
     assert usage.pop("seconds") > 0 and usage.pop("prompt_tokens") > 500
     assert usage == {
-        "prompt": "optimize/3",
+        "prompt": prompt_id("optimize"),
         "dropped": {},
         "model": "test",
         "completion_tokens": len(GOOD) // 4,
@@ -143,14 +144,14 @@ def test_tokens_that_the_service_did_not_count_are_unknown_not_zero() -> None:
 def test_a_first_implementation_is_asked_for_and_journalled_as_such() -> None:
     client = script(MODEL_REPLY)
     proposal = propose(client, ask(problem_task(), seed=77))
-    assert proposal.usage["prompt"] == "implement/2" and client.asked[0].seed == 77
+    assert proposal.usage["prompt"] == prompt_id("implement") and client.asked[0].seed == 77
     assert "class Model(nn.Module)" in client.asked[0].messages[1]["content"]
     assert proposal.candidate.source == MODEL_NEW
 
 
 @pytest.mark.parametrize(
     ("move", "prompt"),
-    [(Move("improve", 1), "optimize/3"), (Move("diversify", 2), "diversify/2")],
+    [(Move("improve", 1), prompt_id("optimize")), (Move("diversify", 2), prompt_id("diversify"))],
 )
 def test_the_move_decides_the_role(move: Move, prompt: str) -> None:
     assert propose(script(GOOD), ask(move=move)).usage["prompt"] == prompt
@@ -159,7 +160,7 @@ def test_the_move_decides_the_role(move: Move, prompt: str) -> None:
 def test_a_failed_parent_is_repaired() -> None:
     request = ask(evaluation=failed("compile_failed"), move=Move("repair", 0))
     client = script(GOOD)
-    assert propose(client, request).usage["prompt"] == "repair/2"
+    assert propose(client, request).usage["prompt"] == prompt_id("repair")
     assert 'identifier "quad" is undefined' in client.asked[0].messages[1]["content"]
 
 
@@ -314,7 +315,7 @@ def test_only_values_are_asked_for_if_source_cannot_be_judged() -> None:
         proposal = proposer.propose(ask())
         system = server.requests[0].body["messages"][0]["content"]
     assert proposal.candidate.source == SCALE and proposal.candidate.tunables["BLOCK"] == 256
-    assert proposal.usage["prompt"] == "optimize_values/3"
+    assert proposal.usage["prompt"] == prompt_id("optimize", "_values")
     assert "not the code" in system
 
 
@@ -407,7 +408,7 @@ def test_a_method_is_taken_out_for_attribution() -> None:
         proposal = proposer.without(request, "memory.vectorized_loads")
         (seen,) = server.requests
     assert proposal.candidate.methods == ("latency.block_size",)
-    assert proposal.usage["prompt"] == "remove/2"
+    assert proposal.usage["prompt"] == prompt_id("remove")
     assert "without it" in seen.body["messages"][-1]["content"]
     assert proposer.can_ablate
 

@@ -8,6 +8,7 @@ from codegen.dialects import Writing, writing_of
 from codegen.prompting.roles import VERSIONS
 from mcts.domain import CUDA, DIALECTS, HOST, KERNELBENCH, SPACE, Dialect
 from tests.codegen.cases import MODEL_NEW, ask, problem_task, scale_task, space_task
+from tests.support.prompt_ids import prompt_id
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
@@ -24,8 +25,10 @@ def test_a_template_of_its_own_is_named_in_the_prompts_id() -> None:
         dialect: writing_of(dialect).contract.prompt_id("implement")
         for dialect in DIALECTS.values()
     }
-    assert ids[HOST] == "implement_host/2" and ids[CUDA] == ids[KERNELBENCH] == "implement/2"
-    assert writing_of(SPACE).contract.prompt_id("repair") == "repair_values/2"
+    assert ids[HOST] == prompt_id("implement", "_host") and ids[CUDA] == ids[
+        KERNELBENCH
+    ] == prompt_id("implement")
+    assert writing_of(SPACE).contract.prompt_id("repair") == prompt_id("repair", "_values")
 
 
 def test_only_device_code_can_be_asked_for_values_alone() -> None:

@@ -27,6 +27,7 @@ from mcts.options import ModelOptions
 from mcts.ports import Proposal
 from tests.codegen.cases import GOOD, ask
 from tests.support.openai_server import Fail, OpenAiServer, Say, Step
+from tests.support.prompt_ids import prompt_id
 from tests.support.scripted_client import PLAIN, ScriptedClient
 from tests.support.shelf import Shelf, blocks, calls
 
@@ -116,7 +117,7 @@ class TestOverHttp:
             "bytes": len("```\ninclude/swizzle.hpp:40  struct Swizzle\n  more\n  of it\n```"),
         }
         assert usage["library"] == "Shelf 1.0" and usage["replies"] == 2
-        assert usage["prompt"] == "optimize/3+lookups/1"
+        assert usage["prompt"] == prompt_id("optimize") + "+lookups/1"
         assert json.loads(json.dumps(usage)) == usage
 
     def test_the_cost_of_every_reply_adds_up_to_the_last_digit(self) -> None:
@@ -443,7 +444,7 @@ class TestTheRestOfTheConversation:
         usage = LlmProposer(ModelOptions(name="openai/test"), client=client).propose(ask()).usage
         assert client.asked[0].offer is None
         assert "Looking things up" not in client.asked[0].messages[0]["content"]
-        assert usage["prompt"] == "optimize/3" and "lookups" not in usage
+        assert usage["prompt"] == prompt_id("optimize") and "lookups" not in usage
 
     def test_a_model_that_needs_nothing_writes_at_once(self) -> None:
         proposal, client = propose([GOOD])

@@ -20,6 +20,7 @@ from tests.support import paper_gpu, suite_world
 from tests.support.commands import completed
 from tests.support.needs import needs_litellm
 from tests.support.openai_server import Answer, AutoModel, OpenAiServer
+from tests.support.prompt_ids import prompt_id
 from tests.support.story import Storyteller, problems_of, words_for
 from tests.support.story_answers import Values
 
@@ -119,7 +120,7 @@ def test_a_first_implementation_is_asked_for_and_repaired(
         )  # fmt: skip
     proposed = [e.payload for e in read_events(run) if e.kind == "proposed" and e.payload["usage"]]
     roles = [payload["usage"]["prompt"] for payload in proposed]
-    assert roles[0] == "implement/2" and "repair/2" in roles, roles
+    assert roles[0] == prompt_id("implement") and prompt_id("repair") in roles, roles
     settings = RunFolder(run).config.search.algorithm.constants
     assert settings["expected_improvement"] == 0 and settings["temperature"] == 10, (
         "a model knows no space"
