@@ -62,6 +62,7 @@ class ConfigDocument(Noun):
     max_cost_usd: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, gt=0)
     max_gpu_minutes: float | None = Field(default=None, gt=0)
+    stop_within: float | None = Field(default=None, ge=0)
     seed: int = 0
     parallel: int = Field(default=1, ge=1)
     device: int = Field(default=0, ge=0)

@@ -245,6 +245,12 @@ class Roofline(Noun):
     achieved_gb_per_s: float | None = None
     reason: str = ""
 
+    @property
+    def bounded_by_traffic(self) -> bool:
+        """Whether moving the task's inputs and outputs takes longer than its arithmetic."""
+        intensity, ridge = self.intensity_flop_per_byte, self.ridge_flop_per_byte
+        return intensity is not None and ridge is not None and intensity <= ridge
+
 
 class Profile(Noun):
     """The kernels of one candidate, in launch order; `missing` says what is not known, and why.

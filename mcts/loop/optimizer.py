@@ -19,6 +19,7 @@ from mcts.loop.beginning import check_options, measure_baseline, reward_scale
 from mcts.loop.bench import Bench
 from mcts.loop.briefing import Briefing, Signatures
 from mcts.loop.budget import Budget, BudgetGuard
+from mcts.loop.ceiling import Ceiling
 from mcts.loop.finalists import confirm_finalists
 from mcts.loop.flights import Flights
 from mcts.loop.ledger import Ledger
@@ -163,6 +164,12 @@ class Optimizer:
         scale = reward_scale(
             evaluation, guidance, objective=self.objective, settings=self.reward_settings
         )
+        self.ceiling = Ceiling.of(
+            evaluation,
+            guidance.roofline,
+            objective=self.objective,
+            share=self.budget.stop_within,
+        )
         self.guard.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
         outcome = outcome_of(answer, ledger=self.ledger, scale=scale)
@@ -250,7 +257,9 @@ class Optimizer:
         if minutes is not None and self.log.elapsed_s >= minutes * 60:
             return "time spent"
         repeating = self.log.find("asked", self.search.asked + 1) is not None
-        return self.guard.exhausted(repeating=repeating)
+        return self.guard.exhausted(repeating=repeating) or self.ceiling.reached(
+            self.ledger.best_speedup
+        )
 
     def _was_spent(self) -> bool:
         """Whether the journal ends with a search that had spent this budget: it is only read."""

@@ -16,6 +16,10 @@ class Limits(Options):
     Nothing new is asked once a limit is reached. Trials in flight are still finished, so a run may
     go beyond it by at most `parallel` trials. The finalists are measured again even then: an
     unconfirmed best is not a result.
+
+    `stop_within` ends a run that has little left to gain: once the best takes at most this share
+    longer than its inputs and outputs need at the measured bandwidth. Traffic alone counts, since
+    no algebra makes it less; a task that arithmetic bounds, or several shapes, never ends by it.
     """
 
     evaluations: Annotated[
@@ -54,5 +58,15 @@ class Limits(Options):
             name="--max-gpu-minutes",
             help="Stop after so many minutes of judging candidates.",
             needs=("gpu",),
+        ),
+    ] = None
+    stop_within: Annotated[
+        float | None,
+        Field(ge=0, le=10),
+        Option(
+            name="--stop-within",
+            help="Stop once the best takes at most this share (0.1: 10 %) longer than moving its "
+            "inputs and outputs once.",
+            metavar="SHARE",
         ),
     ] = None

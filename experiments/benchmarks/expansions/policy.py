@@ -32,10 +32,10 @@ def run_policy(
     search: SearchSettings,
     reward: RewardSettings | None = None,
     seed: int,
-    trials: int,
+    budget: Budget,
     parallel: int = 1,
 ) -> PolicyRun:
-    """Search a recorded tree for so many trials, fewer if no reply is left anywhere.
+    """Search a recorded tree for the `budget`, less if no reply is left anywhere.
 
     Rewards are those of the recorded runs: the baseline's noise and speed of light are kept.
     """
@@ -46,7 +46,7 @@ def run_policy(
         evaluator=RecordedEvaluator(replay),
         advisor=RooflineAdvisor(()),
         journal=journal,
-        budget=Budget(evaluations=trials),
+        budget=budget,
         search_settings=search,
         reward_settings=reward,
         seed=seed,

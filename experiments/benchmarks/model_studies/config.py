@@ -33,6 +33,7 @@ class ModelArm(Noun):
     names: whether tunables have their names, help and methods (`unnamed`).
     memory: what is known before the run begins: nothing (`cold`), or what a memory or an export
     holds of other tasks than the one at hand; no run adds to it.
+    stop_within: ends a run early, as ``--stop-within`` does.
     """
 
     search: str = "puct"
@@ -45,6 +46,7 @@ class ModelArm(Noun):
     names: bool = True
     memory: str = COLD
     memory_sha256: str = ""
+    stop_within: float | None = Field(default=None, ge=0, le=10)
     model: Asked = ModelOptions()
 
     @model_validator(mode="before")

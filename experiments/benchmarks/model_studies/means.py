@@ -131,7 +131,7 @@ class Means:
             model=cell.options.changed_by(self._session.model)
             if cell.spec.proposer == LLM
             else cell.options,
-            limits=Limits(evaluations=cell.trials),
+            limits=Limits(evaluations=cell.trials, stop_within=cell.spec.stop_within),
         )
         config = resolve(source, request)
         known = knowledge_from(cell.spec.memory, besides=cell.task.name)

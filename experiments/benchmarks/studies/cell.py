@@ -108,7 +108,10 @@ def run_cell(cell: Cell) -> CellResult:
         evaluator=counting,
         advisor=RooflineAdvisor(),
         journal=MemoryJournal(),
-        budget=Budget(evaluations=TRIALS_PER_EVALUATION * cell.facts.length),
+        budget=Budget(
+            evaluations=TRIALS_PER_EVALUATION * cell.facts.length,
+            stop_within=cell.spec.stop_within,
+        ),
         search_settings=search,
         reward_settings=reward,
         seed=cell.seed,

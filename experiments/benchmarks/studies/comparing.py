@@ -30,13 +30,14 @@ Floats = NDArray[np.float64]
 Metric = Literal["speedup", "evaluations"]
 BUDGET = "budget"
 TARGET = "target"
+LENGTH = "length"
 
 
 class Contest(Noun):
     """The reference against one arm by one measure.
 
-    measure: `20` (speedup after 20 unique evaluations), `budget` (after each task's own budget) or
-    `target` (unique evaluations to the target).
+    measure: `20` (speedup after 20 unique evaluations), `budget` (after each task's own budget),
+    `target` (unique evaluations to the target) or `length` (evaluations that a run had in all).
     ratio: geometric mean over tasks of that over seeds, above 1 if the reference is better: its
     speedup over the arm's, or the arm's evaluations over its own. low, high: 95 % interval over
     tasks and seeds; low_here, high_here: over seeds alone, for these very tasks.
@@ -67,7 +68,7 @@ class Contest(Noun):
 
     @property
     def metric(self) -> Metric:
-        return "evaluations" if self.measure == TARGET else "speedup"
+        return "evaluations" if self.measure in (TARGET, LENGTH) else "speedup"
 
 
 class Standing(Noun):
@@ -128,12 +129,18 @@ def runs_of(plan: Plan, lines: Iterable[CellResult]) -> Runs:
 
 def measures_of(plan: Plan) -> tuple[str, ...]:
     """Speedup at the fixed numbers and at the budget, then evaluations to the target if the tasks
-    have one.
+    have one, and in all if an arm ends its runs early.
     """
     budgets = {facts.budget for facts in plan.tasks}
     fixed = [str(at) for at in plan.study.at if budgets != {at}]
     has_target = all(facts.target_us is not None for facts in plan.tasks)
-    return (*fixed, BUDGET, *((TARGET,) if has_target else ()))
+    ends_early = any(arm.stop_within is not None for arm in plan.study.arms.values())
+    return (
+        *fixed,
+        BUDGET,
+        *((TARGET,) if has_target else ()),
+        *((LENGTH,) if ends_early else ()),
+    )
 
 
 def compare(plan: Plan, lines: Iterable[CellResult], *, reference: str | None = None) -> Comparison:
@@ -175,6 +182,8 @@ def value_of(line: CellResult, facts: TaskFacts, measure: str) -> float:
     """
     if measure == TARGET:
         return -math.log(line.to_target if line.to_target is not None else facts.length + 1)
+    if measure == LENGTH:
+        return -math.log(max(1, line.unique))
     return math.log(line.speedup_at(facts.budget if measure == BUDGET else int(measure)))
 
 
@@ -195,7 +204,7 @@ def differences(plan: Plan, runs: Runs, arm: str, measure: str) -> dict[str, Flo
 
 def without_ties(plan: Plan, values: Floats, measure: str) -> Floats:
     """The differences for the tests: those inside the noise are zero."""
-    noise = 0.0 if measure == TARGET else math.log1p(plan.study.noise)
+    noise = 0.0 if measure in (TARGET, LENGTH) else math.log1p(plan.study.noise)
     clear: Floats = np.where(np.abs(values) <= noise, 0.0, values)
     return clear
 
@@ -250,7 +259,7 @@ def _standings(plan: Plan, runs: Runs) -> Iterable[Standing]:
                 speedups={
                     measure: math.exp(float(np.mean([value_of(x, facts, measure) for x in lines])))
                     for measure in measures_of(plan)
-                    if measure != TARGET
+                    if measure not in (TARGET, LENGTH)
                 },
                 **(_arrivals(lines) if facts.target_us is not None else _NO_TARGET),
                 failed=sum(line.failed for line in lines) / len(lines),

@@ -37,7 +37,8 @@ class Arm(Noun):
     """One way to search. `settings` are constants of the search, `lessons` whether the proposer is
     told what methods came to earlier in the same run, `history` whether it is told what came of
     each candidate. `memory` is what it knows of other runs: nothing (`cold`), or what a memory or
-    an export holds of other tasks than the one at hand.
+    an export holds of other tasks than the one at hand. `stop_within` ends a run early, as
+    ``--stop-within`` does.
     """
 
     search: str = "puct"
@@ -49,11 +50,12 @@ class Arm(Noun):
     memory: str = COLD
     memory_sha256: str = ""
     parallel: int = Field(default=1, ge=1, le=64)
+    stop_within: float | None = Field(default=None, ge=0, le=10)
 
 
 _ARM_KEYS = tuple(name for name in Arm.model_fields if name != "memory_sha256")
 """What a file may say of an arm; the hash of its memory is found, not given."""
-_OF_A_POLICY = frozenset({"search", "settings", "parallel"})
+_OF_A_POLICY = frozenset({"search", "settings", "parallel", "stop_within"})
 """What an arm on recorded expansions may say: what is proposed there is recorded, too."""
 
 
@@ -225,4 +227,4 @@ def _recorded() -> list[str]:
 
 def arm_id(arm: Arm) -> str:
     """Equal for arms that do the same, whatever they are called."""
-    return tagged_hash("arm", arm.model_dump(mode="json", exclude={"memory"}))
+    return tagged_hash("arm", arm.model_dump(mode="json", exclude={"memory"}, exclude_none=True))

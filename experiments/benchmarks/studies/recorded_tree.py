@@ -16,6 +16,7 @@ from experiments.benchmarks.studies.config import ALL, Arm, Study
 from experiments.benchmarks.studies.recorded_task import TaskFacts
 from experiments.text.words import did_you_mean
 from mcts.errors import InputError
+from mcts.loop.optimizer import Budget
 from mcts.loop.reward import RewardSettings
 from mcts.search.port import SearchSettings
 
@@ -67,7 +68,7 @@ def run_cell(cell: Cell) -> CellResult:
         search=search,
         reward=reward,
         seed=cell.seed,
-        trials=cell.facts.length,
+        budget=Budget(evaluations=cell.facts.length, stop_within=cell.spec.stop_within),
         parallel=cell.spec.parallel,
     )
     return CellResult(

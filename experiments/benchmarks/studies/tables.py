@@ -5,7 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
-from experiments.benchmarks.studies.comparing import BUDGET, TARGET, Comparison, Contest, Standing
+from experiments.benchmarks.studies.comparing import (
+    BUDGET,
+    LENGTH,
+    TARGET,
+    Comparison,
+    Contest,
+    Standing,
+)
 from experiments.text.quantities import p_text
 from experiments.text.tables import Column, Fitted, fitted
 
@@ -54,6 +61,8 @@ def measure_words(found: Comparison, measure: str) -> str:
     """What a measure compares, in words."""
     if measure == TARGET:
         return "unique evaluations to target"
+    if measure == LENGTH:
+        return f"{found.counted} in all"
     return "speedup at the budget" if measure == BUDGET else f"speedup at {measure} {found.counted}"
 
 

@@ -22,6 +22,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "max_cost_usd": ("limits", "cost_usd"),
     "max_tokens": ("limits", "tokens"),
     "max_gpu_minutes": ("limits", "gpu_minutes"),
+    "stop_within": ("limits", "stop_within"),
     "seed": ("search", "seed"),
     "parallel": ("search", "parallel"),
     "device": ("judging", "device"),

@@ -84,6 +84,21 @@ def test_a_shorter_run_resumed_equals_the_longer_one(toy_folder: Path, tmp_path:
     assert resumed["tree_digest"] == whole["tree_digest"]
 
 
+def test_a_run_near_the_time_of_its_traffic_ends_and_a_resume_without_the_share_goes_on(
+    tmp_path: Path,
+) -> None:
+    words = ("optimize", "transpose", "--evaluator", "replay", "--evaluations", 100, "--seed", 1)
+    early = json_of(*words, "--stop-within", 0.2, "--out", tmp_path / "a")
+    assert early["stop_reason"] == "within 20 % of the time that moving inputs and outputs takes"
+    assert early["evaluations"] < 50
+    again = json_of("resume", tmp_path / "a")
+    assert again["tree_digest"] == early["tree_digest"]
+    longer = json_of("resume", tmp_path / "a", "--stop-within", 0)
+    assert longer["stop_reason"] == "evaluations spent"
+    whole = json_of(*words, "--out", tmp_path / "b")
+    assert longer["tree_digest"] == whole["tree_digest"]
+
+
 def test_a_resume_needs_nothing_but_the_run_folder_and_the_recording(
     toy_folder: Path, tmp_path: Path
 ) -> None:

@@ -242,14 +242,20 @@ def rewards(result: Result) -> dict[str, float]:
 
 def policy(tree: ExpansionTree, *, seed: int, trials: int, parallel: int = 1) -> PolicyRun:
     search = searches()["puct"]()
-    return run_policy(Replay(tree), search=search, seed=seed, trials=trials, parallel=parallel)
+    return run_policy(
+        Replay(tree), search=search, seed=seed, budget=Budget(evaluations=trials), parallel=parallel
+    )
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
 @pytest.mark.parametrize("name", sorted(searches()))
 def test_a_policy_draws_every_reply_once_and_ends(name: str, parallel: int) -> None:
     found = run_policy(
-        Replay(small_tree()), search=searches()[name](), seed=3, trials=50, parallel=parallel
+        Replay(small_tree()),
+        search=searches()[name](),
+        seed=3,
+        budget=Budget(evaluations=50),
+        parallel=parallel,
     )
     result = found.result
     drawn = [node.candidate.id for node in result.nodes if node.candidate is not None]
