@@ -9,10 +9,10 @@ from mcts.domain import KernelTask, Policy, TunableSpace, Work
 _PRECISION = {
     "task": "judged by its error against float64, not by its instructions: as a root mean square "
     "at most 64 times, at the worst element at most 8 times (or within the tolerance) that of "
-    "Model as PyTorch runs it by default, which is fp32 matrix products in full fp32, convolutions and "
-    "recurrent layers in TF32, all else in the task's own dtype. So TF32 passes where PyTorch uses "
-    "it; where PyTorch uses full fp32, TF32, fp16 and bf16 are off by hundreds of times and fail, "
-    "and products split to keep fp32's bits (3xTF32) pass. Leave torch.backends alone",
+    "Model as PyTorch runs it by default, which is fp32 matrix products in full fp32, convolutions "
+    "and recurrent layers in TF32, all else in the task's own dtype. So TF32 passes where PyTorch "
+    "uses it; where PyTorch uses full fp32, TF32, fp16 and bf16 are off by hundreds of times and "
+    "fail, and products split to keep fp32's bits (3xTF32) pass. Leave torch.backends alone",
     "tf32": "fp32 matrix products and convolutions may use TF32 inputs with fp32 accumulation; "
     "bf16 or fp16 inside of fp32 is refused",
 }
