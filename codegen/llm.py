@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from codegen.lookups.prompt import VERSION
 from codegen.prompting import Prompt, build_prompt, fence
 from codegen.prompting.untrusted import shortened
 from codegen.replies import without_thoughts
-from mcts.domain import Hardware, TunableSpace
+from codegen.tuning import retuned
+from mcts.domain import Candidate, Hardware, KernelTask, TunableSpace
 from mcts.errors import (
     AnswerPending,
     InputError,
@@ -31,7 +32,7 @@ from mcts.errors import (
 )
 from mcts.library import Library
 from mcts.options import ModelOptions
-from mcts.ports import Proposal, ProposalRequest, Proposer
+from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 
 PRIOR = 0.5
 """A model's own confidence is not calibrated, so every proposal of it starts alike."""
@@ -46,7 +47,8 @@ class LlmProposer(Proposer):
     With `tunables_only` the model chooses values for the tunables and the source stays: that is
     all a replay can judge. A reply that cannot be used is asked for again `reply_repairs` times,
     with the reason. Of each proposal `branches` variants are timed: 1 is the candidate alone, more
-    add other values of its tunables.
+    add other values of its tunables, and behind them up to `tune` more as long as they promise
+    a gain (`codegen.tuning`).
 
     `client` replaces litellm. In `library` a model may look things up while it prepares a proposal,
     as far as the options allow; it is closed with the proposer. Thread-safe.
@@ -65,6 +67,7 @@ class LlmProposer(Proposer):
     ) -> None:
         self.name = f"llm:{options.name}"
         self._options = options
+        self.can_tune = options.tune > 0 and not tunables_only
         self._client = client or client_of(options)
         self._prices = parse_prices(options.prices)
         self._library, self._hardware = library, hardware
@@ -112,6 +115,14 @@ class LlmProposer(Proposer):
             prior=PRIOR,
             usage=talk.usage(),
         )
+
+    def retuned(
+        self, task: KernelTask, judged: Sequence[Attempt], *, best_speedup: float, seed: int
+    ) -> Candidate | None:
+        """Other values of a promising variant, up to `tune` behind its branches."""
+        if len(judged) >= self._options.branches + self._options.tune:
+            return None
+        return retuned(task, judged, best_speedup=best_speedup, seed=seed)
 
     def without(self, request: ProposalRequest, method: str) -> Proposal:
         """The parent with `method` taken out, for attribution.

@@ -106,12 +106,14 @@ class Proposer(ABC):
     `name` says what it is, for reports. `inline` is True if `propose` is pure and quick: the loop
     then calls it in the order of the trials, so that it sees every earlier candidate in `tried`,
     also of trials still in flight. Otherwise `propose` runs in a worker thread, several at once: it
-    must be thread-safe. `can_ablate` says whether `without` can do anything.
+    must be thread-safe. `can_ablate` and `can_tune` say whether `without` and `retuned` can do
+    anything.
     """
 
     name: str
     inline: bool = False
     can_ablate: bool = False
+    can_tune: bool = False
 
     @abstractmethod
     def propose(self, request: ProposalRequest) -> Proposal:
@@ -133,6 +135,16 @@ class Proposer(ABC):
         method cannot be taken out.
         """
         raise NoMoves(f"the proposer {self.name} takes out no methods")
+
+    def retuned(
+        self, task: KernelTask, judged: Sequence[Attempt], *, best_speedup: float, seed: int
+    ) -> Candidate | None:
+        """Other values of a variant's tunables that are worth timing next; None if none are.
+
+        Asked only if `can_tune`, after each of those in `judged`: what was proposed first, then
+        what was timed beside it. `best_speedup` is the greatest known when the trial was asked for.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027
         """Give up connections and files, and with them what is in flight; idempotent."""

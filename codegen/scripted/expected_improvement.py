@@ -73,16 +73,25 @@ def expected_gains(
     values: of each tunable. rows: n x tunables, positions of values. log_speedups: n, NaN for what
     failed, which counts as the worst measured.
     """
+    gains = counted_gains(log_speedups)
+    if gains is None:
+        return None
+    gains = (gains - gains.mean()) / float(gains.std())
+    mean, deviation = _predicted(values, rows, gains, pool)
+    return _improvement(mean - gains.max(), deviation)
+
+
+def counted_gains(log_speedups: Floats) -> Floats | None:
+    """The log speedups as the model counts them: what failed or is far behind as the worst.
+
+    None if too little was measured or nothing differed.
+    """
     measured = log_speedups[~np.isnan(log_speedups)]
     if len(measured) < MIN_MEASURED:
         return None
     floor = max(measured.max() - MARGIN, measured.min())
-    gains = np.where(np.isnan(log_speedups), floor, np.maximum(log_speedups, floor))
-    if not (spread := float(gains.std())) > 0:
-        return None
-    gains = (gains - gains.mean()) / spread
-    mean, deviation = _predicted(values, rows, gains, pool)
-    return _improvement(mean - gains.max(), deviation)
+    gains: Floats = np.where(np.isnan(log_speedups), floor, np.maximum(log_speedups, floor))
+    return gains if float(gains.std()) > 0 else None
 
 
 def _predicted(

@@ -7,7 +7,6 @@ configuration comes here with the next version.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -15,6 +14,7 @@ from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.first_format import flat
 from experiments.runs.options.libraries import LibraryReference
 from mcts.domain import DialectField, Noun, Policy
+from mcts.options.model import Feedback, Protocol
 from mcts.options.search import Objective
 
 
@@ -27,13 +27,14 @@ class AskingDocument(Noun):
     retries: int = Field(default=2, ge=0)
     reply_tokens: int = Field(default=16_000, ge=1)
     temperature: float = Field(default=0.7, ge=0, le=2)
-    feedback: Literal["tools", "counters", "none"] = "tools"
+    feedback: Feedback = "tools"
+    tune: int = Field(default=0, ge=0)
     branches: int = Field(default=1, ge=1)
     prompt_tokens: int = Field(default=24_000, ge=1)
     reply_repairs: int = Field(default=1, ge=0)
     lookups: int = Field(default=12, ge=1)
     lookup_tokens: int = Field(default=24_000, ge=200)
-    lookup_protocol: Literal["auto", "calls", "text"] = "auto"
+    lookup_protocol: Protocol = "auto"
     cache: str = "llm_cache.sqlite"
     record: str | None = None
     replay: str | None = None

@@ -15,7 +15,7 @@ from mcts.journal.runlog import DAMAGES
 from mcts.loop.progress import status_words
 from mcts.ports import Event
 
-_READ = frozenset({"proposed", "branched", "measured"})
+_READ = frozenset({"proposed", "tuned", "branched", "measured"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,8 @@ class EventReader:
                 self.unrecorded += 1
             case "priced" | "removal_priced":
                 self.spent[payload.get("trial")] += self._receipts.take(event.kind, payload)
+            case "tuned":
+                self._take_variant(payload["trial"], payload["candidate"])
             case "branched":
                 self.branches[payload["trial"]] = (*payload["losers"], *payload["failed"])
             case "restarted":
@@ -83,9 +85,14 @@ class EventReader:
             self.usage[trial] = payload.get("usage", {})
         if kind == "proposed":
             for content in [payload["candidate"], *payload.get("branches", ())]:
-                candidate = Candidate.model_validate(content)
-                self._proposed[payload["trial"]].setdefault(candidate.id, candidate)
-                self._first.setdefault(candidate.id, candidate)
+                self._take_variant(payload["trial"], content)
+
+    def _take_variant(self, trial: int, content: Mapping[str, Any] | None) -> None:
+        """A candidate that belongs to a trial; None where there was none."""
+        if content is not None:
+            candidate = Candidate.model_validate(content)
+            self._proposed[trial].setdefault(candidate.id, candidate)
+            self._first.setdefault(candidate.id, candidate)
 
     def _take_judging(self, kind: str, payload: Mapping[str, Any]) -> None:
         for stage, seconds in stages_of(payload).items():

@@ -29,6 +29,7 @@ _KEYS: Mapping[str, str] = {
     "priced": "trial",
     "restarted": "trial",
     "branched": "trial",
+    "tuned": "key",
     "rejected": "trial",
     "no_moves": "trial",
     "unrecorded": "trial",

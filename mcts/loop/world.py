@@ -7,7 +7,7 @@ the answer after it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from mcts.errors import (
 from mcts.journal.runlog import RunLog, reading_event
 from mcts.loop.bench import Bench
 from mcts.loop.branches import Branch, candidates_of, select
-from mcts.ports import Advisor, Proposal, ProposalRequest, Proposer
+from mcts.ports import Advisor, Attempt, Proposal, ProposalRequest, Proposer
+from mcts.search.seeding import seed_from
 from mcts.search.trial import Trial
 
 _ANSWERS = ("proposed", "abandoned", "rejected", "no_moves", "unrecorded")
@@ -130,8 +131,9 @@ class World:
     def judge(self, trial: Trial, proposal: Proposal, best_speedup: float) -> Answer:
         """Evaluate a proposal and its branches; the answer holds the best of them.
 
-        If the proposal's own candidate fails, a branch that works stands in for it. If the world
-        fails any of them, the trial has failed.
+        Behind the last one the proposer may name one more, again and again. If the proposal's own
+        candidate fails, a branch that works stands in for it. If the world fails any of them, the
+        trial has failed.
         """
         candidates = list(candidates_of(proposal).values())
         evaluations: dict[int, Evaluation] = {}
@@ -145,6 +147,12 @@ class World:
                 not_recorded = not_recorded or error
             except WorldError as error:
                 return Answer(proposal=proposal, error=error)
+            if at == len(candidates) - 1 and self.proposer.can_tune:
+                judged = [
+                    Attempt(candidate=candidates[n], evaluation=evaluations.get(n))
+                    for n in range(len(candidates))
+                ]
+                candidates += self._retuned(trial, judged, best_speedup)
         at = select(evaluations, self.bench.ranking) or 0
         losers = tuple(
             Branch(
@@ -166,6 +174,24 @@ class World:
             losers=losers,
             judged=tuple(candidates[n].id for n in evaluations),
         )
+
+    def _retuned(
+        self, trial: Trial, judged: Sequence[Attempt], best_speedup: float
+    ) -> tuple[Candidate, ...]:
+        """One more candidate to time beside those `judged`, if the proposer names a new one."""
+        key = f"{trial.id}/{len(judged)}"
+        if found := self._log.find("tuned", key):
+            with reading_event(f"the values {key}"):
+                known = found["candidate"]
+                return () if known is None else (Candidate.model_validate(known),)
+        more = self.proposer.retuned(
+            self.task, judged, best_speedup=best_speedup, seed=seed_from(trial.seed, "tune", key)
+        )
+        if more is not None and more.id in {one.candidate.id for one in judged if one.candidate}:
+            more = None
+        content = None if more is None else more.model_dump(mode="json")
+        self._log.write("tuned", {"key": key, "trial": trial.id, "candidate": content})
+        return () if more is None else (more,)
 
     def _note_branches(self, trial: int, winner: str, evaluated: Mapping[str, Evaluation]) -> None:
         """Journal which branch became the node, which others were measured, and which failed."""

@@ -26,11 +26,11 @@ class ModelOptions(Options):
     ``MODEL=IN,OUT``. `timeout_s` bounds one request, `retries` the further ones to each model.
     A run without `cache` keeps the answers in its folder. `feedback` is what prompts say of the
     profile, `prompt_tokens` their length, by estimate. Of each proposal `branches` values of its
-    tunables are timed. While it prepares one, the model may look things up in the `library`
-    `lookups` times, for `lookup_tokens` in all: twelve look-ups are two or three searches, some
-    definitions and a few readings, and 24,000 tokens are as many as the prompt has, so that the
-    conversation at most doubles. `record` is a file that every question and answer is added to;
-    `replay` one that is played instead of asking anybody. With a `queue`
+    tunables are timed, and of a promising one up to `tune` more. While it prepares one, the model
+    may look things up in the `library` `lookups` times, for `lookup_tokens` in all: twelve look-ups
+    are two or three searches, some definitions and a few readings, and 24,000 tokens are as many as
+    the prompt has, so that the conversation at most doubles. `record` is a file that every question
+    and answer is added to; `replay` one that is played instead of asking anybody. With a `queue`
     questions and replies are files in that folder, and `timeout_s` bounds the wait only if it is
     given.
     """
@@ -99,6 +99,14 @@ class ModelOptions(Options):
             "(a digest of the counters), evidence+tools, or none",
         ),
     ] = "tools"
+    tune: Annotated[
+        int,
+        Field(ge=0, le=256),
+        _asked(
+            "--tune",
+            help="Further values of a promising variant's tunables to time, as they promise a gain",
+        ),
+    ] = 0
     branches: Annotated[
         int,
         Field(ge=1, le=16),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,8 +118,17 @@ def _feedback(config: RunConfig) -> PromptFeedback:
 
 
 def _proposals(events: Iterable[Event]) -> dict[int, Proposal]:
-    payloads = (event.payload for event in events if event.kind == "proposed")
-    return {payload["trial"]: proposal_of(payload) for payload in payloads}
+    """By trial, with the values that were timed behind a proposal as further branches of it."""
+    found: dict[int, Proposal] = {}
+    for event in events:
+        payload = event.payload
+        if event.kind == "proposed":
+            found[payload["trial"]] = proposal_of(payload)
+        elif event.kind == "tuned" and payload["candidate"] is not None:
+            proposal = found[payload["trial"]]
+            more = Candidate.model_validate(payload["candidate"])
+            found[payload["trial"]] = replace(proposal, branches=(*proposal.branches, more))
+    return found
 
 
 def _replies(events: Sequence[Event], result: Result, run: str) -> Iterable[Reply]:

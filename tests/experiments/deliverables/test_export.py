@@ -19,12 +19,14 @@ from codegen.export.header import header
 from codegen.export.model_new import model_new
 from experiments.deliverables import reproduce
 from experiments.deliverables.best import Delivery, read_delivery
+from experiments.deliverables.config_document import AskingDocument
 from experiments.deliverables.document import RunDocument, run_document, schema
 from experiments.deliverables.patching import unified_patch
 from experiments.deliverables.writing import deliverables
 from experiments.runs.folders.journal import SqliteJournal
 from experiments.runs.tasks.files import find_task, load_task
 from mcts.domain import Candidate
+from mcts.options import ModelOptions
 from tests.support.commands import completed, json_of, optimized, refused, rooftree
 from tests.support.deliveries import delivery_of
 
@@ -207,6 +209,14 @@ def test_run_json_is_what_its_schema_says(exported: Path, run_dir: Path) -> None
     assert source == delivery.best.candidate.source
     path = [node["id"] for node in document["nodes"] if node["on_best_path"]]
     assert path == sorted(node.id for node in delivery.result.path_to(delivery.best))
+
+
+def test_run_json_has_every_option_of_how_a_model_is_asked() -> None:
+    left_out = {"name", "api_base", "library", "queue"}  # said elsewhere, or a place on the machine
+    assert set(ModelOptions.model_fields) - left_out == set(AskingDocument.model_fields)
+    for name in set(AskingDocument.model_fields) & {"feedback", "lookup_protocol"}:
+        theirs, ours = ModelOptions.model_fields[name], AskingDocument.model_fields[name]
+        assert theirs.annotation == ours.annotation, name
 
 
 def test_run_json_holds_every_source_once_and_loses_none(exported: Path, run_dir: Path) -> None:
