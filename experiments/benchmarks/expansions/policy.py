@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from experiments.benchmarks.expansions.replay import RecordedEvaluator, RecordedProposer, Replay
-from experiments.benchmarks.in_memory import MemoryJournal, SynchronousExecutor
+from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.reward import RewardSettings
+from mcts.loop.synchronous import SynchronousExecutor
 from mcts.search.port import SearchSettings
 from microtools.advisor import RooflineAdvisor
 

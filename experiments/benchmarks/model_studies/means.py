@@ -11,7 +11,6 @@ from pathlib import Path
 from codegen.chat.clients import with_protocol
 from codegen.llm import LlmProposer
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.benchmarks.in_memory import MemoryJournal
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.session import Say, Session
@@ -39,6 +38,7 @@ from experiments.runs.wiring.choosing import LLM, REPLAY
 from experiments.runs.wiring.composing import build_optimizer, build_proposer, evaluator_of
 from experiments.runs.wiring.resolving import resolve
 from mcts.errors import Suspended
+from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result
 from mcts.loop.progress import Progress
 from mcts.options import OFF, Limits, SearchOptions

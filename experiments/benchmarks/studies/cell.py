@@ -9,16 +9,17 @@ from typing import Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from experiments.benchmarks.in_memory import MemoryJournal, SynchronousExecutor
 from experiments.benchmarks.studies.arms import proposer_of, settings_of
 from experiments.benchmarks.studies.config import SEARCH, Arm, StudyKind, arm_id
 from experiments.benchmarks.studies.counting import CountingEvaluator
 from experiments.benchmarks.studies.recorded_task import TaskFacts, recorded_task
 from experiments.runs.memory.knowledge import knowledge_from
 from mcts.domain import Noun, tagged_hash
+from mcts.journal.in_memory import MemoryJournal
 from mcts.knowledge.base import Knowledge
 from mcts.loop.optimizer import Budget, Optimizer
 from mcts.loop.progress import Progress
+from mcts.loop.synchronous import SynchronousExecutor
 from microtools.advisor import RooflineAdvisor
 
 TRIALS_PER_EVALUATION = 5

@@ -24,14 +24,15 @@ from experiments.benchmarks.expansions.replay import (
     Replay,
 )
 from experiments.benchmarks.expansions.tree import ExpansionTree, merged
-from experiments.benchmarks.in_memory import MemoryJournal, SynchronousExecutor
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import read_events
 from experiments.runs.wiring.choosing import resolve_settings
 from mcts.domain import Candidate, sealed
 from mcts.errors import NoMoves
+from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result, read_result
 from mcts.loop.optimizer import Budget, Optimizer
+from mcts.loop.synchronous import SynchronousExecutor
 from mcts.ports import Proposal, ProposalRequest
 from mcts.search.catalogue import searches
 from mcts.search.trial import Move
