@@ -8,30 +8,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from codegen.plan_text import canonical_source
+from experiments.app.candidates import candidates_of
 from experiments.app.messages import say, ticking
-from experiments.runs.tasks.checks import naming
-from experiments.runs.tasks.files import find_task, read_text
+from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
 from experiments.text.quantities import energy_text
 from experiments.text.tables import print_table, width
 from mcts.domain import (
-    HOST,
-    KERNELBENCH,
     Candidate,
     Evaluation,
-    KernelTask,
-    TunableSpace,
 )
 from mcts.domain.evaluation import Latency
-from mcts.domain.expressions import Scalar
 from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded
 from mcts.journal.summary import Shape
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
-
-Labelled = tuple[str, Candidate]
 
 
 def evaluate(
@@ -50,7 +42,7 @@ def evaluate(
     the evaluator cannot answer for it.
     """
     source = find_task(task, judging.policy)
-    candidates = _candidates(source.task, files, values)
+    candidates = candidates_of(source.task, files, values)
     evaluator = composing.choose_evaluator(source, judging, seed=seed, on_progress=say)
     with closing(evaluator):
         hardware, name = str(evaluator.hardware), evaluator.name
@@ -87,86 +79,6 @@ def _evaluated(
         except NotRecorded as error:
             raise InputError(f"{label}: {error}; measure it with --evaluator gpu") from None
     return evaluation
-
-
-def _candidates(task: KernelTask, files: list[Path], values: list[str]) -> list[Labelled]:
-    """The candidates to evaluate, with their labels. InputError if one does not fit the task."""
-    problem = task.dialect.in_pytorch
-    if values and problem and not all(file.suffix == HOST.suffix for file in files or [Path()]):
-        raise InputError("--set is for tunables of .cu candidates")
-    if not files:
-        tunables = _with_values(task.space, task.baseline.tunables, values)
-        _check_where(task, task.space, tunables)
-        return [("baseline" if not values else " ".join(values), _variant(task, tunables))]
-    if not task.dialect.has_source:
-        raise InputError(f"task {task.name!r} has no source: give --set NAME=VALUE, not files")
-    for file in files:
-        _check_kind(task, file)
-    if problem:
-        return [(str(file), _solution(task, file, values)) for file in files]
-    return [(str(file), _from_file(task, file, values)) for file in files]
-
-
-def _solution(task: KernelTask, path: Path, values: list[str]) -> Candidate:
-    """A candidate for a KernelBench problem, in the dialect that it is written in."""
-    source = read_text(path)
-    dialect = task.dialect_of(source)
-    with naming(path):
-        if path.suffix == HOST.suffix and not dialect.has_plan:
-            raise InputError(
-                "a .cu for a KernelBench problem begins with a host plan, a /* rooftree ... */ "
-                "comment with TOML: see docs/host.md"
-            )
-        space = dialect.space_of(source)
-        if space is None:
-            return Candidate(source=source)
-        tunables = _with_values(space, space.default(), values)
-        dialect.check_values(source, tunables)
-    return Candidate(source=source, tunables=tunables)
-
-
-def _check_kind(task: KernelTask, file: Path) -> None:
-    """Raise InputError for a Python file if the task takes kernels with a launch plan."""
-    if task.dialect.declares_launches and file.suffix == KERNELBENCH.suffix:
-        raise InputError(f"{file}: candidates of task {task.name!r} are .cu with a launch plan")
-
-
-def _variant(task: KernelTask, tunables: dict[str, Scalar]) -> Candidate:
-    return Candidate(source=task.baseline.source, tunables=tunables)
-
-
-def _from_file(task: KernelTask, path: Path, values: list[str]) -> Candidate:
-    """A candidate for a task with source; the task's own kernel if only its defaults differ."""
-    source = read_text(path)
-    with naming(path):
-        space = task.dialect.space_of(source) or TunableSpace()
-        buffers = frozenset(buffer.name for buffer in task.buffers)
-        task.dialect.check_names(source, buffers=buffers, shape=task.shape_names)
-    tunables = _with_values(space, space.default(), values)
-    _check_where(task, space, tunables)
-    return Candidate(source=canonical_source(task, source), tunables=tunables)
-
-
-def _with_values(
-    space: TunableSpace, base: dict[str, Scalar], pairs: list[str]
-) -> dict[str, Scalar]:
-    """`base` with the given ``NAME=VALUE``. InputError if one is unknown or out of range."""
-    chosen = dict(base)
-    for pair in pairs:
-        name, sign, text = pair.partition("=")
-        if not sign:
-            raise InputError(f"--set {pair!r}: write NAME=VALUE")
-        declared = space.tunables[name].values if name in space.tunables else ()
-        matching = [value for value in declared if str(value) == text]
-        chosen[name] = matching[0] if matching else text
-    space.check(chosen)
-    return chosen
-
-
-def _check_where(task: KernelTask, space: TunableSpace, tunables: dict[str, Scalar]) -> None:
-    if not task.allows(space, tunables):
-        listed = ", ".join(f"{name}={value}" for name, value in tunables.items())
-        raise InputError(f"the plan's `where` excludes {listed}")
 
 
 def _row(label: str, candidate: Candidate, evaluation: Evaluation) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.cli.commands.judge import _candidates
+from experiments.app.candidates import candidates_of
 from experiments.runs.folders import folder as rundir
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.option_conflicts import check_evaluator, check_proposer
@@ -32,12 +32,12 @@ def test_a_cu_file_answers_a_problem_beside_a_py_file(problem: Path, tmp_path: P
     host, python = tmp_path / "mine.cu", tmp_path / "mine.py"
     host.write_text(source())
     python.write_text("class ModelNew: ...")
-    named = _candidates(task, [host, python], [])
+    named = candidates_of(task, [host, python], [])
     assert [dict(candidate.tunables) for _, candidate in named] == [
         {"UNROLL": 1, "SCHEDULE": "plain"},
         {},
     ]
-    ((_, chosen),) = _candidates(task, [host], ["UNROLL=2"])
+    ((_, chosen),) = candidates_of(task, [host], ["UNROLL=2"])
     assert chosen.tunables == {"UNROLL": 2, "SCHEDULE": "plain"}
 
 
@@ -46,12 +46,12 @@ def test_a_file_that_is_no_host_candidate_is_refused_by_name(problem: Path, tmp_
     other = tmp_path / "other.cu"
     other.write_text('extern "C" __global__ void k() {}')
     with pytest.raises(InputError, match=r"other\.cu: a \.cu for a KernelBench problem begins"):
-        _candidates(task, [other], [])
+        candidates_of(task, [other], [])
     other.write_text(source().replace('"stream"]', '"rest"]', 1))
     with pytest.raises(InputError, match=r"other\.cu: launch plan: .*stream"):
-        _candidates(task, [other], [])
+        candidates_of(task, [other], [])
     with pytest.raises(InputError, match="--set is for tunables"):
-        _candidates(task, [tmp_path / "mine.py"], ["UNROLL=2"])
+        candidates_of(task, [tmp_path / "mine.py"], ["UNROLL=2"])
 
 
 def test_the_dialect_makes_another_task_of_the_same_problem(problem: Path) -> None:
