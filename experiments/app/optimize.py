@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.app import attributing
@@ -38,12 +39,33 @@ class HopelessRun(InputError):
     """The run failed before its baseline was measured: there is nothing to resume."""
 
 
-def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
-    """Start a run, and write and print its results.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A run that stopped, and what it left in its folder."""
 
-    The run folder is created after the evaluator, and removed if the baseline cannot be measured:
-    a run that never began leaves nothing behind. With `attribute` the methods on the path to the
-    best are attributed at the end.
+    folder: RunFolder
+    facts: summary.RunFacts
+    result: Result
+    outputs: summary.Outputs
+
+
+def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
+    """Start a run, and write and print its results."""
+    _print(run_in_folder(request, attribute=attribute, display=display), as_json=request.as_json)
+
+
+def run_in_folder(
+    request: RunRequest,
+    *,
+    attribute: bool = False,
+    display: Display = "auto",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Finished:
+    """Start a run, and write its results into its folder.
+
+    The folder is created after the evaluator, and removed if the baseline cannot be measured: a run
+    that never began leaves nothing behind. With `attribute` the methods on the path to the best are
+    attributed at the end. `on_progress` is told of each step beside the display.
     """
     source = find_task(
         request.task,
@@ -68,9 +90,9 @@ def optimize(request: RunRequest, *, attribute: bool = False, display: Display =
         config = folder.config
         try:
             with SqliteJournal(folder.journal) as journal:
-                _run(
+                return _searched(
                     folder, source, config, evaluator, journal,
-                    attribute=attribute, as_json=request.as_json, display=display,
+                    attribute=attribute, display=display, on_progress=on_progress,
                 )  # fmt: skip
         except HopelessRun:
             folder.discard()
@@ -85,6 +107,18 @@ def resume(
     as_json: bool,
     display: Display = "auto",
 ) -> None:
+    """Continue a run, and write and print its results."""
+    _print(resume_in_folder(run_dir, limits=limits, model=model, display=display), as_json=as_json)
+
+
+def resume_in_folder(
+    run_dir: Path,
+    *,
+    limits: Limits | None = None,
+    model: ModelOptions | None = None,
+    display: Display = "auto",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Finished:
     """Continue a run. The given `limits` and model prices replace those it began with.
 
     InputError if the run has results but no journal: a new start would overwrite them.
@@ -102,7 +136,10 @@ def resume(
             closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,
         ):
             folder.write_config(config)
-            _run(folder, source, config, evaluator, journal, as_json=as_json, display=display)
+            return _searched(
+                folder, source, config, evaluator, journal,
+                display=display, on_progress=on_progress,
+            )  # fmt: skip
 
 
 def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
@@ -119,29 +156,12 @@ def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
         )
 
 
-def _run(
-    folder: RunFolder,
-    source: TaskSource,
-    config: RunConfig,
-    evaluator: Evaluator,
-    journal: SqliteJournal,
-    *,
-    attribute: bool = False,
-    as_json: bool,
-    display: Display,
-) -> None:
-    """Search, attribute if asked, then write and print the results.
-
-    Raises JournalLost, and prints no result, if the journal was deleted meanwhile.
-    """
-    with rescued(journal, folder.path):
-        facts, result, outputs = _searched(
-            folder, source, config, evaluator, journal, attribute=attribute, display=display
-        )
+def _print(run: Finished, *, as_json: bool) -> None:
+    path = run.folder.path
     if as_json:
-        print(json.dumps(summary.as_json(facts, result, folder.path), ensure_ascii=False))
+        print(json.dumps(summary.as_json(run.facts, run.result, path), ensure_ascii=False))
     else:
-        print("\n".join(closing_words(facts, result, outputs, folder.path)))
+        print("\n".join(closing_words(run.facts, run.result, run.outputs, path)))
 
 
 def _searched(
@@ -151,10 +171,32 @@ def _searched(
     evaluator: Evaluator,
     journal: SqliteJournal,
     *,
+    attribute: bool = False,
+    display: Display,
+    on_progress: Callable[[Progress], None] | None,
+) -> Finished:
+    """Search, attribute if asked, and write the results.
+
+    Raises JournalLost, without a result, if the journal was deleted meanwhile.
+    """
+    with rescued(journal, folder.path):
+        return _concluded(
+            folder, source, config, evaluator, journal,
+            attribute=attribute, display=display, on_progress=on_progress,
+        )  # fmt: skip
+
+
+def _concluded(
+    folder: RunFolder,
+    source: TaskSource,
+    config: RunConfig,
+    evaluator: Evaluator,
+    journal: SqliteJournal,
+    *,
     attribute: bool,
     display: Display,
-) -> tuple[summary.RunFacts, Result, summary.Outputs]:
-    """Search, attribute if asked, and write the results."""
+    on_progress: Callable[[Progress], None] | None,
+) -> Finished:
     evaluator = as_begun(evaluator, journal.events())
     title = f"{source.task.name} on {evaluator.hardware}"
     with interruptible(command_line("resume", folder.path)):
@@ -173,13 +215,22 @@ def _searched(
             run_dir=folder.path,
             display=display,
         ) as show:
-            result = _search(folder, source, config, evaluator, journal, show)
+            both = show if on_progress is None else _each(show, on_progress)
+            result = _search(folder, source, config, evaluator, journal, both)
     if attribute:
         with interruptible(command_line("attribute", folder.path)):
             result = _attribute(folder, source, config, evaluator, journal)
     with interruptible(command_line("report", folder.path)):
         facts, outputs = conclude(folder, config, result, journal, gpu=evaluator.hardware.name)
-    return facts, result, outputs
+    return Finished(folder=folder, facts=facts, result=result, outputs=outputs)
+
+
+def _each(*shown: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    def show(progress: Progress) -> None:
+        for one in shown:
+            one(progress)
+
+    return show
 
 
 def _search(

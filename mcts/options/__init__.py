@@ -8,10 +8,11 @@ of what does not go together are all made from these models, or hold them.
 from mcts.options.judging import JudgingOptions
 from mcts.options.limits import Limits
 from mcts.options.model import ModelOptions
-from mcts.options.option import OFF, Need, Option, Options
+from mcts.options.option import AUTO, OFF, Need, Option, Options
 from mcts.options.search import Algorithm, SearchOptions
 
 __all__ = [
+    "AUTO",
     "OFF",
     "Algorithm",
     "JudgingOptions",

@@ -184,7 +184,11 @@ def read_study(path: Path) -> Study:
 
     Paths of tasks are taken from the configuration's folder if they exist there.
     """
-    table = read_table(path)
+    return study_of(read_table(path), path)
+
+
+def study_of(table: dict[str, Any], path: Path) -> Study:
+    """The study that a table describes, as if it stood in the file `path`."""
     table.setdefault("name", path.stem)
     if table.get("kind") == EXPANSIONS:
         table.setdefault("tasks", [ALL])

@@ -1,0 +1,1 @@
+"""Rooftree from Python: what `import rooftree` offers."""
