@@ -8,6 +8,7 @@ from typing import Literal
 
 from mcts.domain import Scalar, evaluate
 from mcts.domain.expressions import names_in
+from mcts.domain.python_source import parse_expression
 from mcts.errors import InputError
 
 Kind = Literal["int", "float"]
@@ -24,7 +25,7 @@ def folded(expression: Written, tunables: Mapping[str, Scalar]) -> ast.expr:
     if not isinstance(expression, str):
         return ast.Constant(expression)
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
+        tree = parse_expression(expression.strip())
     except (SyntaxError, ValueError) as error:
         raise InputError(f"cannot read the expression {expression!r}: {error}") from None
     return _fold(tree, tunables)

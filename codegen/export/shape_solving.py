@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mcts.domain import Buffer
 from mcts.domain.expressions import names_in
+from mcts.domain.python_source import parse_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def solve(inputs: Sequence[Buffer], variables: Sequence[str], names: Mapping[str
             if len(unknown) != 1:
                 continue
             variable = next(iter(unknown))
-            text = _inverted(ast.parse(expression.strip(), mode="eval").body, variable, size, names)
+            text = _inverted(parse_expression(expression.strip()), variable, size, names)
             if text is not None:
                 found[variable] = text
                 progress = True
@@ -79,7 +80,7 @@ def _uses(tree: ast.expr, variable: str) -> bool:
 
 def _tidy(text: str) -> str:
     """Without parentheses that mean nothing."""
-    return f"({ast.unparse(ast.parse(text, mode='eval').body)})"
+    return f"({ast.unparse(parse_expression(text))})"
 
 
 class _Renamed(ast.NodeTransformer):

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from mcts.domain import Scalar, Tunable, TunableSpace, first_problem
+from mcts.domain.python_source import parse_expression
 from mcts.errors import InputError
 
 _MARKED = re.compile(
@@ -57,7 +58,7 @@ def with_constants(source: str, values: Mapping[str, Scalar]) -> str:
 def _literals(text: str, what: str) -> list[Scalar]:
     wrong = InputError(f"{what} must be numbers or strings, not {text.strip()[:60]!r}")
     try:
-        found = ast.literal_eval(f"[{text.strip()}]")
+        found = ast.literal_eval(parse_expression(f"[{text.strip()}]"))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise wrong from None
     if not all(isinstance(value, int | float | str | bool) for value in found):

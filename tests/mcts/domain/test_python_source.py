@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from mcts.domain.python_source import parse_expression, parse_module
+
+PACKAGES = ("mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments")
 
 
 def test_threads_get_the_trees_that_one_alone_gets() -> None:
@@ -24,3 +28,15 @@ def test_invalid_python_is_a_syntax_error_and_parsing_goes_on() -> None:
     with pytest.raises(SyntaxError):
         parse_expression("1 +")
     assert ast.dump(parse_expression("a + 1")) == ast.dump(ast.parse("a + 1", mode="eval").body)
+
+
+def test_nobody_parses_beside_the_lock() -> None:
+    root = Path(__file__).parents[3]
+    beside = re.compile(r"\bast\.(?:parse|literal_eval)\((?!parse_expression)")
+    found = [
+        str(path.relative_to(root))
+        for package in PACKAGES
+        for path in (root / package).rglob("*.py")
+        if "corpus" not in path.parts and beside.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == ["mcts/domain/python_source.py"]
