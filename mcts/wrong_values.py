@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -47,12 +47,17 @@ _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def first_problem(
-    error: ValidationError, model: type[BaseModel] | None = None, *, most: int = 3
+    error: ValidationError,
+    model: type[BaseModel] | None = None,
+    *,
+    table: Any = None,
+    most: int = 3,
 ) -> str:
     """The first problems of a pydantic error as one line, ``seed = "a": a whole number``.
 
     `model` is what the values were read as; with it, an unknown field is answered with one that is
-    spelled alike.
+    spelled alike. With the `table` that was read, its tables are called by their names: ``buffer x:
+    role``.
     """
     found: dict[tuple[int | str, ...], list[Mapping[str, Any]]] = {}
     for problem in error.errors():
@@ -60,7 +65,13 @@ def first_problem(
         if place and place[-1] in _TYPES_TRIED and problem["type"] != "extra_forbidden":
             place = place[:-1]
         found.setdefault(place, []).append(problem)
-    lines = [_line(place, problems, model) for place, problems in found.items()]
+    # What an unknown field stands for is missing, too: one mistake is one problem.
+    unknown = {problems[0]["loc"][:-1] for problems in found.values() if _is_unknown(problems)}
+    lines = [
+        _line(place, problems, model, table)
+        for place, problems in found.items()
+        if _is_unknown(problems) or not (_is_missing(problems) and place[:-1] in unknown)
+    ]
     more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
     return "; ".join(lines[:most]) + more
 
@@ -69,12 +80,15 @@ def _line(
     place: tuple[int | str, ...],
     problems: list[Mapping[str, Any]],
     model: type[BaseModel] | None,
+    table: Any,
 ) -> str:
     """What is wrong at one place."""
     first = problems[0]
     kind, given = first["type"], first["input"]
     wanted = any_of(map(what_is_wanted, problems))
-    named = ".".join(map(str, place)) or "top level"
+    named = _place_in_words(place, table)
+    if not place and kind == "value_error":
+        return wanted
     if kind == "extra_forbidden":
         close = get_close_matches(str(place[-1]), _fields_at(model, place[:-1]), n=1)
         return f"{named}: {wanted}" + (f"; did you mean {close[0]}?" if close else "")
@@ -84,11 +98,43 @@ def _line(
     return f"{named} = {shown}: {wanted}" if len(shown) <= _MOST_SHOWN else f"{named}: {wanted}"
 
 
+def _is_unknown(problems: list[Mapping[str, Any]]) -> bool:
+    return bool(problems[0]["type"] == "extra_forbidden")
+
+
+def _is_missing(problems: list[Mapping[str, Any]]) -> bool:
+    return bool(problems[0]["type"] == "missing")
+
+
+def _place_in_words(place: tuple[int | str, ...], table: Any) -> str:
+    """``buffer x: role``, ``launch 2: grid.0``; tables of a list go by name, else by number."""
+    words, within = "", table
+    for part in place:
+        within = _inside(within, part)
+        if isinstance(part, int) and isinstance(within, Mapping):
+            name = within.get("name") or within.get("kernel")
+            words = f"{words.removesuffix('.')} {name if isinstance(name, str) else part + 1}: "
+        else:
+            words += f"{part}."
+    return words.removesuffix(".").removesuffix(": ") or "top level"
+
+
+def _inside(table: Any, part: int | str) -> Any:
+    try:
+        return table[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
 def _fields_at(model: type[BaseModel] | None, place: tuple[int | str, ...]) -> tuple[str, ...]:
     """The fields of the model that stands at `place` in `model`; none if that cannot be said."""
+    by_key = False
     for part in place:
-        if model is not None and not isinstance(part, int):  # a number is the place in a list
+        if by_key or isinstance(part, int):  # the place in a table or a list of models
+            by_key = False
+        elif model is not None:
             field = model.model_fields.get(part)
+            by_key = field is not None and get_origin(field.annotation) is dict
             model = None if field is None else next(_models_in(field.annotation), None)
     return () if model is None else tuple(model.model_fields)
 

@@ -1,4 +1,4 @@
-"""`evaluate`, `inspect`, `record`: measuring without a search."""
+"""`check`, `evaluate`, `inspect`, `record`: a task and its kernels without a search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,23 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, evaluate, inspect, record)
+    declare(app, check, evaluate, inspect, record)
+
+
+def check(
+    task: Task,
+    variants: Annotated[
+        int, typer.Option(min=1, max=4096, help="Variants to compile, the defaults first.")
+    ] = 12,
+    arch: Annotated[str, typer.Option(help="Compile for this, as sm_90a.")] = "sm_90a",
+    seed: Annotated[int, typer.Option(help="Draws the variants.")] = 0,
+    json: Json = False,
+) -> None:
+    """Say what is wrong with a task without a GPU; exit code 1 if anything is."""
+    from experiments.cli.commands.check import check as do_check
+
+    good = do_check(task, variants=variants, arch=arch, seed=seed, as_json=json)
+    raise typer.Exit(0 if good else 1)
 
 
 def evaluate(

@@ -161,7 +161,7 @@ def read_static(kernel: Kernel, *, arch: str, unmeasured: str) -> Profile:
     from profilers.profiles.inspecting import static_profile
 
     with naming(kernel.path):
-        profile = static_profile(kernel.source, kernel.values, arch=arch)
+        profile = static_profile(kernel.source, kernel.values, arch=arch, spec=kernel.spec)
         kernels = _launched(profile.kernels, kernel)
     missing = dict.fromkeys(profile.missing, unmeasured)
     return profile.model_copy(update={"kernels": kernels, "missing": missing})

@@ -28,7 +28,7 @@ from mcts.domain.evaluation import (
     Timing,
     Verification,
 )
-from mcts.domain.expressions import Scalar, evaluate, evaluate_int
+from mcts.domain.expressions import Scalar, evaluate, evaluate_float, evaluate_int
 from mcts.domain.guidance import Evidence, Finding, Guidance, Level
 from mcts.domain.host_plan import (
     HOST_ITEM_BYTES,
@@ -159,6 +159,7 @@ __all__ = [
     "declared_space",
     "dialect_named",
     "evaluate",
+    "evaluate_float",
     "evaluate_int",
     "find_plan_comment",
     "first_problem",

@@ -97,15 +97,30 @@ def evaluate(expression: str | int | float, names: Mapping[str, Scalar]) -> Scal
     Raises InputError for an unknown name, an operation outside the grammar, a division by zero or
     a result that is not a whole number if `/` left a fraction.
     """
-    if not isinstance(expression, str):
-        return expression
-    try:
-        value = _whole(_walk(_parse(expression), names))
-    except (ZeroDivisionError, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"cannot evaluate {expression!r}: {error}") from None
+    value = _evaluated(expression, names)
     if isinstance(value, Fraction):
         raise InputError(f"{expression!r} is {value}, not a whole number; use ceil_div or //")
     return value
+
+
+def evaluate_float(expression: str | int | float, names: Mapping[str, Scalar]) -> float:
+    """Like `evaluate`, but a fraction is as good as any number, and text is none."""
+    value = _evaluated(expression, names)
+    if isinstance(value, str):
+        raise InputError(f"{expression!r} is text, not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{expression!r} does not fit a float") from None
+
+
+def _evaluated(expression: str | int | float, names: Mapping[str, Scalar]) -> _Value:
+    if not isinstance(expression, str):
+        return expression
+    try:
+        return _whole(_walk(_parse(expression), names))
+    except (ZeroDivisionError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InputError(f"cannot evaluate {expression!r}: {error}") from None
 
 
 def evaluate_int(expression: str | int | float, names: Mapping[str, Scalar]) -> int:

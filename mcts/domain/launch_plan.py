@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -129,13 +130,20 @@ class LaunchPlan(Noun):
 def _check(place: str, expression: Expression | float, known: frozenset[str]) -> None:
     for name in sorted(names_in(expression)):
         if name not in known:
-            listed = ", ".join(sorted(known)) or "none"
-            raise InputError(f"{place}: {expression!r} names unknown {name!r}; known: {listed}")
+            raise InputError(
+                f"{place}: {expression!r} names unknown {name!r}; {_meant(name, known)}"
+            )
 
 
 def _unknown_buffer(name: str, place: str, known: frozenset[str] | set[str]) -> InputError:
-    listed = ", ".join(sorted(known))
-    return InputError(f"{place}: unknown buffer {name!r}; the task declares: {listed}")
+    return InputError(f"{place}: unknown buffer {name!r}; {_meant(name, known)}")
+
+
+def _meant(name: str, known: frozenset[str] | set[str]) -> str:
+    """``did you mean x? known: x, y``"""
+    listed = f"known: {', '.join(sorted(known)) or 'none'}"
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}? {listed}" if close else listed
 
 
 def parse_launch_plan(source: str) -> LaunchPlan:
@@ -177,13 +185,14 @@ def read_plan(text: str, model: type[PlanT], *, first_line: int = 0) -> PlanT:
             f"launch plan: it has {len(text)} characters, at most {LONGEST_PLAN} are read"
         )
     try:
-        return model.model_validate(parse_toml(text))
+        table = parse_toml(text)
+        return model.model_validate(table)
     except FormatError as error:
         raise InputError(
             f"launch plan is not TOML: {_shift_line(str(error), first_line)}"
         ) from None
     except ValidationError as error:
-        raise InputError(f"launch plan: {first_problem(error, model)}") from None
+        raise InputError(f"launch plan: {first_problem(error, model, table=table)}") from None
     except RecursionError:  # within the model's own checks
         raise InputError("launch plan is nested too deeply") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
 
@@ -113,11 +114,16 @@ class KernelTask(Noun):
         variables = {frozenset(workload.shape) for workload in self.workloads}
         if len(variables) > 1:
             raise ValueError("all workloads must set the same shape variables")
-        needed = {
-            name for buffer in self.buffers for axis in buffer.shape for name in names_in(axis)
-        }
-        if unknown := needed - self.shape_names:
-            raise ValueError(f"a buffer's shape names {min(unknown)!r}, which no workload sets")
+        for buffer in self.buffers:
+            for name in sorted(frozenset().union(*map(names_in, buffer.shape))):
+                if name not in self.shape_names:
+                    known = ", ".join(sorted(self.shape_names)) or "none"
+                    close = get_close_matches(name, self.shape_names, n=1)
+                    meant = f"; did you mean {close[0]}?" if close else f"; they set: {known}"
+                    raise ValueError(
+                        f"buffer {buffer.name!r}: its shape names {name!r}, which no workload "
+                        f"sets{meant}"
+                    )
         names = [buffer.name for buffer in self.buffers]
         if len(set(names)) != len(names):
             raise ValueError("two buffers share a name")

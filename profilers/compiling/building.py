@@ -15,6 +15,7 @@ from mcts.domain import (
     parse_launch_plan,
 )
 from mcts.errors import InputError
+from profilers.compiling.arguments import misfits
 from profilers.compiling.calls import Call
 from profilers.compiling.compiler import Compiled, CompileFailed, Compiler, CompileTimedOut
 from profilers.compiling.lowering import configuration, lower
@@ -91,6 +92,10 @@ def build(task: KernelTask, compiler: Compiler, candidate: Candidate) -> Built:
     for kernel in built.kernels:
         if compiled.kernels and kernel not in compiled.kernels:
             raise Failed("compile_failed", _missing(kernel, compiled), build=built.build())
+    for call in built.calls.values():
+        for number, step in enumerate(call.steps, start=1):
+            for wrong in misfits(step, number, compiled.parameters):
+                raise Failed("runtime_error", wrong, build=built.build())
     return built
 
 

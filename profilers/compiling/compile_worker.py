@@ -6,7 +6,9 @@ Run as ``python -m profilers.compiling.compile_worker``. NVRTC needs no GPU to m
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import re
 import resource
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ from profilers.children.protocol import RequestRefused
 from profilers.children.serving import serve
 
 LOG_CAP = 8192
+KERNELS_CAP = 256
 SOURCE_FOLDER = "/rooftree/"
 """The folder of sources in the line information. For a relative name NVRTC would record the working
 directory, which changes, and equal sources would give different cubins."""
@@ -24,6 +27,10 @@ CUBIN_CAP_BYTES = 64 * 2**20
 """A kernel takes kilobytes; more than this is a table, or an attack on the disk."""
 
 _MEMORY_CAP_BYTES = 16 * 2**30
+_ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*\((?P<parameters>[^)]*)\)")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>[a-z]\d+)\b[^,\[]*(?:\[(?P<size>\d+)\])?"
+)
 
 
 def main() -> None:
@@ -68,6 +75,7 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
     _check(code, "nvrtcCreateProgram")
     (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     compiled = code == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    parameters: dict[str, list[str]] = {}
     log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
     cap = request.get("cubin_cap_bytes", CUBIN_CAP_BYTES)
     if compiled:
@@ -78,14 +86,30 @@ def _compile(request: dict[str, Any]) -> dict[str, Any]:
             return _too_large(size, cap, time.perf_counter() - begin)
         cubin = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         _write(Path(request["output"]), cubin)
+        ptx = _fetch(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        parameters = kernel_parameters(ptx.decode(errors="replace"))
     nvrtc.nvrtcDestroyProgram(program)
     said = log.rstrip(b"\x00").decode(errors="replace").strip()
     text = cap_log(said.replace(SOURCE_FOLDER + request["name"], request["name"]))
     return {
         "compiled": compiled,
         "log": text or ("" if compiled else code.name),
+        "parameters": parameters,
         "seconds": time.perf_counter() - begin,
     }
+
+
+def kernel_parameters(ptx: str) -> dict[str, list[str]]:
+    """The types of each kernel's parameters, as PTX has them: ``u64`` for a pointer, ``f32``,
+    ``b8[12]`` for a struct. Of at most `KERNELS_CAP` kernels.
+    """
+    found: dict[str, list[str]] = {}
+    for entry in itertools.islice(_ENTRY.finditer(ptx), KERNELS_CAP):
+        found[entry["name"]] = [
+            f"{one['type']}[{one['size']}]" if one["size"] else one["type"]
+            for one in _PARAMETER.finditer(entry["parameters"])
+        ]
+    return found
 
 
 def _too_large(size: int, cap: int, seconds: float) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import queue
 import struct
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class CompileTimedOut(CompileFailed):
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A cubin on disk. `seconds` is the time of the compiler, or that of the look-up if
-    `cached`."""
+    `cached`. `parameters` are the types of kernels' parameters, as PTX has them; none of those that
+    are not known."""
 
     cubin: Path
     sha256: str
@@ -54,6 +56,7 @@ class Compiled:
     log: str
     seconds: float
     cached: bool
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def architecture(compute_capability: tuple[int, int]) -> str:
@@ -68,7 +71,7 @@ class Compiler:
     Results are cached as ``<key>.cubin`` and ``<key>.log``; the key is a hash of the source and its
     name, options, architecture and compiler version. Files are written atomically; the log begins
     with the cubin's SHA-256, so that a cubin damaged later (a full disk, a power failure) is
-    compiled again. Failures are not cached.
+    compiled again, and behind it the kernels' parameters as JSON. Failures are not cached.
     """
 
     def __init__(
@@ -165,12 +168,15 @@ class Compiler:
         path = self._folder / f"{key}.cubin"
         try:
             content = path.read_bytes()
-            digest, _, log = path.with_suffix(".log").read_text().partition("\n")
-        except (OSError, UnicodeDecodeError):
+            described, _, log = path.with_suffix(".log").read_text().partition("\n")
+            digest, _, known = described.partition(" ")
+            parameters = json.loads(known or "{}")
+        except (OSError, ValueError):
             return None
         if digest != hashlib.sha256(content).hexdigest():
             return None
-        return _compiled(path, content, log, time.perf_counter() - begin, cached=True)
+        seconds = time.perf_counter() - begin
+        return _compiled(path, content, log, parameters, seconds, cached=True)
 
     def _compile(
         self, key: str, source: str, options: Sequence[str], name: str, begin: float
@@ -203,9 +209,11 @@ class Compiler:
             raise WorldError(
                 f"machine code that was written to {output.parent} is not there: {error.strerror}"
             ) from error
-        self._store(key, content, log)
+        parameters = reply["parameters"]
+        self._store(key, content, log, parameters)
         path = self._folder / f"{key}.cubin"
-        return _compiled(path, content, log, float(reply["seconds"]), cached=False)
+        seconds = float(reply["seconds"])
+        return _compiled(path, content, log, parameters, seconds, cached=False)
 
     def _ask(self, request: Mapping[str, Any], begin: float) -> dict[str, Any]:
         child = self._slots.get()
@@ -252,9 +260,12 @@ class Compiler:
         self._includes = tuple(hello["includes"])
         return child
 
-    def _store(self, key: str, content: bytes, log: str) -> None:
+    def _store(
+        self, key: str, content: bytes, log: str, parameters: Mapping[str, Sequence[str]]
+    ) -> None:
         """Write log, then cubin, each by a rename: a cubin in place implies its log."""
-        described = f"{hashlib.sha256(content).hexdigest()}\n{log}"
+        known = json.dumps(parameters, separators=(",", ":"))
+        described = f"{hashlib.sha256(content).hexdigest()} {known}\n{log}"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             for name, data in ((f"{key}.log", described.encode()), (f"{key}.cubin", content)):
@@ -291,7 +302,15 @@ def kernel_names(cubin: bytes) -> frozenset[str]:
     return frozenset(name.removeprefix(".text.") for name in names if name.startswith(".text."))
 
 
-def _compiled(path: Path, content: bytes, log: str, seconds: float, *, cached: bool) -> Compiled:
+def _compiled(
+    path: Path,
+    content: bytes,
+    log: str,
+    parameters: Mapping[str, Sequence[str]],
+    seconds: float,
+    *,
+    cached: bool,
+) -> Compiled:
     return Compiled(
         cubin=path,
         sha256=hashlib.sha256(content).hexdigest(),
@@ -299,4 +318,5 @@ def _compiled(path: Path, content: bytes, log: str, seconds: float, *, cached: b
         log=log,
         seconds=seconds,
         cached=cached,
+        parameters={name: tuple(types) for name, types in parameters.items()},
     )

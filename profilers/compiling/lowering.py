@@ -14,6 +14,7 @@ from mcts.domain import (
     ScalarArgument,
     Workload,
     evaluate,
+    evaluate_float,
     evaluate_int,
 )
 from mcts.errors import InputError
@@ -128,13 +129,10 @@ def _argument(
     kind = item.type if isinstance(item, ScalarArgument) else "int32"
     expression = item.value if isinstance(item, ScalarArgument) else item
     if kind in ("float32", "float64"):
-        value = evaluate(expression, names)
-        if isinstance(value, str):
-            raise InputError(f"{place}: argument {expression!r} is text, not a number")
         try:
-            return (kind, float(value))
-        except OverflowError:
-            raise InputError(f"{place}: argument {_shown(value)} does not fit {kind}") from None
+            return (kind, evaluate_float(expression, names))
+        except InputError as error:
+            raise InputError(f"{place}: argument: {error}") from None
     whole = evaluate_int(expression, names)
     low, end = _RANGES[kind]
     if not low <= whole < end:

@@ -23,6 +23,7 @@ from mcts.domain import (
 )
 from mcts.errors import InputError, WorldError
 from profilers import ncu
+from profilers.compiling.arguments import misfits
 from profilers.compiling.compiler import Compiled, CompileFailed, Compiler, architecture
 from profilers.compiling.lowering import lower_plan
 from profilers.hardware.device import find_gpu
@@ -154,14 +155,19 @@ def static_profile(
     *,
     arch: str = DEFAULT_ARCH,
     cache_dir: Path | None = None,
+    spec: KernelSpec | None = None,
 ) -> Profile:
     """A profile without a GPU: the SASS facts of every kernel.
 
-    Raises InputError if the source does not compile or there is no compiler.
+    Raises InputError if the source does not compile, there is no compiler, or the launches of
+    `spec`, if it says on what, cannot be made or do not fit the kernels' parameters.
     """
     compiler = Compiler(arch=arch, cache_dir=cache_dir, processes=1, deadline_s=_COMPILE_DEADLINE_S)
     try:
-        facts = read_sass(_compile(compiler, source, tunables).cubin)
+        compiled = _compile(compiler, source, tunables)
+        if spec is not None and spec.buffer:
+            _check_launches(spec, tunables, compiled)
+        facts = read_sass(compiled.cubin)
     finally:
         compiler.close()
     nothing_ran = f"nothing was run: compiled for {arch} and read as machine code only"
@@ -169,6 +175,15 @@ def static_profile(
         kernels=tuple(KernelProfile(name=name, sass=found) for name, found in facts.items()),
         missing={ncu.TOOL: nothing_ran, TIMELINE: nothing_ran},
     )
+
+
+def _check_launches(spec: KernelSpec, tunables: Mapping[str, Scalar], compiled: Compiled) -> None:
+    """Raise InputError for the first launch that is impossible or passes what does not fit."""
+    buffers = frozenset(item.name for item in spec.buffer)
+    call = lower_plan(spec, tunables, shape=spec.shape, buffers=buffers, place="the launch plan")
+    for number, step in enumerate(call.steps, start=1):
+        for wrong in misfits(step, number, compiled.parameters):
+            raise InputError(wrong)
 
 
 def _compile(compiler: Compiler, source: str, values: Mapping[str, Any]) -> Compiled:

@@ -46,7 +46,10 @@ class Plan(Noun):
         ({"int": 1}, "int: there is no such field"),
         ({"tile": {"witdh": 1}}, "tile.witdh: there is no such field; did you mean width?"),
         ({"tiles": [{"witdh": 1}]}, "tiles.0.witdh: there is no such field; did you mean width?"),
-        ({"named": {"a": {"witdh": 1}}}, "named.a.witdh: there is no such field"),
+        (
+            {"named": {"a": {"witdh": 1}}},
+            "named.a.witdh: there is no such field; did you mean width?",
+        ),
         ({"seed": "a", "ratio": "a"}, 'seed = "a": a whole number; ratio = "a": a number'),
         ({"a": 1, "b": 1, "c": 1, "d": 1}, "c: there is no such field (and 1 more)"),
     ],

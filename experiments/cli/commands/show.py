@@ -159,7 +159,7 @@ def doctor(*, as_json_object: bool) -> bool:
     if as_json_object:
         print(json.dumps(as_json(checks, ceilings), ensure_ascii=False))
     else:
-        _print_checks(checks)
+        print_checks(checks)
         for gpu in ceilings:
             if not gpu.problem:
                 print()
@@ -167,7 +167,8 @@ def doctor(*, as_json_object: bool) -> bool:
     return all(check.level != "problem" for check in checks)
 
 
-def _print_checks(checks: list[Check]) -> None:
+def print_checks(checks: list[Check]) -> None:
+    """A line for each, its level in front."""
     from rich.table import Table
     from rich.text import Text
 

@@ -11,8 +11,8 @@ WORK     = { values = [1, 2, 4, 8], default = 1, methods = ["latency.work_per_th
 COALESCE = { values = [0, 1], default = 0, methods = ["memory.coalesced_access"], help = "0: the threads of a block walk down a column; 1: along a row" }
 FAST     = { values = [0, 1], default = 0, methods = ["compute.fast_math"], help = "1: the hardware's approximate exponential" }
 
-# Launches in order. Grid, block and shared memory are expressions over the task's shape variables
-# and the tunables. Arguments are buffer names, or expressions passed as int.
+# Launches in order: expressions over the task's shape variables and the tunables. Arguments are
+# buffer names, expressions (passed as int), or another type: { value = 0.5, type = "float32" }.
 [[launch]]
 kernel = "bias_gelu"
 grid   = ["ceil_div(cols, VEC * WORK * BLOCK) if COALESCE else ceil_div(cols, VEC * WORK)", "rows if COALESCE else ceil_div(rows, BLOCK)"]

@@ -114,7 +114,7 @@ def read_task_file(folder: Path) -> TaskFile:
     try:
         return TaskFile.model_validate(table)
     except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error, TaskFile)}") from None
+        raise InputError(f"{path}: {first_problem(error, TaskFile, table=table)}") from None
 
 
 def bundled() -> dict[str, Path]:

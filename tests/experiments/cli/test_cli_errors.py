@@ -35,7 +35,7 @@ def test_an_unknown_buffer_in_the_plan_is_named(toy_folder: Path) -> None:
 def test_a_wrong_field_of_the_task_is_named(toy_folder: Path) -> None:
     file = toy_folder / "task.toml"
     file.write_text(file.read_text().replace('role = "output"', 'role = "outptu"'))
-    refused(rooftree("optimize", toy_folder), "task.toml", "buffer.1.role")
+    refused(rooftree("optimize", toy_folder), "task.toml", 'buffer y: role = "outptu"')
 
 
 def test_a_reference_that_is_not_python_is_named(toy_folder: Path) -> None:

@@ -1,0 +1,214 @@
+"""`rooftree check`: what can be said of a task before a GPU is asked.
+
+The plan on every workload, the reference on the smallest, the compiler on a sample of variants, and
+each launch's arguments beside the kernel's own parameters. What was not checked is said.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+from codegen.playbook import catalogue
+from experiments.app.doctor import Check
+from experiments.text.words import counted, did_you_mean
+from mcts.domain import Candidate, KernelTask, Scalar, parse_launch_plan
+from mcts.errors import InputError, WorldError
+
+MOST_LAUNCHED = 4096
+"""Combinations of values whose launches are evaluated; of larger spaces so many, drawn evenly."""
+MOST_SHARED = {
+    "sm_70": 98_304, "sm_75": 65_536, "sm_80": 166_912, "sm_86": 101_376,
+    "sm_89": 101_376, "sm_90": 232_448, "sm_100": 232_448, "sm_120": 101_376,
+}  # fmt: skip
+"""Bytes of shared memory that a block may have (CUDA C++ Programming Guide, table of technical
+specifications per compute capability)."""
+_MOST_KINDS = 3
+_COMPILERS = 4
+
+Say = Callable[[str], None]
+
+
+def check_task(
+    task: KernelTask, *, variants: int, arch: str, seed: int, say: Say
+) -> Iterator[Check]:
+    """What is right, wrong and unknown of a task that could be read, as it is found."""
+    if task.dialect.in_pytorch:
+        yield Check("problem file", "ok", "it can be read: Model, get_inputs, get_init_inputs")
+        yield _not_checked("whether its model can be judged, and on which inputs")
+        return
+    allowed = _allowed(task)
+    yield _space(task, allowed)
+    yield from _methods(task)
+    if task.dialect.has_source and allowed:
+        sample = _sample(allowed, MOST_LAUNCHED, seed)
+        yield from _launches(task, sample, arch)
+        yield from _reference(task, say)
+        yield from _compiled(task, _sample(allowed, variants, seed + 1), arch, say)
+    yield _not_checked("whether results are right, and every time")
+
+
+def _not_checked(what: str) -> Check:
+    return Check("not checked", "note", f"{what}: that needs a GPU (rooftree evaluate)")
+
+
+def _allowed(task: KernelTask) -> list[dict[str, Scalar]]:
+    """The combinations that exist, the defaults first; of a space too large to hold, a few."""
+    from codegen.scripted.encoded_space import EncodedSpace
+
+    encoded = EncodedSpace(task.space, task)
+    default = task.space.default()
+    if encoded.rows is None:
+        return [default]
+    found = [encoded.decode(row) for row in encoded.rows]
+    return [default, *(values for values in found if values != default)] if found else []
+
+
+def _space(task: KernelTask, allowed: Sequence[dict[str, Scalar]]) -> Check:
+    space = task.space
+    if not space.tunables:
+        return Check("space", "note", "no tunables: only a language model can make variants of it")
+    if not allowed:
+        return Check("space", "problem", "`where` excludes every combination on some workload")
+    if len(allowed) == 1 and space.size > 1:
+        bits = math.log2(space.size)
+        return Check("space", "ok", f"2^{bits:.0f} combinations before `where`: too many to count")
+    left_out = f" of {space.size:,}, `where` excludes the rest" if len(allowed) < space.size else ""
+    names = ", ".join(space.tunables)
+    return Check(
+        "space", "ok", f"{counted(len(allowed), 'combination')}{left_out}; tunables: {names}"
+    )
+
+
+def _methods(task: KernelTask) -> Iterator[Check]:
+    """Methods that no playbook knows, and tunables that name none."""
+    known = catalogue()
+    wrong = [
+        f"{name}: {method!r} is no method of the playbook"
+        + (f", {hint}" if (hint := did_you_mean(method, known)) else "")
+        for name, tunable in task.space.tunables.items()
+        for method in tunable.methods
+        if method not in known
+    ]
+    silent = [name for name, tunable in task.space.tunables.items() if not tunable.methods]
+    if wrong:
+        yield Check("methods", "problem", "; ".join(wrong))
+    if silent:
+        yield Check(
+            "methods", "note",
+            f"{', '.join(silent)}: no methods are named, so no advice leads to other values",
+        )  # fmt: skip
+
+
+def _launches(task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str) -> Iterator[Check]:
+    """The plan's launches, on every workload, with many combinations."""
+    from profilers.compiling.lowering import lower
+
+    plan = parse_launch_plan(task.baseline.source)
+    wrong: Counter[str] = Counter()
+    most = MOST_SHARED.get(arch.rstrip("af"), max(MOST_SHARED.values()))
+    shared = 0
+    for values in sample:
+        for workload in task.workloads:
+            try:
+                call = lower(task, plan, values, workload)
+            except InputError as error:
+                wrong[f"{_values(values, task)}: {error}"] += 1
+                continue
+            needs = max((step.shared for step in call.launches), default=0)
+            shared += needs > most
+    what = f"{counted(len(sample), 'combination')} on {counted(len(task.workloads), 'workload')}"
+    if wrong:
+        first = next(iter(wrong))
+        yield Check("plan", "problem", f"{sum(wrong.values())} launches are impossible, {first}")
+    else:
+        yield Check("plan", "ok", f"{what} can be launched")
+    if shared:
+        yield Check(
+            "shared memory", "note",
+            f"{shared} of {len(sample) * len(task.workloads)} calls ask for more than the "
+            f"{most // 1024} KiB that a block may have on {arch}: exclude them by `where`",
+        )  # fmt: skip
+
+
+def _reference(task: KernelTask, say: Say) -> Iterator[Check]:
+    """The reference on the smallest workload, and what it says of the task."""
+    from profilers.cuda.gate import check_task as gate
+    from profilers.cuda.gate import smallest
+    from profilers.cuda.reference import NumpyReference
+
+    workload = smallest(task)
+    say(f"running the reference on workload {workload.name}")
+    begin = time.perf_counter()
+    try:
+        notes = gate(task, NumpyReference(task))
+    except InputError as error:
+        yield Check("reference", "problem", str(error))
+        return
+    took = time.perf_counter() - begin
+    yield Check("reference", "ok", f"ran on workload {workload.name} in {took:.1f} s")
+    for note in notes:
+        yield Check("reference", "note", note)
+
+
+def _compiled(
+    task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str, say: Say
+) -> Iterator[Check]:
+    """The defaults and a sample of variants through the compiler, and their arguments."""
+    from profilers.compiling.building import Failed, build
+    from profilers.compiling.compiler import Compiler
+
+    def fault(values: dict[str, Scalar]) -> str | None:
+        candidate = Candidate(source=task.baseline.source, tunables=values)
+        try:
+            build(task, compiler, candidate)
+        except Failed as failed:
+            return str(failed)
+        return None
+
+    say(f"compiling {counted(len(sample), 'variant')} for {arch}")
+    with closing(Compiler(arch=arch, processes=_COMPILERS)) as compiler:
+        try:
+            with ThreadPoolExecutor(_COMPILERS) as pool:
+                faults = list(pool.map(fault, sample))
+        except WorldError as error:
+            yield Check("compiler", "note", f"nothing was compiled: {error}")
+            return
+    kinds: dict[str, list[dict[str, Scalar]]] = {}
+    for values, said in zip(sample, faults, strict=True):
+        if said is not None:
+            kinds.setdefault(said, []).append(values)
+    if not kinds:
+        told = f"{counted(len(sample), 'variant')} compiled for {arch}, arguments fit the kernels"
+        yield Check("compiler", "ok", told)
+        return
+    for said, failing in sorted(kinds.items(), key=lambda kind: -len(kind[1]))[:_MOST_KINDS]:
+        yield Check(
+            "compiler", "problem",
+            f"{len(failing)} of {len(sample)} variants, such as {_values(failing[0], task)}: "
+            f"{said}",
+        )  # fmt: skip
+    if len(kinds) > _MOST_KINDS:
+        yield Check("compiler", "note", f"{len(kinds) - _MOST_KINDS} more kinds of errors")
+
+
+def _values(values: dict[str, Scalar], task: KernelTask) -> str:
+    """What tells a combination from the defaults."""
+    default = task.space.default()
+    changed = [f"{name} = {value}" for name, value in values.items() if value != default[name]]
+    return ", ".join(changed) or "the defaults"
+
+
+def _sample(
+    allowed: Sequence[dict[str, Scalar]], most: int, seed: int
+) -> Sequence[dict[str, Scalar]]:
+    """The defaults and as many others, drawn evenly, as there may be."""
+    if len(allowed) <= most:
+        return allowed
+    others = random.Random(seed).sample(range(1, len(allowed)), most - 1)
+    return [allowed[0], *(allowed[at] for at in sorted(others))]

@@ -1,0 +1,141 @@
+"""`rooftree check`: what is wrong with a task is said without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.app.checking import check_task
+from experiments.app.doctor import Check
+from experiments.runs.tasks.files import bundled, find_task
+from tests.support.commands import completed, json_of, refused, rooftree
+
+KERNEL, TASK, REFERENCE = "kernel.cu", "task.toml", "reference.py"
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    completed("new", tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def change(folder: Path, file: str, before: str, after: str) -> None:
+    text = (folder / file).read_text()
+    assert before in text
+    (folder / file).write_text(text.replace(before, after))
+
+
+def checked(folder: Path | str, *, variants: int = 4) -> list[Check]:
+    task = find_task(str(folder)).task
+    return list(check_task(task, variants=variants, arch="sm_90a", seed=0, say=lambda _: None))
+
+
+def problems(folder: Path) -> str:
+    return "\n".join(
+        f"{one.name}: {one.detail}" for one in checked(folder) if one.level == "problem"
+    )
+
+
+@pytest.mark.nvrtc
+def test_the_template_and_a_bundled_task_are_right_and_it_says_what_was_not_checked(
+    mine: Path,
+) -> None:
+    for folder in (mine, "transpose"):
+        found = checked(folder)
+        assert {one.name for one in found} >= {"space", "plan", "reference", "compiler"}
+        assert not [one for one in found if one.level == "problem"]
+        assert found[-1].name == "not checked" and "GPU" in found[-1].detail
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('"rows", "cols"]\n*/', '"rows"]\n*/', "takes 6 parameters, the plan gives 5"),
+        (
+            '"rows", "cols"]\n*/', '"rows", { value = "cols", type = "float32" }]\n*/',
+            "argument 6 is the float32",
+        ),
+        (
+            "int rows, int cols", "int rows, float cols",
+            "takes a float: write { value = ..., type = 'float32' }",
+        ),
+        ("int rows, int cols", "double rows, int cols", "takes a double"),
+        ("void bias_gelu(", "void other(", "which the compiled source does not define"),
+        ("return z", "return zz", "does not compile"),
+    ],
+)  # fmt: skip
+def test_what_the_compiler_knows_is_told(mine: Path, before: str, after: str, told: str) -> None:
+    change(mine, KERNEL, before, after)
+    said = problems(mine)
+    assert told in said and "compiler: " in said
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "told"),
+    [
+        (KERNEL, "values = [64, 128, 256, 512, 1024]", "values = [64, 4096]", "block.x is 4096"),
+        (KERNEL, '"latency.block_size"', '"latency.blocksize"', "did you mean latency.block_size?"),
+        (REFERENCE, "np.tanh", "np.tanhh", "tanhh"),
+        (REFERENCE, "import numpy as np", "import numpy", "NameError"),
+    ],
+)
+def test_what_the_plan_and_the_reference_do_is_told(
+    mine: Path, file: str, before: str, after: str, told: str
+) -> None:
+    change(mine, file, before, after)
+    assert told in problems(mine)
+
+
+def test_the_command_prints_a_line_for_each_check_and_fails_on_a_problem(mine: Path) -> None:
+    done = completed("check", mine, "--variants", 1)
+    assert "task mine" in done.output and "240 combinations" in done.output
+    change(mine, REFERENCE, "import numpy as np", "import numpy")
+    bad = rooftree("check", mine, "--variants", 1)
+    assert bad.exit_code == 1 and "NameError" in bad.output
+    said = rooftree("check", mine, "--variants", 1, "--json")
+    assert said.exit_code == 1 and '"ok": false' in said.stdout
+
+
+def test_a_task_that_cannot_be_read_is_refused_in_a_line(mine: Path) -> None:
+    change(mine, KERNEL, '"rows", "cols"]\n*/', '"rows", "colls"]\n*/')
+    refused(rooftree("check", mine), "colls")
+    refused(rooftree("check", "no_such_task"), "no_such_task")
+
+
+def test_every_bundled_task_can_be_launched_and_has_a_reference() -> None:
+    for name in bundled():
+        found = {one.name: one for one in checked(name, variants=1)}
+        assert found["plan"].level == found["reference"].level == "ok", (name, found)
+
+
+def test_a_problem_file_is_read_and_no_more(tmp_path: Path) -> None:
+    problem = tmp_path / "1_double.py"
+    problem.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return 2 * x\n\n\ndef get_inputs():\n    return [torch.rand(8)]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    found = json_of("check", problem)
+    assert found["ok"] and [one["name"] for one in found["checks"]] == [
+        "problem file",
+        "not checked",
+    ]
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('"rows", "cols"]\n*/', '"rows"]\n*/', "takes 6 parameters, the plan gives 5"),
+        ("int rows, int cols", "int rows, float cols", "takes a float"),
+        ('block  = ["BLOCK"]', 'block  = ["BLOCK * 64"]', "block.x is 4096"),
+    ],
+)
+def test_inspect_says_it_as_soon_as_it_sees_it(
+    mine: Path, before: str, after: str, told: str
+) -> None:
+    change(mine, KERNEL, before, after)
+    done = rooftree("inspect", mine / KERNEL)
+    assert done.exit_code == 2 and told in " ".join(done.output.split())
