@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Any, Literal
 
+from experiments.app.plugins import OURS, plugins_found
 from experiments.runs.machines.ceilings import DeviceCeilings
 from experiments.runs.machines.machine import driver_version, gpu_names, has_module
 from experiments.views.tree.render import find_dot
@@ -52,7 +53,7 @@ def examine() -> list[Check]:
     """Run every probe; returns the checks in the order of the probes."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
         _python, _gpu, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
-        _shadows,
+        _plugins, _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
 
@@ -239,6 +240,18 @@ def _llm() -> Iterator[Check]:
         yield Check("litellm", "ok" if found else "note", found or "not installed: no LLM proposer")
     present = [name for name in KEYS if os.environ.get(name)]
     yield Check("API keys", "ok" if present else "note", ", ".join(present) or "none are set")
+
+
+def _plugins() -> Iterator[Check]:
+    """Parts that others registered, if there are any."""
+    foreign = [one for one in plugins_found() if one.source != OURS]
+    good = [f"{one.kind} {one.name}" for one in foreign if not one.problem and not one.hidden]
+    if good:
+        yield Check("plug-ins", "ok", ", ".join(good))
+    for one in foreign:
+        if one.problem or one.hidden:
+            why = one.problem or "one of ours has this name"
+            yield Check("plug-ins", "note", f"{one.kind} {one.name} of {one.source}: {why}")
 
 
 def _shadows() -> Iterator[Check]:

@@ -1,4 +1,6 @@
-"""`new`, `tree`, `report`, `tasks`, `doctor`, `clinic`: start a task, show what there is."""
+"""`new`, `tree`, `report`, `runs`, `tasks`, `plugins`, `doctor`, `clinic`: start a task, show what
+there is.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, new, tree, report, tasks, doctor, clinic)
+    declare(app, new, tree, report, runs, tasks, plugins, doctor, clinic)
 
 
 def new(
@@ -53,6 +55,23 @@ def report(
     from experiments.cli.commands.show import report as write
 
     write(run, out=out)
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Where to look.", metavar="FOLDER")] = Path("runs"),
+    json: Json = False,
+) -> None:
+    """List the runs below a folder: state, best, cost; the latest first."""
+    from experiments.cli.commands.listing import runs as show
+
+    show(folder, as_json=json)
+
+
+def plugins(json: Json = False) -> None:
+    """List proposers, evaluators, searches and micro-tools; exit code 1 if one is broken."""
+    from experiments.cli.commands.listing import plugins as show
+
+    raise typer.Exit(0 if show(as_json=json) else 1)
 
 
 def tasks(json: Json = False) -> None:

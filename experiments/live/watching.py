@@ -86,6 +86,10 @@ class Watcher:
             return None
         return Budget.of(config.limits)
 
+    def is_written(self) -> bool | None:
+        """Whether a process holds the run for writing; None if that cannot be told."""
+        return self._tail.is_written()
+
     def ended(self) -> bool:
         """Whether the run is over: nobody holds it, and nothing is left to read.
 

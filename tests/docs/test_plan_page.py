@@ -41,7 +41,9 @@ def rows(heading: str) -> dict[str, str]:
     return {cell[0].strip("`"): cell[2].strip("`") for cell in cells}
 
 
-@pytest.mark.parametrize(("heading", "model", "besides"), MODELS, ids=lambda given: str(given)[:30])
+@pytest.mark.parametrize(
+    ("heading", "model", "besides"), MODELS, ids=[model.__name__ for _, model, _ in MODELS]
+)
 def test_every_key_is_there_with_its_default(
     heading: str, model: type[BaseModel], besides: set[str]
 ) -> None:
