@@ -1,4 +1,4 @@
-"""`optimize`, `resume`, `worker`, `watch`: search, serve a search, and look at one."""
+"""`optimize`, `resume`, `recover`, `worker`, `watch`, `serve`: search, and look at searches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, optimize, resume, recover, worker, watch)
+    declare(app, optimize, resume, recover, worker, watch, serve)
 
 
 def optimize(
@@ -121,3 +121,15 @@ def watch(run: Run, plain: Plain = False) -> None:
     from experiments.cli.commands.watch import watch as do_watch
 
     raise typer.Exit(0 if do_watch(run, plain=plain) else 1)
+
+
+def serve(
+    folder: Annotated[Path, typer.Argument(help="Where runs lie.", metavar="FOLDER")] = Path(
+        "runs"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: one that is free.")] = 0,
+) -> None:
+    """Show the runs of a folder in a browser, on this machine alone; Ctrl-C ends it."""
+    from experiments.cli.commands.serve import serve as do_serve
+
+    do_serve(folder, port=port)
