@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.app import attributing
 from experiments.app.concluding import conclude
-from experiments.app.interrupting import command_line, interruptible, signals_interrupt
+from experiments.app.interrupting import (
+    Interrupted,
+    command_line,
+    interruptible,
+    signals_interrupt,
+)
 from experiments.app.messages import say
 from experiments.app.refusals import check_models, remedy
 from experiments.live import Display, progress_display
@@ -28,7 +33,7 @@ from experiments.runs.wiring.choosing import LLM, REPLAY
 from experiments.runs.wiring.resolving import resolve, widened
 from experiments.views import summary
 from experiments.views.closing import closing_words
-from mcts.errors import InputError, JournalError, WorldError
+from mcts.errors import InputError, JournalError, RooftreeError, WorldError
 from mcts.journal.record import Result, read_result
 from mcts.loop.progress import Progress
 from mcts.options import Limits, ModelOptions
@@ -50,8 +55,10 @@ class Finished:
 
 
 def optimize(request: RunRequest, *, attribute: bool = False, display: Display = "auto") -> None:
-    """Start a run, and write and print its results."""
-    _print(run_in_folder(request, attribute=attribute, display=display), as_json=request.as_json)
+    """Start a run, and write and print its results; if it is interrupted, those so far."""
+    with _printing_what_is_left(as_json=request.as_json):
+        done = run_in_folder(request, attribute=attribute, display=display)
+    _print(done, as_json=request.as_json)
 
 
 def run_in_folder(
@@ -107,8 +114,10 @@ def resume(
     as_json: bool,
     display: Display = "auto",
 ) -> None:
-    """Continue a run, and write and print its results."""
-    _print(resume_in_folder(run_dir, limits=limits, model=model, display=display), as_json=as_json)
+    """Continue a run, and write and print its results; if it is interrupted, those so far."""
+    with _printing_what_is_left(as_json=as_json):
+        done = resume_in_folder(run_dir, limits=limits, model=model, display=display)
+    _print(done, as_json=as_json)
 
 
 def resume_in_folder(
@@ -156,6 +165,37 @@ def _check_more(journal: SqliteJournal, evaluations: int | None) -> None:
         )
 
 
+class Stopped(Interrupted):
+    """The run was stopped from outside; `left` is what it has come to, with its files written."""
+
+    def __init__(self, interrupted: Interrupted, left: Finished) -> None:
+        KeyboardInterrupt.__init__(self, *interrupted.args)
+        self.left = left
+
+
+@contextmanager
+def _printing_what_is_left(*, as_json: bool) -> Iterator[None]:
+    """Print the results so far of a run that is stopped within the block."""
+    try:
+        yield
+    except Stopped as stopped:
+        _print(stopped.left, as_json=as_json)
+        raise
+
+
+def _left(folder: RunFolder, journal: SqliteJournal) -> Finished | None:
+    """What a stopped run has come to, written into its folder; None before its baseline, or where
+    it cannot be written: the journal has it all the same.
+    """
+    try:
+        events = tuple(journal.events())
+        facts, result = summary.facts_of(events), summary.result_of(events)
+        outputs = summary.write_outputs(folder.path, facts, result, events=events)
+    except (RooftreeError, OSError):
+        return None
+    return Finished(folder=folder, facts=facts, result=result, outputs=outputs)
+
+
 def _print(run: Finished, *, as_json: bool) -> None:
     path = run.folder.path
     if as_json:
@@ -180,10 +220,14 @@ def _searched(
     Raises JournalLost, without a result, if the journal was deleted meanwhile.
     """
     with rescued(journal, folder.path):
-        return _concluded(
-            folder, source, config, evaluator, journal,
-            attribute=attribute, display=display, on_progress=on_progress,
-        )  # fmt: skip
+        try:
+            return _concluded(
+                folder, source, config, evaluator, journal,
+                attribute=attribute, display=display, on_progress=on_progress,
+            )  # fmt: skip
+        except Interrupted as interrupted:
+            left = _left(folder, journal)
+            raise interrupted if left is None else Stopped(interrupted, left) from None
 
 
 def _concluded(

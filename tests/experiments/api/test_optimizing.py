@@ -197,3 +197,17 @@ def test_the_best_kernel_stands_alone() -> None:
     tile = run.best.tunables["TILE"]
     assert f"default = {tile}" in kernel
     assert isinstance(run, Result)
+
+
+def test_an_interrupted_run_leaves_its_best_and_its_report_and_goes_on(tmp_path: Path) -> None:
+    def stop(progress: rooftree.Progress) -> None:
+        if progress.evaluations == 4:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt, match="rooftree resume"):
+        rooftree.optimize("transpose", evaluator="replay", evaluations=9, out=out, on_progress=stop)
+    assert (out / "report.html").is_file() and (out / "best" / "kernel.cu").is_file()
+    assert rooftree.load_run(out).stop_reason == "interrupted"
+    whole = rooftree.optimize("transpose", evaluator="replay", evaluations=9)
+    assert rooftree.resume(out).record.tree_digest == whole.record.tree_digest
