@@ -11,7 +11,6 @@ from experiments.text import worth as worth_text
 from experiments.views.claims import standing_methods
 from mcts.attribution.ablation import ablated_by_tunable
 from mcts.domain import Attribution
-from mcts.domain.objective import time_noise
 
 _HARMFUL = "harmful"
 _CODES = ("method", "taken out by")
@@ -24,10 +23,7 @@ def methods_text(delivery: Delivery) -> str:
     """
     path = delivery.result.path_to(delivery.best)
     claimed = standing_methods(path)
-    found = [
-        (node, one, _worth(one, noise=_noise(delivery)))
-        for node, one in worth_text.attributed(path)
-    ]
+    found = [(node, one, worth_text.worth_text(one)) for node, one in worth_text.attributed(path)]
     if not found:
         return _only_claimed(claimed) if claimed else ""
     kept = _by_method((one.method, worth) for _, one, worth in found if one.method in claimed)
@@ -43,18 +39,6 @@ def _only_claimed(claimed: Sequence[str]) -> str:
         "measured (`rooftree attribute` does that), so that which of them it owes its speed to "
         "is not known."
     )
-
-
-def _noise(delivery: Delivery) -> float:
-    baseline = delivery.result.baseline.evaluation
-    return time_noise(baseline) if baseline else 0.0
-
-
-def _worth(found: Attribution, *, noise: float) -> str:
-    """An ineffective method that makes its variant slower, beyond the noise, is harmful."""
-    gain, high = found.gain, found.gain_high
-    slower = gain is not None and high is not None and high < 0 and gain < -noise
-    return _HARMFUL if found.worth == "ineffective" and slower else worth_text.worth_text(found)
 
 
 def _by_method(worths: Iterable[tuple[str, str]]) -> dict[str, str]:

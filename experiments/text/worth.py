@@ -9,7 +9,7 @@ from mcts.domain import Attribution
 from mcts.journal.record import NodeRecord
 
 TITLES = ("node", "method", "worth", "gain", "in machine code", "taken out by", "note")
-_WORTHS = ("effective", "ineffective", "implementation failed", "unknown")
+_WORTHS = ("effective", "ineffective", "harmful", "implementation failed", "unknown")
 _REALISED = {True: "yes", False: "no", None: "not known"}
 
 

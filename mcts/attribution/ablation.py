@@ -105,14 +105,19 @@ def attribute(
         return unattributed(method, whole.candidate_id, note, seen=seen, variant=variant)
     gain = with_it.speedup / without_it.speedup - 1
     low = with_it.speedup_low / without_it.speedup_high - 1
-    worth: Worth = "effective" if low > 0 and gain > noise else "ineffective"
+    high = with_it.speedup_high / without_it.speedup_low - 1
+    worth: Worth = "ineffective"
+    if low > 0 and gain > noise:
+        worth = "effective"
+    elif high < 0 and gain < -noise:
+        worth = "harmful"
     return Attribution(
         candidate_id=whole.candidate_id,
         method=method,
         worth="implementation_failed" if seen is False else worth,
         gain=gain,
         gain_low=low,
-        gain_high=with_it.speedup_high / without_it.speedup_low - 1,
+        gain_high=high,
         without=variant.candidate.id,
         tunables=variant.tunables,
         realised=seen,

@@ -10,7 +10,7 @@ from mcts.domain.base import Noun
 from mcts.domain.lesson import Lesson, StateSignature
 from mcts.domain.lesson import Outcome as LessonOutcome
 
-Worth = Literal["effective", "ineffective", "implementation_failed", "unknown"]
+Worth = Literal["effective", "ineffective", "harmful", "implementation_failed", "unknown"]
 
 
 class Attribution(Noun):
@@ -18,6 +18,7 @@ class Attribution(Noun):
 
     effective: without the method the variant is slower, beyond the noise.
     ineffective: it is there, and brings nothing.
+    harmful: without it the variant is faster, beyond the noise.
     implementation_failed: the machine code never shows it, whatever the gain.
     unknown: no variant without it could be made or measured; `note` says why.
 
@@ -43,7 +44,7 @@ class Attribution(Noun):
         known = [end for end in ends if end is not None]
         if len(known) not in (0, 3) or known != sorted(known):
             raise ValueError("a gain comes with an interval that contains it")
-        if self.worth in ("effective", "ineffective") and self.gain is None:
+        if self.worth in ("effective", "ineffective", "harmful") and self.gain is None:
             raise ValueError(f"a method that is {self.worth} has a gain")
         if self.worth == "implementation_failed" and self.realised is not False:
             raise ValueError("an implementation has failed only if the machine code lacks it")

@@ -142,7 +142,7 @@ def weighed(
     """A method's worth with an interval of a percent to either side."""
     return Attribution(
         candidate_id=delivery.candidate.id, method=method,
-        worth="effective" if gain > 0.02 else "ineffective",
+        worth="effective" if gain > 0.02 else "harmful" if gain < -0.02 else "ineffective",
         gain=gain, gain_low=gain - 0.01, gain_high=gain + 0.01, tunables=tunables,
     )  # fmt: skip
 
