@@ -65,12 +65,16 @@ def first_problem(
         if place and place[-1] in _TYPES_TRIED and problem["type"] != "extra_forbidden":
             place = place[:-1]
         found.setdefault(place, []).append(problem)
-    # What an unknown field stands for is missing, too: one mistake is one problem.
-    unknown = {problems[0]["loc"][:-1] for problems in found.values() if _is_unknown(problems)}
+    # What a misspelled field stands for is missing, too: one mistake is one problem.
+    meant = {
+        (*place[:-1], _meant(place, model))
+        for place, problems in found.items()
+        if problems[0]["type"] == "extra_forbidden"
+    }
     lines = [
         _line(place, problems, model, table)
         for place, problems in found.items()
-        if _is_unknown(problems) or not (_is_missing(problems) and place[:-1] in unknown)
+        if problems[0]["type"] != "missing" or place not in meant
     ]
     more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
     return "; ".join(lines[:most]) + more
@@ -90,20 +94,18 @@ def _line(
     if not place and kind == "value_error":
         return wanted
     if kind == "extra_forbidden":
-        close = get_close_matches(str(place[-1]), _fields_at(model, place[:-1]), n=1)
-        return f"{named}: {wanted}" + (f"; did you mean {close[0]}?" if close else "")
+        close = _meant(place, model)
+        return f"{named}: {wanted}" + (f"; did you mean {close}?" if close else "")
     if kind in ("missing", "value_error") or not isinstance(given, str | bool | int | float):
         return f"{named}: {wanted}"
     shown = json.dumps(given, ensure_ascii=False)
     return f"{named} = {shown}: {wanted}" if len(shown) <= _MOST_SHOWN else f"{named}: {wanted}"
 
 
-def _is_unknown(problems: list[Mapping[str, Any]]) -> bool:
-    return bool(problems[0]["type"] == "extra_forbidden")
-
-
-def _is_missing(problems: list[Mapping[str, Any]]) -> bool:
-    return bool(problems[0]["type"] == "missing")
+def _meant(place: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
+    """The field that an unknown one is spelled like; empty if none is."""
+    close = get_close_matches(str(place[-1]), _fields_at(model, place[:-1]), n=1)
+    return close[0] if close else ""
 
 
 def _place_in_words(place: tuple[int | str, ...], table: Any) -> str:
