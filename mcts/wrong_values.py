@@ -74,7 +74,8 @@ def first_problem(
     lines = [
         _line(place, problems, model, table)
         for place, problems in found.items()
-        if problems[0]["type"] != "missing" or place not in meant
+        if not (problems[0]["type"] == "missing" and place in meant)
+        and not (problems[0]["type"] == "too_short" and _has_wrong_parts(place, found))
     ]
     more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
     return "; ".join(lines[:most]) + more
@@ -100,6 +101,11 @@ def _line(
         return f"{named}: {wanted}"
     shown = json.dumps(given, ensure_ascii=False)
     return f"{named} = {shown}: {wanted}" if len(shown) <= _MOST_SHOWN else f"{named}: {wanted}"
+
+
+def _has_wrong_parts(place: tuple[int | str, ...], found: Iterable[tuple[int | str, ...]]) -> bool:
+    """Whether something within is wrong: a list that lacks it is not too short for that."""
+    return any(len(other) > len(place) and other[: len(place)] == place for other in found)
 
 
 def _meant(place: tuple[int | str, ...], model: type[BaseModel] | None) -> str:

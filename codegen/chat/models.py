@@ -51,6 +51,15 @@ def unknown_models(models: Iterable[str], *, api_base: str | None = None) -> lis
     return [model for model in models if not is_known(model)]
 
 
+def missing_key(model: str) -> str:
+    """The environment variable with the key that `model` cannot be asked without, if it is not set;
+    empty otherwise, also where there may be other ways in: roles, files, servers of one's own.
+    """
+    missing = load_litellm().validate_environment(model).get("missing_keys") or []
+    keys = [str(name) for name in missing]
+    return keys[0] if keys and all(name.endswith("_API_KEY") for name in keys) else ""
+
+
 def similar_model(model: str) -> str | None:
     """The name in litellm's table, or of a provider of its own, that `model` may have meant."""
     litellm = load_litellm()

@@ -12,13 +12,13 @@ _FINAL = ("does not know this model", "refused the request")
 
 
 def check_models(model: ModelOptions) -> None:
-    """Raise InputError if litellm does not know the model or a fallback.
+    """Raise InputError if litellm does not know the model or a fallback, or has no key for it.
 
     Imports litellm, which takes seconds that the first request would take otherwise.
     """
     if model.name is None or model.replay is not None or model.queue is not None:
         return
-    from codegen.chat.models import similar_model, unknown_models
+    from codegen.chat.models import missing_key, similar_model, unknown_models
 
     for name in unknown_models((model.name, *model.fallbacks), api_base=model.api_base):
         option = "--model" if name == model.name else "--fallback"
@@ -28,6 +28,14 @@ def check_models(model: ModelOptions) -> None:
             f"{option} {name}: litellm knows no such model or provider{hint}; write "
             "PROVIDER/MODEL, or openai/MODEL with --api-base for a server of your own"
         )
+    if model.api_base is not None:
+        return
+    for name in (model.name, *model.fallbacks):
+        if key := missing_key(name):
+            raise InputError(
+                f"{name} needs a key, and {key} is not set: export {key}=..., or name a server of "
+                "your own with --api-base"
+            )
 
 
 def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> str:

@@ -90,7 +90,10 @@ def _wrong_value(error: Any) -> str:
     from mcts.wrong_values import what_is_wanted
 
     problem = problems()[0]
-    return f"{label} {problem['input']}: {what_is_wanted(problem)}"
+    given = problem["input"]
+    if str(given).strip("+-").lower() == "nan":  # no bound holds for it
+        return f"{label} {given}: a number"
+    return f"{label} {given}: {what_is_wanted(problem)}"
 
 
 def _with_or_without_value(error: Any) -> str:

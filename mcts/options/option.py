@@ -51,7 +51,7 @@ class Options(BaseModel):
     an option counts as given whatever its value.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     defaults_in_help: ClassVar[bool] = False
 

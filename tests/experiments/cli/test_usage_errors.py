@@ -26,6 +26,7 @@ def error_of(words: str) -> str:
          "--evaluations -3: at least 1; see rooftree optimize --help"),
         ("optimize t --evaluations abc",
          "--evaluations abc: a whole number; see rooftree optimize --help"),
+        ("optimize t --minutes nan", "--minutes nan: a number; see rooftree optimize --help"),
         ("optimize t --temperature 3", "--temperature 3: at most 2; see rooftree optimize --help"),
         ("memory forget --older-than x",
          "--older-than x: a number; see rooftree memory forget --help"),
