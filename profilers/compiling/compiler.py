@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import queue
+import re
 import struct
 import tempfile
 import threading
@@ -199,8 +200,10 @@ class Compiler:
         log = str(reply["log"])
         if not reply["compiled"]:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
+            place = re.compile(rf"^{re.escape(name)}\((\d+)\): (?:error: )?")
+            told = place.sub(r"line \1: ", first.strip())
             raise CompileFailed(
-                f"does not compile: {first.strip()}", log=log, seconds=float(reply["seconds"])
+                f"does not compile: {told}", log=log, seconds=float(reply["seconds"])
             )
         try:
             content = output.read_bytes()
