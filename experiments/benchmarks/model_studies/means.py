@@ -24,7 +24,7 @@ from experiments.benchmarks.model_studies.cell import (
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelStudyFolder
 from experiments.benchmarks.model_studies.proposer import Alone, FirstThen
-from experiments.benchmarks.model_studies.unnamed import unnamed
+from experiments.benchmarks.model_studies.unnamed import RECORDING, unnamed
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import SqliteJournal
@@ -94,14 +94,14 @@ class Means:
         Raises AnswerPending if it cannot go on without an answer, and what runs raise.
         """
         run = self._begun(cell)
-        config = run.config
+        config = self._with_own_recording(cell, run.config)
         with SqliteJournal(run.journal) as journal:
             return self._line(cell, run.task(config), config, journal, run.path)
 
     def again(self, cell: Cell) -> ModelCellResult:
         """The run from its beginning, with nothing written."""
         run = RunFolder(self._folder.run(cell))
-        config = run.config
+        config = self._with_own_recording(cell, run.config)
         return self._line(cell, run.task(config), config, MemoryJournal(), run.path)
 
     def close_task(self, name: str) -> None:
@@ -155,6 +155,14 @@ class Means:
                 return self._searched(cell, source, config, evaluator, journal, path)
         evaluator = as_begun(self._evaluator(cell, source, config, "eager"), journal.events())
         return self._searched(cell, source, config, evaluator, journal, path)
+
+    def _with_own_recording(self, cell: Cell, config: RunConfig) -> RunConfig:
+        """A recording that was made for the study lies in its folder, wherever that is by now."""
+        if cell.spec.names or config.recording is None:
+            return config
+        here = (self._folder.path / UNNAMED / cell.task.name / RECORDING).absolute()
+        moved = config.recording.model_copy(update={"path": str(here)})
+        return config.model_copy(update={"recording": moved})
 
     def _searched(
         self,

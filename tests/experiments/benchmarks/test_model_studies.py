@@ -324,15 +324,18 @@ def test_an_arm_without_names_is_shown_values_alone(
     assert [one.runtimes_us for one in after.configurations] == [
         one.runtimes_us for one in before.configurations
     ]
+    Path("st").rename("moved")
     while list(Path("queue").glob("*.prompt.md")) and answer_all(Path("queue"), AutoModel()):
-        completed("study", "values.toml", "-o", "st", "--llm-queue", "queue", "--llm-timeout", 0.1)
+        completed(
+            "study", "values.toml", "-o", "moved", "--llm-queue", "queue", "--llm-timeout", 0.1
+        )
     (line,) = [
         line
-        for text in Path("st/results.jsonl").read_text().splitlines()
+        for text in Path("moved/results.jsonl").read_text().splitlines()
         if (line := json.loads(text))["arm"] == "unnamed"
     ]
     assert line["trials"] == 2 and line["failed"] == 0
-    assert "3 runs come out as they were" in completed("study", "st", "--replay").output
+    assert "3 runs come out as they were" in completed("study", "moved", "--replay").output
 
 
 def test_an_arm_begins_with_what_a_memory_holds_of_other_tasks(study: Path, tmp_path: Path) -> None:
