@@ -128,6 +128,7 @@ def test_an_input_error_during_a_run_says_how_to_resume(
         raise InputError("set the environment variable SOME_API_KEY")
 
     monkeypatch.setattr("codegen.chat.client.LitellmClient.complete", refuse)
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
     out = tmp_path / "run"
     failed(
         optimize(toy_folder, out, "--model", "openai/model"),

@@ -131,3 +131,15 @@ def test_a_silent_server_says_how_to_resume(toy_folder: Path, tmp_path: Path) ->
         done = optimize(toy_folder, run, "--model", "openai/x", *words)
     assert done.exit_code == 2, done.output
     assert f"resume with: rooftree resume {run} (another --api-base needs a new run)" in done.stderr
+
+
+def test_a_model_without_its_key_is_refused_before_anything_is_made(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    out = tmp_path / "run"
+    done = rooftree(
+        "optimize", toy_folder, "--evaluator", "replay", "--model", "openai/x", "--out", out
+    )
+    assert done.exit_code == 2 and "OPENAI_API_KEY is not set" in done.output
+    assert not out.exists()
