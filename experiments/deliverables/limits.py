@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from experiments.deliverables.markdown import code, codes, plain
+from experiments.text.floor import floor_text
 from mcts.domain import Profile, Roofline
 from mcts.journal.record import NodeRecord
 
-_AT_THE_FLOOR = 1.02
 _FINDINGS = 3
 
 
@@ -41,7 +41,7 @@ def limits_text(best: NodeRecord) -> str:
     words = f"Limited by {plain(bound)}" if bound else "What limits it is not known"
     paragraph = (
         f"{words} (confidence {100 * roofline.confidence:.0f} %). {plain(roofline.reason)} "
-        f"{_floor_words(best, roofline)}"
+        f"{floor_text(best, roofline)}"
     )
     findings = (best.guidance.findings if best.guidance else ())[:_FINDINGS]
     seen = [
@@ -49,28 +49,3 @@ def limits_text(best: NodeRecord) -> str:
         for finding in findings
     ]
     return "\n".join([paragraph, *([""] if seen else []), *seen])
-
-
-def _floor_words(best: NodeRecord, roofline: Roofline) -> str:
-    """The time against the roofline's floor."""
-    timing = best.verdict.timing if best.verdict else None
-    floor = roofline.speed_of_light_us
-    if floor is None or timing is None:
-        return "The task declares no least work, or the ceilings are not known: there is no floor."
-    time_us = timing.heaviest.median_us
-    share = f"{time_us:,.2f} us against a floor of {floor:,.2f} us"
-    if roofline.beaten_by is not None:
-        return (
-            f"It beats the floor that the task's least work sets over this GPU's measured ceilings "
-            f"by {floor / time_us:.2f}x ({share}): it does less work than the task declares, so "
-            "how much is left is not known."
-        )
-    if time_us <= _AT_THE_FLOOR * floor:
-        return (
-            f"It is at the floor that the task's least work sets over this GPU's measured ceilings "
-            f"({share}): by this model nothing is left."
-        )
-    return (
-        f"By the task's least work over this GPU's measured ceilings, at most "
-        f"{time_us / floor:.2f}x is left ({share})."
-    )

@@ -14,7 +14,15 @@ from experiments.text.changes import changes
 from experiments.text.stages import shares, stage_words
 from experiments.views.branching import Branches
 from experiments.views.figures import REPORT_BEST, REPORT_RUN, rows
-from experiments.views.report import account, conversations, methods, outcomes, roofs, tools
+from experiments.views.report import (
+    account,
+    conversations,
+    methods,
+    outcomes,
+    roofs,
+    tools,
+    tunables,
+)
 from experiments.views.report.columns import columns
 from experiments.views.report.details import detail
 from experiments.views.report.packing import Packer
@@ -84,6 +92,8 @@ def page_data(
             replayed=run.replayed,
         ),
         "roofs": cleaned(roofs.roofs_of(result.nodes)),
+        "floor": roofs.floor_of(best),
+        "tunables": tunables.tunables_of(result),
         "claimed": methods.claimed_rows(result, path),
         "ablations": cleaned(methods.ablation_rows(result)),
         "tools": tools.tool_rows(result),

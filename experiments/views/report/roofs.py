@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from experiments.text.floor import floor_text
 from experiments.views.roofline import Point, Roof, SimpleChart
 from mcts.domain import Ceilings, Roofline, Timing
 from mcts.domain import metrics as m
@@ -54,6 +55,12 @@ def roofline_of(node: NodeRecord) -> Roofline | None:
         return node.guidance.roofline
     profile = node.evaluation.profile if node.evaluation else None
     return profile.roofline if profile is not None else None
+
+
+def floor_of(node: NodeRecord) -> str:
+    """How far `node` is from the least time of its work, in words; empty if it was not profiled."""
+    roofline = roofline_of(node)
+    return floor_text(node, roofline) if roofline is not None else ""
 
 
 def moved_bytes(profile: Profile) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -313,3 +314,29 @@ def test_what_a_model_was_asked_and_took_is_on_the_page(browser: Any, tmp_path: 
         assert "cost" in page.locator(".tab-body").inner_text()
         assert "were not kept" in page.locator(".tab-body").inner_text()
         assert seen == Seen()
+
+
+def test_all_nodes_are_handed_over_as_csv(view: Any, tmp_path: Path) -> None:
+    with view.expect_download() as waiting:
+        view.get_by_role("button", name="All as CSV").click()
+    path = tmp_path / "trials.csv"
+    waiting.value.save_as(path)
+    lines = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+    nodes = data_of(view)["nodes"]
+    assert [int(line["node"]) for line in lines] == nodes["id"]
+    best = lines[data_of(view)["best"]]
+    assert float(best["speedup"]) == nodes["speedup"][data_of(view)["best"]]
+    assert best["LANES"] and best["outcome"] == "measured"
+
+
+def test_a_value_that_is_clicked_keeps_the_variants_that_have_it(view: Any) -> None:
+    data = data_of(view)["tunables"]
+    first = data["tunables"][0]
+    least = first["at"].count(0)
+    view.get_by_role("button", name=f"{first['name']} = {first['values'][0]}", exact=True).click()
+    told = view.locator("#tunables [role=status]").inner_text()
+    assert f"{first['name']} = {first['values'][0]}: {least} variants" in told
+    assert view.locator("#tunables [aria-pressed=true]").count() == 1
+    view.locator("#tunables [aria-pressed=true]").press("Enter")
+    assert view.locator("#tunables [role=status]").inner_text() == ""
+    assert view.locator("#tunables [aria-pressed=true]").count() == 0

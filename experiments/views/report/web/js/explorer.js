@@ -1,5 +1,6 @@
 // The section of the tree: controls, the grid, and the page of the selected node beside it.
 import { el, section } from "./dom.js";
+import { download } from "./csv.js";
 import { count } from "./format.js";
 import { isActive, wanted, NO_FILTER } from "./filters.js";
 import { makeToolbar } from "./toolbar.js";
@@ -23,6 +24,7 @@ export class Explorer {
       button("Expand all", () => this.grid.expandAll()),
       button("Collapse", () => this.grid.collapse()),
       button("Best", () => this.select(run.best)),
+      button("All as CSV", () => download(run)),
       this.told,
     );
     this.element = section(

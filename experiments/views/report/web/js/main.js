@@ -5,6 +5,7 @@ import { Run } from "./run.js";
 import { Explorer } from "./explorer.js";
 import { progress } from "./progress.js";
 import { roofline } from "./roofline.js";
+import { tunables } from "./tunables.js";
 import { methods, tools, failures, account } from "./judged.js";
 import { themeButton } from "./theme.js";
 
@@ -23,6 +24,7 @@ function build() {
   const sections = [
     explorer.element,
     progress(run, select),
+    tunables(run, select),
     roofline(run, select),
     methods(run, select),
     tools(run),
@@ -44,6 +46,7 @@ function navigation() {
     facts: "Run",
     tree: "Tree",
     progress: "Progress",
+    tunables: "Tunables",
     roofline: "Roofline",
     methods: "Methods",
     tools: "Tools",

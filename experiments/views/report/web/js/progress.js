@@ -35,7 +35,7 @@ export function progress(run, select) {
     "progress",
     "Best so far",
     soft(
-      "Each dot is a variant as the search measured it, crosses at the bottom are failures; the line is the best found by then. Click a dot to read its page.",
+      "Each dot is a variant as the search measured it, those slower than the baseline lie on the axis, crosses are failures; the line is the best found by then. Click a dot to read its page.",
     ),
     axes.length > 1 ? bar : null,
     chart,
@@ -71,10 +71,11 @@ function draw(run, axis, width, select) {
     .filter((point) => point.row !== undefined)
     .map((point) => ({ ...point, y: run.nodes.searched[point.row], kind: run.kind(point.row) }));
   const measured = points.filter((point) => point.y !== null);
-  const [low, high] = extent(measured.map((point) => point.y));
-  const log = high / low > 8;
+  const high = Math.max(1.05, ...measured.map((point) => point.y));
+  const log = high > 8;
+  // The best so far is never below the baseline: what is slower lies on the axis.
   const y = {
-    domain: log ? [low / 1.15, high * 1.1] : [Math.min(0, low), high * 1.08],
+    domain: [1, log ? high * 1.1 : 1 + (high - 1) * 1.08],
     log,
     label: "speedup",
     format: (value) => `${value}×`,
@@ -94,7 +95,7 @@ function draw(run, axis, width, select) {
   const places = (kinds) =>
     measured
       .filter((point) => kinds.includes(point.kind))
-      .map((point) => [sx(point.x), sy(point.y)]);
+      .map((point) => [sx(point.x), sy(Math.max(1, point.y))]);
   const floor = sy(y.domain[0]) - 5;
   plot.append(
     dots(places(["slower", "even", "duplicate", "failed"]), "even"),
@@ -112,19 +113,13 @@ function draw(run, axis, width, select) {
     element,
     measured.map((point) => ({
       x: sx(point.x),
-      y: sy(point.y),
+      y: sy(Math.max(1, point.y)),
       row: point.row,
       text: `node ${run.nodes.id[point.row]}: ${times(point.y)}`,
     })),
     select,
   );
   return element;
-}
-
-function extent(values) {
-  let [low, high] = [1, 1];
-  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  return [low, high];
 }
 
 function staircase(measured, sx, sy, end) {

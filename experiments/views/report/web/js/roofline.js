@@ -25,6 +25,7 @@ export function roofline(run, select) {
     drawable
       ? [legend(run, placed), responsive((width) => draw(run, placed, roofs, width, select))]
       : null,
+    run.data.floor ? el("p", {}, `The best: ${run.data.floor}`) : null,
     migration(run, [...run.path], select),
   );
 }
