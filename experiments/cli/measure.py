@@ -77,8 +77,17 @@ def inspect(
     ],
     judging: Annotated[JudgingOptions, Taken("device")],
     args: Annotated[
-        list[str] | None, typer.Argument(help="Arguments of a program, after --.")
+        list[str] | None,
+        typer.Argument(
+            help="A second file to look at beside the first; of a program, its arguments, after --."
+        ),
     ] = None,
+    beside: Annotated[
+        Path | None, typer.Option(help="The second file, where the first takes arguments.")
+    ] = None,
+    sass: Annotated[
+        bool, typer.Option("--sass", help="Print the machine code below its source lines.")
+    ] = False,
     plan: Annotated[
         Path | None, typer.Option(help="The launch plan, if the source has none.")
     ] = None,
@@ -110,10 +119,15 @@ def inspect(
     """Say what is slow in a kernel or a program, and what to do about it."""
     from experiments.cli.commands.inspect import inspect as do_inspect
     from experiments.inspect.request import InspectRequest
+    from experiments.inspect.targets import second_file
 
+    rest = tuple(args or ())
+    other = beside or second_file(file, rest, planned=plan is not None)
     do_inspect(
         InspectRequest(
             file=file,
+            beside=other,
+            sass=sass,
             plan=plan,
             task=task,
             values=tuple(set or ()),
@@ -125,7 +139,7 @@ def inspect(
             arch=arch,
             timeout_s=timeout_s,
             as_json=json,
-            args=tuple(args or ()),
+            args=() if other is not None and beside is None else rest,
         )
     )
 

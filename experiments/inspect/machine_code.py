@@ -54,9 +54,17 @@ def read_binary(path: Path, *, prefer: str | None = None) -> dict[str, SassFacts
 
     with tempfile.TemporaryDirectory(prefix="rooftree-elf-") as folder:
         found: dict[str, SassFacts] = {}
-        for cubin in _in_order(_extract(path, Path(folder)), prefer):
+        for cubin in extracted(path, Path(folder), prefer):
             found.update(read_sass(cubin))
     return found
+
+
+def extracted(path: Path, folder: Path, prefer: str | None) -> list[Path]:
+    """The cubins of an executable, written to `folder`; of `prefer`, if there are any, the last.
+
+    Raises WorldError if there are none, or no tool to take them out.
+    """
+    return _in_order(_extract(path, folder), prefer)
 
 
 def read_cubin(path: Path) -> dict[str, SassFacts]:

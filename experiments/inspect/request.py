@@ -17,7 +17,7 @@ class InspectRequest:
     """The options of the command line, as they were given.
 
     `values` are ``NAME=VALUE`` texts; `arch` is None if it was left to us; `args` go to a
-    program.
+    program; `beside` is a second file to look at in the same way.
     """
 
     file: Path
@@ -33,6 +33,8 @@ class InspectRequest:
     timeout_s: float = 60.0
     as_json: bool = False
     args: tuple[str, ...] = ()
+    beside: Path | None = None
+    sass: bool = False
 
     def check(self) -> None:
         """Raise InputError for what could only fail later, after the work."""
@@ -42,6 +44,9 @@ class InspectRequest:
             if self.out.suffix.lower() != ".svg":
                 raise InputError(f"--out {self.out}: the picture is an SVG, name it so")
             _check_place(self.out)
+        for option, given in (("--save", self.save), ("--out", self.out), ("--sass", self.sass)):
+            if given and self.beside is not None:
+                raise InputError(f"{option} is for one file: leave {self.beside} out")
         if self.save is not None:
             if self.replay is not None:
                 raise InputError("--save keeps what is measured: leave --replay out")

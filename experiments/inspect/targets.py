@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,7 @@ Kind = Literal["kernel", "program", "executable", "cubin", "counters", "timeline
 _COUNTERS = (".csv", ".ncu-rep")
 _TIMELINES = (".sqlite", ".nsys-rep", ".qdrep", ".qdstrm")
 _SOURCES = (".cu", ".cuh")
+_KNOWN = (*_COUNTERS, *_TIMELINES, *_SOURCES, ".cubin")
 _MOST_SOURCE_BYTES = 16 * 2**20
 _ELF = b"\x7fELF"
 _EM_CUDA = 190
@@ -75,6 +77,17 @@ def identify(path: Path, *, planned: bool = False) -> Target:
                 "report"
             )
     raise InputError(f"cannot tell what {path} is: {_WANTED}")
+
+
+def second_file(first: Path, args: Sequence[str], *, planned: bool) -> Path | None:
+    """The file that is to be looked at beside `first`, if `args` is the name of one and `first`
+    takes no arguments; None otherwise."""
+    if len(args) != 1 or not first.is_file():
+        return None
+    if not Path(args[0]).exists() and Path(args[0]).suffix not in _KNOWN:
+        return None
+    takes = identify(first, planned=planned).kind in ("program", "executable")
+    return None if takes else Path(args[0])
 
 
 def has_main(source: str) -> bool:

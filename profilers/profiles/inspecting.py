@@ -32,6 +32,7 @@ from profilers.launching.requests import ProfilingRequest, profiled_buffers
 from profilers.measuring.rates import SUPPORT_SOURCE, measured_rates
 from profilers.profiles.profiling import TIMELINE, profile_all
 from profilers.sass import read_sass
+from profilers.sass.by_line import CodedLine, read_code
 
 DEFAULT_ARCH = "sm_90a"
 _LOCK_WAIT_S = 60.0
@@ -175,6 +176,22 @@ def static_profile(
         kernels=tuple(KernelProfile(name=name, sass=found) for name, found in facts.items()),
         missing={ncu.TOOL: nothing_ran, TIMELINE: nothing_ran},
     )
+
+
+def code_beside_source(
+    source: str, tunables: Mapping[str, Scalar], *, arch: str = DEFAULT_ARCH
+) -> dict[str, tuple[CodedLine, ...]]:
+    """The machine code of every kernel by the line of `source` that it came from.
+
+    Raises InputError if the source does not compile, or a tool is absent.
+    """
+    compiler = Compiler(arch=arch, cache_dir=None, processes=1, deadline_s=_COMPILE_DEADLINE_S)
+    try:
+        return read_code(_compile(compiler, source, tunables).cubin)
+    except WorldError as error:
+        raise InputError(str(error)) from None
+    finally:
+        compiler.close()
 
 
 def _check_launches(spec: KernelSpec, tunables: Mapping[str, Scalar], compiled: Compiled) -> None:

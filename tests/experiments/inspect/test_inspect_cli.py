@@ -350,3 +350,66 @@ def test_the_picture_needs_something_to_draw(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "nothing to draw" in done.stderr
     assert not out.exists()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """The row sum with wide loads and without unrolling."""
+    path = tmp_path / "other.cu"
+    text = (DATA / "inspect/row_sum.cu").read_text(encoding="utf-8")
+    path.write_text(text.replace("for (", "#pragma unroll 1\n    for ("), encoding="utf-8")
+    return path
+
+
+@reads_code
+@pytest.mark.nvrtc
+def test_two_kernels_stand_beside_each_other(kernel: Path, other: Path) -> None:
+    done = completed("inspect", kernel, other)
+    rows = {line.split("  ")[0].strip(): line for line in done.stdout.splitlines()}
+    assert done.stdout.splitlines()[0].split() == [kernel.name, other.name]
+    assert "row_sum" in rows["kernel"]
+    assert "silent" in rows["rolled_loops"]
+    assert len(rows["instructions"].split()) == 3
+
+
+@reads_code
+@pytest.mark.nvrtc
+def test_two_kernels_as_json_are_a_list(kernel: Path, other: Path) -> None:
+    found = json_of("inspect", kernel, other)
+    assert [one["file"] for one in found] == [str(kernel), str(other)]
+
+
+def test_the_second_file_must_be_there_and_options_for_one_file_are_refused(kernel: Path) -> None:
+    refused(rooftree("inspect", kernel, "nowhere.cu"), "nowhere.cu does not exist")
+    refused(rooftree("inspect", kernel, kernel, "--sass"), "--sass is for one file")
+    refused(rooftree("inspect", kernel, "--", "a", "b"), "arguments would do nothing")
+
+
+@reads_code
+@pytest.mark.nvrtc
+def test_machine_code_stands_below_its_source_lines(kernel: Path) -> None:
+    done = completed("inspect", kernel, "--sass")
+    listing = done.stdout.split("machine code of row_sum by source line")[1].splitlines()
+    (store,) = [at for at, line in enumerate(listing) if "y[row] = sum;" in line]
+    below = listing[store + 1 : store + 12]
+    assert any("STG.E" in line for line in below)
+    assert not any("NOP" in line for line in listing)
+
+
+@reads_code
+@pytest.mark.nvrtc
+def test_machine_code_by_line_as_json(kernel: Path) -> None:
+    found = json_of("inspect", kernel, "--sass")
+    (one,) = found["sass"]
+    lines = [each["line"] for each in one["lines"] if each["line"] is not None]
+    assert lines == sorted(set(lines))
+    counted = sum(len(each["sass"]) for each in one["lines"])
+    assert counted >= found["kernels"][0]["sass"]["instructions"]
+
+
+@reads_code
+@has_nvcc
+def test_machine_code_of_a_program_by_line() -> None:
+    done = completed("inspect", DATA / "inspect/two_copies.cu", "--sass")
+    assert "machine code of" in done.stdout
+    assert "LDG" in done.stdout
