@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.declaring import PlainCommand, PlainGroup
 from experiments.cli.options import Json
 
 app = typer.Typer(
+    cls=PlainGroup,
     name="cutlass",
     no_args_is_help=True,
     help="Look things up in CUTLASS's source, as a model does.",
@@ -22,19 +24,23 @@ Root = Annotated[
 Symbol = Annotated[str, typer.Argument(help="A name, with or without its scope.")]
 
 
-@app.command("index")
+@app.command("index", cls=PlainCommand)
 def cutlass_index(
-    root: Root = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="A CUTLASS tree; default: the one of an installed nvidia-cutlass."),
+    ] = None,
+    root: Annotated[Path | None, typer.Option(hidden=True)] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild a fresh index too.")] = False,
     json: Json = False,
 ) -> None:
     """Build the tree's index if it is missing or stale, and say what it holds."""
     from experiments.cli.commands.cutlass import index
 
-    index(root=root, rebuild=rebuild, as_json=json)
+    index(root=path or root, rebuild=rebuild, as_json=json)
 
 
-@app.command("search")
+@app.command("search", cls=PlainCommand)
 def cutlass_search(
     query: Annotated[str, typer.Argument(help="Words or identifiers; no operators.")],
     kind: Annotated[
@@ -54,7 +60,7 @@ def cutlass_search(
     search(query, kind=kind, path=path, root=root, as_json=json)
 
 
-@app.command("read")
+@app.command("read", cls=PlainCommand)
 def cutlass_read(
     path: Annotated[str, typer.Argument(help="A file, relative to the tree.")],
     lines: Annotated[str | None, typer.Argument(help="Such as 120 or 120-180.")] = None,
@@ -67,7 +73,7 @@ def cutlass_read(
     read(path, lines, root=root, as_json=json)
 
 
-@app.command("define")
+@app.command("define", cls=PlainCommand)
 def cutlass_define(symbol: Symbol, root: Root = None, json: Json = False) -> None:
     """Show where a symbol is defined."""
     from experiments.cli.commands.cutlass import define
@@ -75,7 +81,7 @@ def cutlass_define(symbol: Symbol, root: Root = None, json: Json = False) -> Non
     define(symbol, root=root, as_json=json)
 
 
-@app.command("uses")
+@app.command("uses", cls=PlainCommand)
 def cutlass_uses(symbol: Symbol, root: Root = None, json: Json = False) -> None:
     """Show where a symbol is used, examples first."""
     from experiments.cli.commands.cutlass import uses
@@ -83,7 +89,7 @@ def cutlass_uses(symbol: Symbol, root: Root = None, json: Json = False) -> None:
     uses(symbol, root=root, as_json=json)
 
 
-@app.command("example")
+@app.command("example", cls=PlainCommand)
 def cutlass_example(
     concept: Annotated[
         str | None, typer.Argument(help="Such as 'TMA load'; without one, all are listed.")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args, g
 from typing import get_type_hints as type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from mcts.errors import InputError
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from mcts.options import Option, Options
 
+_MANY = 4
+"""So many options of a model are shown in a panel of their own."""
 _WORDS = frozenset({"name", "help", "metavar", "hidden"})
 
 
@@ -71,10 +73,11 @@ class _Given:
         """The name that the help shows, then its hidden aliases."""
         return (self.option.name, *self.option.aliases)
 
-    def parameters(self, group: str) -> Iterator[inspect.Parameter]:
-        """Parameters of the function that typer reads, one for each name."""
+    def parameters(self, group: str, panel: str | None = None) -> Iterator[inspect.Parameter]:
+        """Parameters of the function that typer reads, one for each name; help shows them in
+        `panel`."""
         for name in self.names:
-            yield _parameter(self, f"{group}{name.replace('-', '_')}", name)
+            yield _parameter(self, f"{group}{name.replace('-', '_')}", name, panel)
 
     def is_given(self, value: Any) -> bool:
         """Whether the user gave the option, or its default here differs from the model's."""
@@ -90,8 +93,9 @@ class _Group:
     options: tuple[_Given, ...]
 
     def parameters(self) -> Iterator[inspect.Parameter]:
+        many = len(self.options) >= _MANY
         for option in self.options:
-            yield from option.parameters(self.name)
+            yield from option.parameters(self.name, self.model.title if many else None)
 
     def read(self, values: dict[str, Any]) -> Options:
         """Remove the group's options from `values` and return their model.
@@ -125,7 +129,27 @@ def declare(app: typer.Typer, *functions: Callable[..., None]) -> None:
         app.command(cls=kind)(_named_as(function))
 
 
-class Declared(TyperCommand):
+class _PlainFlags:
+    """Help shows a flag by its name alone; typer would call it ``<bool>``."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """The options and arguments, `--help` among them."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command that is built at once."""
+
+
+class PlainGroup(_PlainFlags, TyperGroup):
+    """A command of commands."""
+
+
+class Declared(PlainCommand):
     """A command that is built from its function when its parameters are first asked for."""
 
     function: ClassVar[Callable[..., None]]
@@ -226,12 +250,13 @@ def _with_default(given: _Given) -> _Given:
     return replace(given, option=replace(option, help=f"{option.help}; default: {usual}."))
 
 
-def _parameter(given: _Given, parameter: str, name: str) -> inspect.Parameter:
+def _parameter(given: _Given, parameter: str, name: str, panel: str | None) -> inspect.Parameter:
     option = given.option
     info = typer.Option(
         name,
         help=option.help,
         metavar=option.metavar,
+        rich_help_panel=panel,
         hidden=option.hidden or name != option.name,
         exists=option.folder,
         file_okay=not option.folder,

@@ -9,16 +9,16 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from experiments.cli import address_space
+from experiments.cli.declaring import PlainGroup
 from experiments.cli.usage import USAGE_ERROR, is_help, usage_line
 
 INTERRUPTED = 130
 _USAGE = 2
 
 
-class OneLine(TyperGroup):
+class OneLine(PlainGroup):
     """A group whose errors are one line and an exit code; --debug shows their tracebacks."""
 
     def make_context(self, info_name: str | None, *args: Any, **more: Any) -> Any:

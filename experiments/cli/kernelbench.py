@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.declaring import Taken, declare
+from experiments.cli.declaring import PlainGroup, Taken, declare
 from experiments.cli.options import Json
 
 if TYPE_CHECKING:
     from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
 
 app = typer.Typer(
+    cls=PlainGroup,
     name="kernelbench",
     no_args_is_help=True,
     help="Search many KernelBench problems, and score them as the benchmark does.",

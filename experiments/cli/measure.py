@@ -148,7 +148,8 @@ def record(
     task: Task,
     judging: Annotated[JudgingOptions, Taken("device")],
     out: Annotated[
-        Path | None, typer.Option(help="The T4 file to write; default: TASK.json.gz.")
+        Path | None,
+        typer.Option("-o", "--out", help="The T4 file to write; default: TASK.json.gz."),
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Measure only so many configurations, evenly chosen.")

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.declaring import PlainCommand, PlainGroup
 from experiments.cli.options import Json
 
 app = typer.Typer(
+    cls=PlainGroup,
     name="memory",
     no_args_is_help=True,
     help="What was learned over all runs.",
@@ -18,7 +20,7 @@ app = typer.Typer(
 Memory = Annotated[Path | None, typer.Option(help="The memory; default: yours.")]
 
 
-@app.command("tools")
+@app.command("tools", cls=PlainCommand)
 def memory_tools(
     memory: Memory = None,
     gpu: Annotated[str | None, typer.Option(help="Only this GPU, by its full name.")] = None,
@@ -31,7 +33,7 @@ def memory_tools(
     tools(memory=memory, gpu=gpu, proposer=proposer, as_json=json)
 
 
-@app.command("show")
+@app.command("show", cls=PlainCommand)
 def memory_show(
     memory: Memory = None,
     task: Annotated[str | None, typer.Option(help="Only what this task taught.")] = None,
@@ -55,7 +57,7 @@ def memory_show(
     )
 
 
-@app.command("export")
+@app.command("export", cls=PlainCommand)
 def memory_export(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="New file; - prints.")],
     memory: Memory = None,
@@ -68,7 +70,7 @@ def memory_export(
     export(target, memory=memory, task=task, force=force)
 
 
-@app.command("import")
+@app.command("import", cls=PlainCommand)
 def memory_import(
     sources: Annotated[list[Path], typer.Argument(metavar="FILE...", help="- reads the input.")],
     memory: Memory = None,
@@ -79,7 +81,7 @@ def memory_import(
     import_(sources, memory=memory)
 
 
-@app.command("learn")
+@app.command("learn", cls=PlainCommand)
 def memory_learn(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
     memory: Memory = None,
@@ -90,7 +92,7 @@ def memory_learn(
     learn(runs, memory=memory)
 
 
-@app.command("forget")
+@app.command("forget", cls=PlainCommand)
 def memory_forget(
     memory: Memory = None,
     run: Annotated[str | None, typer.Option(help="What this run taught, by its run_id.")] = None,

@@ -29,7 +29,8 @@ def optimize(
     model: ModelOptions,
     limits: Limits,
     out: Annotated[
-        Path | None, typer.Option(help="The run folder; default: the next free runs/TASK-N.")
+        Path | None,
+        typer.Option("-o", "--out", help="The run folder; default: the next free runs/TASK-N."),
     ] = None,
     attribute: Annotated[
         bool,

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.declaring import PlainCommand, PlainGroup
+
 app = typer.Typer(
+    cls=PlainGroup,
     name="skill",
     no_args_is_help=True,
     help="Teach a coding agent to use the judge.",
@@ -20,7 +23,7 @@ def skill() -> None:
     """Teach a coding agent to use the judge."""
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def export(
     folder: Annotated[
         Path,

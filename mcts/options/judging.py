@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -20,6 +20,8 @@ class JudgingOptions(Options):
     `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
     marked, not refused. `unsafe`: candidates run also if nothing isolates them.
     """
+
+    title: ClassVar[str] = "Judging"
 
     evaluator: Annotated[
         str,

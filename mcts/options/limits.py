@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ class Limits(Options):
     longer than its inputs and outputs need at the measured bandwidth. Traffic alone counts, since
     no algebra makes it less; a task that arithmetic bounds, or several shapes, never ends by it.
     """
+
+    title: ClassVar[str] = "Limits"
 
     evaluations: Annotated[
         int,

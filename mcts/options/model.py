@@ -35,6 +35,8 @@ class ModelOptions(Options):
     given.
     """
 
+    title: ClassVar[str] = "Language model"
+
     defaults_in_help: ClassVar[bool] = True
 
     name: Annotated[

@@ -47,12 +47,13 @@ class Option:
 class Options(BaseModel):
     """A frozen value that refuses unknown fields.
 
-    With `defaults_in_help` the help of an option ends with what is taken if it is not given, and
-    an option counts as given whatever its value.
+    Help lists the options under `title`. With `defaults_in_help` the help of an option ends with
+    what is taken if it is not given, and an option counts as given whatever its value.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    title: ClassVar[str] = "Options"
     defaults_in_help: ClassVar[bool] = False
 
     @classmethod

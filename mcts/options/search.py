@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -72,6 +72,8 @@ class SearchOptions(Options):
     `memory` is the file that the run learns from and teaches, or ``off``; without one it is the
     user's, except for replays. The `finalists` are measured once more at the end.
     """
+
+    title: ClassVar[str] = "Search"
 
     proposer: Annotated[
         str,
