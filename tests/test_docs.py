@@ -63,3 +63,9 @@ def test_the_options_that_the_models_page_explains_exist() -> None:
     every = set().union(*commands().values())
     named = set(re.findall(r"`(--[a-z-]+)", (ROOT / "docs" / "models.md").read_text()))
     assert named <= every, named - every
+
+
+def test_the_map_of_pages_names_every_page_of_the_navigation() -> None:
+    navigation = re.findall(r"(\S+\.md)$", ROOT.joinpath("mkdocs.yml").read_text(), re.MULTILINE)
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)", ROOT.joinpath("docs/index.md").read_text()))
+    assert set(navigation) - {"index.md"} <= linked
