@@ -75,15 +75,15 @@ class World:
             proposal = self.proposer.propose(request)
         except NoMoves as error:
             payload = {"trial": trial, "usage": dict(error.usage)}
-            self._log.write("no_moves", self._timed(payload, begin))
+            self._log.write("no_moves", _timed(payload, begin))
             return Answer(error=error)
         except ProposalRejected as error:
             payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
-            self._log.write("rejected", self._timed(payload, begin))
+            self._log.write("rejected", _timed(payload, begin))
             return Answer(error=error)
         except NotRecorded as error:
             payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
-            self._log.write("unrecorded", self._timed(payload, begin))
+            self._log.write("unrecorded", _timed(payload, begin))
             return Answer(error=error)
         except JournalError:
             raise  # nothing can be written any more, so the run must stop
@@ -92,16 +92,10 @@ class World:
         except InputError as error:
             if error.usage:
                 payload = {"trial": trial, "reason": str(error), "usage": dict(error.usage)}
-                self._log.write("abandoned", self._timed(payload, begin))
+                self._log.write("abandoned", _timed(payload, begin))
             raise
-        self._log.write("proposed", self._timed(_payload_of(trial, proposal), begin))
+        self._log.write("proposed", _timed(_payload_of(trial, proposal), begin))
         return Answer(proposal=proposal)
-
-    def _timed(self, payload: Mapping[str, Any], begin: float) -> dict[str, Any]:
-        """The payload with the seconds that the proposer took, unless it is inline."""
-        if self.proposer.inline:
-            return dict(payload)
-        return {**payload, "seconds": round(time.monotonic() - begin, 3)}
 
     def adopt(self, trial: int, proposal: Proposal) -> None:
         """Journal a proposal as the content of a trial."""
@@ -218,6 +212,11 @@ class World:
         guidance = self.advisor.advise(self.task, evaluation)
         self._log.write("advised", {"node": node, "guidance": guidance.model_dump(mode="json")})
         return guidance
+
+
+def _timed(payload: Mapping[str, Any], begin: float) -> dict[str, Any]:
+    """The payload with the seconds that the proposer took."""
+    return {**payload, "seconds": round(time.monotonic() - begin, 3)}
 
 
 def _payload_of(trial: int, proposal: Proposal) -> dict[str, Any]:

@@ -259,10 +259,12 @@ def test_proposing_is_timed_whatever_comes_of_it(monkeypatch: pytest.MonkeyPatch
     assert again.stages["proposing"] == result.stages["proposing"]
 
 
-def test_a_proposer_that_answers_at_once_is_not_timed() -> None:
+def test_a_proposer_that_answers_at_once_is_timed_too() -> None:
     journal = MemoryJournal()
     run(journal)
-    assert not any("seconds" in e.payload for e in journal.events() if e.kind == "proposed")
+    proposed = [e.payload for e in journal.events() if e.kind == "proposed" and e.payload["trial"]]
+    assert proposed
+    assert all(payload["seconds"] >= 0 for payload in proposed)
 
 
 def test_a_journal_of_before_says_only_that_it_was_judged() -> None:
