@@ -192,6 +192,9 @@ def main() -> int:
     except RooftreeError as error:
         _say(f"error: {error}")
         return 2
+    except KeyboardInterrupt:
+        _say(f"interrupted; {given.out} keeps what was measured, the same command goes on")
+        return 130
     return 0
 
 
