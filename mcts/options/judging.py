@@ -5,16 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from mcts.options.option import AUTO, YEAR_MIN, Option, Options, Place
 from mcts.options.policy import Policy, read_policy
 
 
+def _device_list(text: str | None) -> str | None:
+    """``0,1`` or ``all``. ValueError for anything else, or a device named twice."""
+    if text is None or text == "all":
+        return text
+    numbers = text.split(",")
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise ValueError("write the devices as 0,1 or all")
+    if len(set(map(int, numbers))) < len(numbers):
+        raise ValueError("a device is named twice")
+    return text
+
+
 class JudgingOptions(Options):
     """Who judges candidates, and by which rules.
 
-    `evaluator` may have an argument behind a colon, as ``spool:DIR``. `wait_minutes` is how long
+    `evaluator` may have an argument behind a colon, as ``dask:ADDRESS``. `devices` are those of
+    this machine that measure at once, in place of `device`. `wait_minutes` is how long
     one whose GPUs are elsewhere goes on without any, None for ever. `dialect` is what is written
     for a problem file, None for PyTorch; `kernel` is a file of dialect `host` to begin with, and
     `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
@@ -27,7 +40,7 @@ class JudgingOptions(Options):
         str,
         Option(
             name="--evaluator",
-            help="Who measures: replay, gpu, spool:DIR, auto, or a plug-in's name.",
+            help="Who measures: replay, gpu, dask:ADDRESS, spool:DIR, auto, or a plug-in's name.",
         ),
     ] = AUTO
     recording: Annotated[
@@ -44,12 +57,23 @@ class JudgingOptions(Options):
             lasting=False,
         ),
     ] = 0
+    devices: Annotated[
+        str | None,
+        AfterValidator(_device_list),
+        Option(
+            name="--devices",
+            help="Several GPUs of this machine at once: their numbers, as 0,1, or all.",
+            needs=("measurements",),
+            lasting=False,
+        ),
+    ] = None
     wait_minutes: Annotated[
         float | None,
         Field(ge=0.01, le=YEAR_MIN),
         Option(
             name="--wait",
-            help="With spool:DIR, give up after so many minutes without a worker; default: never.",
+            help="With dask: or spool:, give up after so many minutes without a worker; default: "
+            "never.",
             lasting=False,
         ),
     ] = None

@@ -13,6 +13,7 @@ from experiments.farm.serve import serve
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.choosing import GPU, REPLAY
+from experiments.runs.wiring.remote import machine_problem
 from mcts.domain import KernelTask
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
@@ -91,22 +92,3 @@ def check(*, device: int, recording: Path | None) -> None:
     # Without our own compiler, PyTorch candidates can still be judged.
     elif (problem := gpu_problem(device)) and gpu_problem(device, torch=True):
         raise InputError(f"no job can be measured here: {problem}")
-
-
-def machine_problem(task: KernelTask, *, device: int, unsafe: bool) -> str | None:
-    """Returns why this machine can measure no candidate of `task`; None if it can.
-
-    WorldError if the isolation cannot be probed.
-    """
-    if not task.dialect.has_source:
-        return "it is a recording without source, which needs a worker with --recording"
-    torch = task.dialect.in_pytorch
-    if (problem := gpu_problem(device, torch=torch)) or not torch or unsafe:
-        return problem
-    from profilers.children.processes import probe_isolation
-
-    isolation = probe_isolation()
-    if isolation.level != "process":
-        return None
-    lacking = "; ".join(f"{part}: {why}" for part, why in isolation.missing.items())
-    return f"nothing here would isolate a candidate ({lacking}), and --unsafe was not given"

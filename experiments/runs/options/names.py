@@ -26,6 +26,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
     EVALUATORS: {
         "replay": "experiments.runs.wiring.parts:replay_evaluator",
         "gpu": "experiments.runs.wiring.parts:gpu_evaluator",
+        "dask": "experiments.runs.wiring.parts:dask_evaluator",
         "spool": "experiments.runs.wiring.parts:spool_evaluator",
     },
 }

@@ -19,7 +19,7 @@ from mcts.options import OFF, Algorithm, JudgingOptions
 from mcts.options.option import AUTO
 from mcts.search.port import SearchSettings
 
-REPLAY, GPU = "replay", "gpu"
+REPLAY, GPU, CLUSTER = "replay", "gpu", "dask"
 SCRIPTED, LLM = "scripted", "llm"
 
 
@@ -59,7 +59,10 @@ def fitting_evaluator(source: TaskSource, judging: JudgingOptions) -> str:
 
 
 def resolve_recording(source: TaskSource, evaluator: str, recording: Path | None) -> Path | None:
-    """The recording to replay: the one given, else the task's last by name."""
+    """The recording to replay: the one given, else the task's last by name. The workers of a
+    cluster replay one only if it was given."""
+    if names.split(evaluator)[0] == CLUSTER:
+        return recording
     if evaluator != REPLAY:
         return None
     if recording is not None:

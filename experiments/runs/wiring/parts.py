@@ -5,8 +5,10 @@ A factory of another distribution has the same signature: one request in, one pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codegen.chat.clients import client_of
 from experiments.runs.wiring.headers import include_folders
@@ -14,9 +16,14 @@ from mcts.errors import InputError
 from mcts.ports import Evaluator, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
     """Measures on the machine's own GPU, by the evaluator of the task's dialect."""
+    if request.judging.devices is not None:
+        return _several_gpus(request, request.judging.devices)
     import codegen
     from profilers.dialects import live_evaluator
 
@@ -26,6 +33,50 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
         request = replace(request, judging=judging)
     readable = tuple(map(Path, codegen.__path__))  # candidates import codegen.torch_cuda
     return live_evaluator(request, readable=readable)
+
+
+def _several_gpus(request: EvaluatorRequest, wanted: str) -> Evaluator:
+    """Measures on several GPUs of this machine, a worker process for each."""
+    from experiments.cluster.connecting import own_cluster
+    from experiments.runs.machines.machine import gpu_names
+
+    present = range(len(gpu_names()))
+    devices = list(present) if wanted == "all" else [int(number) for number in wanted.split(",")]
+    if absent := [device for device in devices if device not in present]:
+        raise InputError(f"--devices {wanted}: there is no GPU {absent[0]}, only {len(present)}")
+    client, end = own_cluster(devices)
+    return _cluster_evaluator(request, client, at_end=end)
+
+
+def dask_evaluator(request: EvaluatorRequest) -> Evaluator:
+    """Hands candidates to the workers of a Dask cluster, each of which owns a GPU.
+
+    With a recording they answer from it. InputError if no scheduler is named, or none answers.
+    """
+    if not request.argument:
+        raise InputError("--evaluator dask needs a scheduler: dask:ADDRESS or dask:FILE.json")
+    from experiments.cluster.connecting import connected
+
+    return _cluster_evaluator(request, connected(request.argument))
+
+
+def _cluster_evaluator(
+    request: EvaluatorRequest, client: Client, *, at_end: Callable[[], None] | None = None
+) -> Evaluator:
+    from experiments.cluster.evaluator import ClusterEvaluator
+    from experiments.runs.wiring.remote import worker_evaluator
+
+    judging, minutes = request.judging, request.judging.wait_minutes
+    return ClusterEvaluator(
+        request.task,
+        client,
+        factory=worker_evaluator,
+        judging=judging.model_copy(update={"device": 0, "devices": None, "wait_minutes": None}),
+        seed=request.seed,
+        wait_s=None if minutes is None else 60 * minutes,
+        on_progress=request.on_progress,
+        at_end=at_end,
+    )
 
 
 def spool_evaluator(request: EvaluatorRequest) -> Evaluator:

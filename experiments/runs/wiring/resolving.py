@@ -95,9 +95,15 @@ def _evaluator(source: TaskSource, request: RunRequest) -> str:
     evaluator = fitting_evaluator(source, request.judging)
     base, argument = names.split(evaluator)
     names.load(names.EVALUATORS, base)
-    if argument:  # a resumed run may be started from another folder
+    if argument and not _is_address(argument):  # a run may be resumed from another folder
         return f"{base}:{Path(argument).absolute()}"
     return evaluator
+
+
+def _is_address(argument: str) -> bool:
+    """Whether an evaluator's argument is a server's address, such as ``tcp://node1:8786``."""
+    host, _, port = argument.rpartition(":")
+    return bool(host) and port.isdecimal() and not Path(argument).exists()
 
 
 def _algorithm(asked: Algorithm, proposer: str) -> Algorithm:

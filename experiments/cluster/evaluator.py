@@ -1,0 +1,307 @@
+"""An evaluator whose devices are the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent import futures
+from typing import TYPE_CHECKING, Any
+
+from experiments.cluster.orders import Kind, Order, Report, kind_of
+from experiments.cluster.work import EvaluatorFactory, work
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
+from mcts.errors import WorldError
+from mcts.options import JudgingOptions
+from mcts.ports import Evaluator
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+RESOURCE = "GPU"
+"""What a worker that judges says it has, once for its device: ``--resources GPU=1``."""
+SAY_EVERY_S = 30.0
+_POLL_S = 1.0
+_MOST_TRIES = 3
+"""How often an order is given out whose evaluator broke, each time to whoever is free."""
+
+
+class ClusterEvaluator(Evaluator):
+    """Judges candidates of one task by the workers of a cluster that have a GPU. Thread-safe.
+
+    Constructing it waits until a first worker has prepared the task; its hardware is then what
+    every answer must come from. A worker with other hardware, or one that says that it cannot judge
+    the task, gets no further order of this task, and `on_progress` is told so once.
+
+    There is no deadline: every 30 seconds `on_progress` is told what is waited for. With `wait_s`,
+    so many seconds without a worker are a WorldError, and so is a lost scheduler. What was in
+    flight then is measured again by whoever resumes. A candidate whose workers die one after the
+    other, as often as the scheduler allows (``distributed.scheduler.allowed-failures``), has
+    failed. `at_end` is called when it is closed: it ends a cluster of its own.
+
+    Raises what the workers' evaluator raised.
+    """
+
+    name = "dask"
+
+    def __init__(
+        self,
+        task: KernelTask,
+        client: Client,
+        *,
+        factory: EvaluatorFactory,
+        judging: JudgingOptions,
+        seed: int = 0,
+        wait_s: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+        at_end: Callable[[], None] | None = None,
+    ) -> None:
+        self.task = task
+        self._client, self._factory = client, factory
+        self._judging, self._seed = judging, seed
+        self._wait_s, self._at_end = wait_s, at_end
+        self._say = on_progress or (lambda _text: None)
+        self._hardware: Hardware | None = None
+        self._left_out: dict[str, str] = {}
+        self._flying: set[Future[str]] = set()
+        self._lock, self._closed = threading.Lock(), threading.Event()
+        self._said_at = time.monotonic()
+        try:
+            found = self._ask("prepare")
+            assert found.hardware is not None, "a report without a problem has hardware"
+            self._hardware = found.hardware
+            self.can_confirm, self.measures_energy = found.can_confirm, found.measures_energy
+            self.devices = max(1, len(self._workers()))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def hardware(self) -> Hardware:
+        """What the workers measure on, with the ceilings that the first of them found."""
+        assert self._hardware is not None, "the constructor waits for it"
+        return self._hardware
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """The verdict of whichever worker is free."""
+        return self._judged("evaluate", candidate)
+
+    def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
+        """The profile by whichever worker is free."""
+        report = self._ask("profile", candidate, evaluation)
+        assert report.profile is not None, "a report of this kind has a profile"
+        return report.profile
+
+    def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The verdict of whichever worker is free, judged afresh."""
+        return self._judged("confirm", candidate, evaluation)
+
+    def measure_energy(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
+        """The evaluation with the energy that whichever worker is free measures."""
+        return self._judged("energy", candidate, evaluation)
+
+    def close(self) -> None:
+        """Withdraw what is in flight; whoever still waits gets a WorldError. Idempotent."""
+        with self._lock:
+            first = not self._closed.is_set()
+            self._closed.set()
+            flying, self._flying = self._flying, set()
+        if not first:
+            return
+        for future in flying:
+            _withdraw(future)
+        _quietly(self._client.close)
+        if self._at_end is not None:
+            self._at_end()
+
+    # From a question to its answer.
+
+    def _judged(
+        self, kind: Kind, candidate: Candidate, evaluation: Evaluation | None = None
+    ) -> Evaluation:
+        report = self._ask(kind, candidate, evaluation)
+        assert report.evaluation is not None, "a report of this kind has an evaluation"
+        return report.evaluation
+
+    def _ask(
+        self,
+        kind: Kind,
+        candidate: Candidate | None = None,
+        evaluation: Evaluation | None = None,
+    ) -> Report:
+        order = Order(
+            kind=kind, task=self.task, judging=self._judging, seed=self._seed,
+            candidate=candidate, evaluation=evaluation,
+        )  # fmt: skip
+        broken = 0
+        while True:
+            report = self._report(order)
+            problem = report.problem
+            if problem is not None and problem.kind == "unfit":
+                self._leave_out(report.worker, f"cannot judge this task: {problem.message}")
+            elif problem is not None and problem.kind == "WorldError" and broken < _MOST_TRIES - 1:
+                broken += 1
+                self._say(f"{order} broke on {report.worker}, again: {problem.message}")
+            elif problem is not None:
+                raise problem.error()
+            elif self._fits(report):
+                return report
+
+    def _fits(self, report: Report) -> bool:
+        assert report.hardware is not None, "a report without a problem has hardware"
+        if self._hardware is None or kind_of(report.hardware) == kind_of(self._hardware):
+            return True
+        self._leave_out(
+            report.worker,
+            f"has {kind_of(report.hardware)}: the task is measured on {kind_of(self._hardware)}",
+        )
+        return False
+
+    def _leave_out(self, worker: str, why: str) -> None:
+        with self._lock:
+            first = worker not in self._left_out
+            self._left_out[worker] = why
+        if first:
+            self._say(f"worker {worker} {why}; it is left out")
+
+    def _report(self, order: Order) -> Report:
+        """What a worker reports, once one does; a failed candidate where it ended its workers."""
+        from distributed import KilledWorker
+
+        while True:
+            if (ended := self._ended(order)) is not None:
+                raise ended
+            workers = self._chosen()
+            future = self._submitted(order, workers)
+            try:
+                if (text := self._awaited(future, order, workers)) is not None:
+                    return Report.model_validate_json(text)
+            except KilledWorker as error:
+                return self._killed(order, str(error.last_worker.address))
+            finally:
+                with self._lock:
+                    self._flying.discard(future)
+                _withdraw(future)
+
+    def _submitted(self, order: Order, workers: list[str]) -> Future[str]:
+        with self._lock:
+            if self._closed.is_set():
+                raise WorldError(f"{order} was not given out: the evaluator is closed")
+            left_out = bool(self._left_out)
+        try:
+            future = self._client.submit(
+                work, order.model_dump_json(), self._factory,
+                key=f"rooftree-{order.kind}-{uuid.uuid4().hex}", pure=False,
+                resources={RESOURCE: 1}, workers=workers if left_out else None,
+            )  # fmt: skip
+        except _lost_errors() as error:
+            raise self._lost(error) from None
+        with self._lock:
+            self._flying.add(future)
+        return future
+
+    def _awaited(self, future: Future[str], order: Order, workers: list[str]) -> str | None:
+        """The answer; None where all that were asked are gone, and others must be."""
+        from distributed import KilledWorker
+        from distributed import TimeoutError as DaskTimeout
+
+        alone_s, looked_at = 0.0, time.monotonic()
+        while True:
+            try:
+                return str(future.result(timeout=_POLL_S))
+            except (DaskTimeout, TimeoutError):
+                pass
+            except KilledWorker:
+                raise
+            except _lost_errors() as error:
+                raise self._ended(order) or self._lost(error) from None
+            if (ended := self._ended(order)) is not None:
+                raise ended
+            if self._client.status != "running":
+                raise self._lost(None)
+            now = time.monotonic()
+            alive = self._workers()
+            alone_s = 0.0 if alive else alone_s + now - looked_at
+            looked_at = now
+            self._tell(order, len(alive))
+            if self._wait_s is not None and alone_s >= self._wait_s:
+                raise WorldError(f"no worker with a {RESOURCE} was there for {alone_s:.0f} s")
+            if self._left_out and not set(workers) & set(alive):
+                return None
+
+    def _ended(self, order: Order) -> WorldError | None:
+        if not self._closed.is_set():
+            return None
+        return WorldError(f"{order} was not waited for: the evaluator was closed")
+
+    def _tell(self, order: Order, alive: int) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._said_at < SAY_EVERY_S:
+                return
+            self._said_at, waiting = now, len(self._flying)
+        count = f"{alive} worker{'' if alive == 1 else 's'} with a {RESOURCE}"
+        self._say(f"waiting for {order} and {waiting - 1} more: {count}")
+
+    def _chosen(self) -> list[str]:
+        """The workers to ask. WorldError if all that there are were left out."""
+        while True:
+            alive = self._workers(all_of_them=True)
+            fitting = [worker for worker in alive if worker not in self._left_out]
+            if fitting or not alive:
+                return fitting
+            why = "; ".join(f"{worker} {self._left_out[worker]}" for worker in sorted(alive))
+            raise WorldError(f"no worker of the cluster can judge this task: {why}")
+
+    def _workers(self, *, all_of_them: bool = False) -> list[str]:
+        """The addresses of the workers with a GPU that live, without those left out."""
+        try:
+            known: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        except _lost_errors() as error:
+            raise self._lost(error) from None
+        return [
+            address
+            for address, facts in known.items()
+            if facts.get("resources", {}).get(RESOURCE)
+            and (all_of_them or address not in self._left_out)
+        ]
+
+    def _killed(self, order: Order, last: str) -> Report:
+        if order.kind != "evaluate" or order.candidate is None:
+            raise WorldError(f"{order} ended every worker that tried it, the last at {last}")
+        failed = Evaluation(
+            candidate_id=order.candidate.id,
+            status="runtime_error",
+            message=f"it ended every worker that judged it, the last at {last}",
+        )
+        return Report(worker=last, hardware=self._hardware, evaluation=failed)
+
+    def _lost(self, error: BaseException | None) -> WorldError:
+        where = getattr(self._client.scheduler, "address", None) or "the cluster"
+        why = f" ({type(error).__name__}: {error})" if error is not None and str(error) else ""
+        return WorldError(f"the scheduler at {where} was lost{why}")
+
+
+def _lost_errors() -> tuple[type[BaseException], ...]:
+    """What Dask raises where the other side is gone: a closed connection is an OSError, a future
+    whose scheduler went is cancelled, and a client that closed itself complains in one of the
+    others."""
+    from distributed.client import ClosedClientError
+
+    closed = (OSError, TimeoutError, RuntimeError, ValueError, ClosedClientError)
+    return (*closed, futures.CancelledError, asyncio.CancelledError)
+
+
+def _withdraw(future: Future[str]) -> None:
+    """Have an order forgotten, whether it is waiting, being worked on, or answered."""
+    _quietly(lambda: future.cancel(force=True))  # type: ignore[no-untyped-call]
+
+
+def _quietly(act: Callable[[], object]) -> None:
+    """Do what may fail because the other side is gone."""
+    try:
+        act()
+    except Exception:  # noqa: BLE001 - the other side may be gone in any way
+        return

@@ -1,0 +1,98 @@
+"""What a worker does: it keeps one evaluator, and has it answer one order at a time."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from experiments.cluster.orders import Order, Problem, Report
+from mcts.domain import KernelTask
+from mcts.errors import RooftreeError, WorldError
+from mcts.options import JudgingOptions
+from mcts.ports import Evaluator
+
+
+class UnfitMachine(WorldError):
+    """This machine cannot judge the task, whoever asks; another may."""
+
+
+EvaluatorFactory = Callable[[KernelTask, JudgingOptions, int], Evaluator]
+"""Builds this machine's evaluator of a task, with a seed for the draws of a replay. It raises
+InputError for a fault of the task, UnfitMachine where it is this machine that cannot, WorldError
+where something broke. Workers find it by its name: it must be importable there."""
+
+
+class Bench:
+    """The evaluator of the last order, kept for as long as orders want the same. Thread-safe: one
+    order at a time, so that candidates never share the device."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._setup: object = None
+        self._evaluator: Evaluator | None = None
+
+    def answer(self, order: Order, factory: EvaluatorFactory) -> dict[str, Any]:
+        """The parts of a report. Raises what the factory and the evaluator raise."""
+        with self._lock:
+            setup = (order.task.id, order.judging, order.seed)
+            if self._evaluator is None or self._setup != setup:
+                self._clear()
+                self._evaluator = factory(order.task, order.judging, order.seed)
+                self._setup = setup
+            try:
+                return _asked(order, self._evaluator)
+            except WorldError:
+                self._clear()  # the next order begins with a new one
+                raise
+
+    def clear(self) -> None:
+        """Close the evaluator; idempotent."""
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
+        evaluator, self._evaluator = self._evaluator, None
+        if evaluator is not None:
+            evaluator.close()
+
+
+_BENCH = Bench()
+atexit.register(_BENCH.clear)
+
+
+def work(text: str, factory: EvaluatorFactory) -> str:
+    """Answer an order, on a worker: JSON in, JSON out. No error of ours leaves as an exception."""
+    order = Order.model_validate_json(text)
+    try:
+        report = Report(worker=_address(), **_BENCH.answer(order, factory))
+    except UnfitMachine as error:
+        report = Report(worker=_address(), problem=Problem(kind="unfit", message=str(error)))
+    except RooftreeError as error:
+        report = Report(worker=_address(), problem=Problem.of(error))
+    return report.model_dump_json()
+
+
+def _asked(order: Order, evaluator: Evaluator) -> dict[str, Any]:
+    candidate, seen = order.candidate, order.evaluation
+    found: dict[str, Any] = {
+        "hardware": evaluator.hardware,
+        "can_confirm": evaluator.can_confirm,
+        "measures_energy": evaluator.measures_energy,
+    }
+    if candidate is None:
+        return found
+    if seen is None:
+        return found | {"evaluation": evaluator.evaluate(candidate)}
+    if order.kind == "profile":
+        return found | {"profile": evaluator.profile(candidate, seen)}
+    if order.kind == "confirm":
+        return found | {"evaluation": evaluator.confirm(candidate, seen)}
+    return found | {"evaluation": evaluator.measure_energy(candidate, seen)}
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
