@@ -6,6 +6,7 @@ from mcts.domain import Roofline
 from mcts.journal.record import NodeRecord
 
 _AT_THE_FLOOR = 1.02
+_CLEARLY_BELOW = 1.01
 
 
 def floor_text(node: NodeRecord, roofline: Roofline) -> str:
@@ -21,6 +22,12 @@ def floor_text(node: NodeRecord, roofline: Roofline) -> str:
             f"It beats the floor that the task's least work sets over this GPU's measured ceilings "
             f"by {floor / time_us:.2f}x ({share}): it does less work than the task declares, so "
             "how much is left is not known."
+        )
+    if time_us < floor / _CLEARLY_BELOW:
+        return (
+            f"It is {100 * (1 - time_us / floor):.1f} % below the floor that the task's least work "
+            f"sets over the bandwidth of a copy, measured on this GPU ({share}): work that mostly "
+            "reads can be a little faster than a copy, and by this model nothing is left."
         )
     if time_us <= _AT_THE_FLOOR * floor:
         return (

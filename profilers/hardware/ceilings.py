@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TF32_OF_BF16 = 0.5
 """Tensor cores take tf32 at half the rate of bf16, on every architecture that has both."""
 
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)

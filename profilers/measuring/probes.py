@@ -114,7 +114,7 @@ class _Probes:
     def _copy(self) -> PreparedLaunch:
         units = _COPY_BYTES // 16
         return self._prepare(
-            "rooftree_copy", -(-units // 1024), 256,
+            "rooftree_copy", -(-units // 256), 256,
             self._source, self._target, ctypes.c_uint64(units),
         )  # fmt: skip
 

@@ -254,6 +254,18 @@ def test_a_floor_that_was_beaten_leaves_nothing_said_of_what_is_left(delivery: D
     assert "nothing is left" not in text
 
 
+def test_a_little_below_the_floor_is_put_down_to_reading(delivery: Delivery) -> None:
+    guidance, verdict = delivery.best.guidance, delivery.best.verdict
+    assert guidance is not None and guidance.roofline is not None
+    assert verdict is not None and verdict.timing is not None
+    floor = 1.05 * verdict.timing.heaviest.median_us
+    placed = guidance.roofline.model_copy(update={"speed_of_light_us": floor, "beaten_by": None})
+    told = with_best(delivery, guidance=guidance.model_copy(update={"roofline": placed}))
+    text = section(explanation(told), "What is left")
+    assert "It is 4.8 % below the floor" in text and "mostly reads" in text
+    assert "It is at the floor" not in text
+
+
 def test_measured_energy_and_shapes_are_shown(delivery: Delivery) -> None:
     best = delivery.best.verdict
     assert best is not None and best.timing is not None
