@@ -24,6 +24,7 @@ RESOURCE = "GPU"
 """What a worker that judges says it has, once for its device: ``--resources GPU=1``."""
 SAY_EVERY_S = 30.0
 _POLL_S = 1.0
+_LOOK_S = 2.0
 _MOST_TRIES = 3
 """How often an order is given out whose evaluator broke, each time to whoever is free."""
 
@@ -68,6 +69,8 @@ class ClusterEvaluator(Evaluator):
         self._flying: set[Future[str]] = set()
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._said_at = time.monotonic()
+        self._looking, self._looked_at = threading.Lock(), -float("inf")
+        self._alive: list[str] = []
         try:
             found = self._ask("prepare")
             assert found.hardware is not None, "a report without a problem has hardware"
@@ -256,16 +259,21 @@ class ClusterEvaluator(Evaluator):
             raise WorldError(f"no worker of the cluster can judge this task: {why}")
 
     def _workers(self, *, all_of_them: bool = False) -> list[str]:
-        """The addresses of the workers with a GPU that live, without those left out."""
+        """The addresses of the workers with a GPU that live, without those left out; at most
+        `_LOOK_S` old, since every question of it costs the scheduler time."""
+        with self._looking:
+            if time.monotonic() - self._looked_at >= _LOOK_S:
+                self._alive, self._looked_at = self._look(), time.monotonic()
+            alive = list(self._alive)
+        return alive if all_of_them else [one for one in alive if one not in self._left_out]
+
+    def _look(self) -> list[str]:
         try:
             known: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
         except _lost_errors() as error:
             raise self._lost(error) from None
         return [
-            address
-            for address, facts in known.items()
-            if facts.get("resources", {}).get(RESOURCE)
-            and (all_of_them or address not in self._left_out)
+            address for address, facts in known.items() if facts.get("resources", {}).get(RESOURCE)
         ]
 
     def _killed(self, order: Order, last: str) -> Report:
@@ -296,6 +304,9 @@ def _lost_errors() -> tuple[type[BaseException], ...]:
 
 def _withdraw(future: Future[str]) -> None:
     """Have an order forgotten, whether it is waiting, being worked on, or answered."""
+    if future.done():  # type: ignore[no-untyped-call]
+        future.release()  # type: ignore[no-untyped-call]
+        return
     _quietly(lambda: future.cancel(force=True))  # type: ignore[no-untyped-call]
 
 
