@@ -135,7 +135,7 @@ def test_a_constant_of_a_search_is_of_its_type_and_has_one_name(
 
 def test_wait_is_refused_without_remote_workers(toy_folder: Path) -> None:
     done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--wait", 5)
-    refused(done, "--wait is for --evaluator spool:DIR")
+    refused(done, "--wait is for --evaluator dask: and spool:")
 
 
 def test_a_search_stops_waiting_for_a_first_worker_when_told_to(

@@ -582,30 +582,30 @@ def test_a_recording_of_another_task_is_not_the_submitters_to_mend(
 def test_what_a_machine_lacks_is_found_before_a_task_is_prepared(
     monkeypatch: pytest.MonkeyPatch, dialect: str, level: str, unsafe: bool, problem: str | None
 ) -> None:
-    from experiments.cli.commands import worker as command
+    from experiments.runs.wiring import remote
 
     lacking = {"landlock": "absent"} if level != "full" else {}
     isolation = Isolation.model_validate({"level": level, "missing": lacking})
     monkeypatch.setattr("profilers.children.processes.probe_isolation", lambda: isolation)
-    monkeypatch.setattr(command, "gpu_problem", lambda device, torch=False: None)
+    monkeypatch.setattr(remote, "gpu_problem", lambda device, torch=False: None)
     task = toy_task().model_copy(update={"dialect": DIALECTS[dialect]})
-    found = command.machine_problem(task, device=0, unsafe=unsafe)
+    found = remote.machine_problem(task, device=0, unsafe=unsafe)
     assert found is None if problem is None else problem in (found or "")
 
 
 def test_a_missing_pytorch_is_the_machines_for_pytorch_tasks_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from experiments.cli.commands import worker as command
+    from experiments.runs.wiring import remote
 
     def no_torch(device: int, torch: bool = False) -> str | None:
         return "no PyTorch" if torch else None
 
-    monkeypatch.setattr(command, "gpu_problem", no_torch)
+    monkeypatch.setattr(remote, "gpu_problem", no_torch)
     task = toy_task().model_copy(update={"dialect": CUDA})
     problem = task.model_copy(update={"dialect": KERNELBENCH})
-    assert command.machine_problem(task, device=0, unsafe=True) is None
-    assert command.machine_problem(problem, device=0, unsafe=True) == "no PyTorch"
+    assert remote.machine_problem(task, device=0, unsafe=True) is None
+    assert remote.machine_problem(problem, device=0, unsafe=True) == "no PyTorch"
 
 
 # The whole loop.
