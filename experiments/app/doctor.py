@@ -52,7 +52,7 @@ class Check:
 def examine() -> list[Check]:
     """Run every probe; returns the checks in the order of the probes."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
-        _python, _gpu, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
+        _python, _gpu, _cluster, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
         _plugins, _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
@@ -82,6 +82,18 @@ def _gpu() -> Iterator[Check]:
     for index, name in enumerate(names):
         yield Check(f"GPU {index}", "ok", name)
     yield Check("CUDA driver", "ok", driver_version() or "present, version not known without NVML")
+
+
+def _cluster() -> Iterator[Check]:
+    """What several GPUs, here or elsewhere, need besides."""
+    lacking = [name for name in ("distributed", "cryptography") if not has_module(name)]
+    if lacking:
+        hint = "pip install 'rooftree[cluster]', for --devices and --evaluator dask:"
+        yield Check("several GPUs", "note", f"{' and '.join(lacking)} not installed: {hint}")
+        return
+    usable = len(gpu_names())
+    here = f"; --devices all would take {usable}" if usable > 1 else ""
+    yield Check("several GPUs", "ok", f"dask.distributed {_version('distributed')}{here}")
 
 
 def _nvrtc() -> Iterator[Check]:

@@ -201,3 +201,14 @@ def test_what_load_inline_builds_with_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_readers_of_reports_are_named() -> None:
     checks = {check["name"] for check in json_of("doctor")["checks"]}
     assert {"ncu_report", "QdstrmImporter", "CUPTI"} <= checks
+
+
+def test_what_several_gpus_need_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "gpu_names", lambda: ("NVIDIA H200",) * 4)
+    monkeypatch.setattr(doctor, "has_module", lambda _name: True)
+    (ready,) = doctor._cluster()
+    assert (ready.level, "would take 4" in ready.detail) == ("ok", True)
+    monkeypatch.setattr(doctor, "has_module", lambda name: name != "cryptography")
+    (lacking,) = doctor._cluster()
+    assert lacking.level == "note"
+    assert lacking.detail.startswith("cryptography not installed: pip install 'rooftree[cluster]'")
