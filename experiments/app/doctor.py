@@ -52,8 +52,8 @@ class Check:
 def examine() -> list[Check]:
     """Run every probe; returns the checks in the order of the probes."""
     probes: tuple[Callable[[], Iterator[Check]], ...] = (
-        _python, _gpu, _cluster, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing, _llm,
-        _plugins, _shadows,
+        _python, _gpu, _cluster, _nvrtc, _torch, _tools, _readers, _counters, _sandbox, _drawing,
+        _llm, _plugins, _shadows,
     )  # fmt: skip
     return [check for probe in probes for check in probe()]
 
