@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/]+:\d{1,5}")
 _CONNECT_S = 20.0
+_LOGGERS = ("asyncio", "distributed", "tornado")
 _LOOPBACK = "127.0.0.1"
 _MOST_DEATHS = 2
 """Workers that an order may end without being given up: the third one is its last."""
@@ -124,4 +125,12 @@ def _distributed() -> Any:
             "a cluster needs dask.distributed, which is not installed: "
             "pip install 'rooftree[cluster]'"
         ) from None
+    _silence()
     return distributed
+
+
+def _silence() -> None:
+    """What Dask logs of lost connections, tracebacks included, is an error of ours in one line."""
+    for name in [*_LOGGERS, *logging.Logger.manager.loggerDict]:
+        if name.partition(".")[0] in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.cluster.orders import Kind, Order, Report, kind_of
 from experiments.cluster.work import EvaluatorFactory, work
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from mcts.errors import WorldError
+from mcts.errors import Suspended, WorldError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
 
@@ -37,10 +37,11 @@ class ClusterEvaluator(Evaluator):
     the task, gets no further order of this task, and `on_progress` is told so once.
 
     There is no deadline: every 30 seconds `on_progress` is told what is waited for. With `wait_s`,
-    so many seconds without a worker are a WorldError, and so is a lost scheduler. What was in
-    flight then is measured again by whoever resumes. A candidate whose workers die one after the
-    other, as often as the scheduler allows (``distributed.scheduler.allowed-failures``), has
-    failed. `at_end` is called when it is closed: it ends a cluster of its own.
+    so many seconds without a worker suspend the run, and so does a lost scheduler: what was in
+    flight then is measured again by whoever resumes, and no trial is abandoned. A candidate whose
+    workers die one after the other, as often as the scheduler allows
+    (``distributed.scheduler.allowed-failures``), has failed. `at_end` is called when it is closed:
+    it ends a cluster of its own.
 
     Raises what the workers' evaluator raised.
     """
@@ -230,7 +231,7 @@ class ClusterEvaluator(Evaluator):
             looked_at = now
             self._tell(order, len(alive))
             if self._wait_s is not None and alone_s >= self._wait_s:
-                raise WorldError(f"no worker with a {RESOURCE} was there for {alone_s:.0f} s")
+                raise Suspended(f"no worker with a {RESOURCE} was there for {alone_s:.0f} s")
             if self._left_out and not set(workers) & set(alive):
                 return None
 
@@ -286,10 +287,10 @@ class ClusterEvaluator(Evaluator):
         )
         return Report(worker=last, hardware=self._hardware, evaluation=failed)
 
-    def _lost(self, error: BaseException | None) -> WorldError:
+    def _lost(self, error: BaseException | None) -> Suspended:
         where = getattr(self._client.scheduler, "address", None) or "the cluster"
-        why = f" ({type(error).__name__}: {error})" if error is not None and str(error) else ""
-        return WorldError(f"the scheduler at {where} was lost{why}")
+        why = f" ({type(error).__name__})" if error is not None else ""
+        return Suspended(f"the scheduler at {where} was lost{why}")
 
 
 def _lost_errors() -> tuple[type[BaseException], ...]:

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Sequence
 
+from tests.faults.clusters import ClusterKills
 from tests.faults.disks import FullDisks
 from tests.faults.flips import Flips
 from tests.faults.fuzz import Fuzz
@@ -18,7 +19,8 @@ from tests.faults.workers import ServerKills, WorkerKills
 
 ATTACKS = {
     "fuzz": Fuzz, "kills": Kills, "model": ModelKills, "servers": ServerKills,
-    "workers": WorkerKills, "disks": FullDisks, "flips": Flips, "hostile": Hostile,
+    "workers": WorkerKills, "clusters": ClusterKills, "disks": FullDisks, "flips": Flips,
+    "hostile": Hostile,
 }  # fmt: skip
 
 
