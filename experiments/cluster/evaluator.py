@@ -208,19 +208,10 @@ class ClusterEvaluator(Evaluator):
 
     def _awaited(self, future: Future[str], order: Order, workers: list[str]) -> str | None:
         """The answer; None where all that were asked are gone, and others must be."""
-        from distributed import KilledWorker
-        from distributed import TimeoutError as DaskTimeout
-
+        done = threading.Event()
+        future.add_done_callback(lambda _future: done.set())  # type: ignore[no-untyped-call]
         alone_s, looked_at = 0.0, time.monotonic()
-        while True:
-            try:
-                return str(future.result(timeout=_POLL_S))
-            except (DaskTimeout, TimeoutError):
-                pass
-            except KilledWorker:
-                raise
-            except _lost_errors() as error:
-                raise self._ended(order) or self._lost(error) from None
+        while not done.wait(_POLL_S):
             if (ended := self._ended(order)) is not None:
                 raise ended
             if self._client.status != "running":
@@ -234,6 +225,10 @@ class ClusterEvaluator(Evaluator):
                 raise Suspended(f"no worker with a {RESOURCE} was there for {alone_s:.0f} s")
             if self._left_out and not set(workers) & set(alive):
                 return None
+        try:
+            return str(future.result())
+        except _lost_errors() as error:
+            raise self._ended(order) or self._lost(error) from None
 
     def _ended(self, order: Order) -> WorldError | None:
         if not self._closed.is_set():
