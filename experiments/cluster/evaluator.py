@@ -25,6 +25,8 @@ RESOURCE = "GPU"
 SAY_EVERY_S = 30.0
 _POLL_S = 1.0
 _LOOK_S = 2.0
+_SETTLING_S = 5.0
+"""How long the end of a cluster, which takes its workers one by one, may take to show."""
 _MOST_TRIES = 3
 """How often an order is given out whose evaluator broke, each time to whoever is free."""
 
@@ -40,8 +42,8 @@ class ClusterEvaluator(Evaluator):
     so many seconds without a worker suspend the run, and so does a lost scheduler: what was in
     flight then is measured again by whoever resumes, and no trial is abandoned. A candidate whose
     workers die one after the other, as often as the scheduler allows
-    (``distributed.scheduler.allowed-failures``), has failed. `at_end` is called when it is closed:
-    it ends a cluster of its own.
+    (``distributed.scheduler.allowed-failures``), has failed, once another worker shows that the
+    cluster itself did not end. `at_end` is called when it is closed: it ends a cluster of its own.
 
     Raises what the workers' evaluator raised.
     """
@@ -275,6 +277,15 @@ class ClusterEvaluator(Evaluator):
     def _killed(self, order: Order, last: str) -> Report:
         if order.kind != "evaluate" or order.candidate is None:
             raise WorldError(f"{order} ended every worker that tried it, the last at {last}")
+        # A cluster that is shut down also loses one worker after the other. It is the candidate
+        # that ended them if the task can still be prepared.
+        self._closed.wait(_SETTLING_S)
+        try:
+            self._report(order.model_copy(update={"kind": "prepare", "candidate": None}))
+        except Suspended:
+            raise
+        except WorldError as error:
+            raise Suspended(f"{order} was not judged, its cluster ends: {error}") from None
         failed = Evaluation(
             candidate_id=order.candidate.id,
             status="runtime_error",
