@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 _START = re.compile(r"""//[^\n]*|/\*|R"(?P<mark>[^()\\\s"]{0,16})\(|"|'""")
 _QUOTED = {
-    '"': re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+', re.DOTALL),
-    "'": re.compile(r"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+", re.DOTALL),
+    '"': re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*', re.DOTALL),
+    "'": re.compile(r"'[^'\\\n]*(?:\\.[^'\\\n]*)*", re.DOTALL),
 }
 _RAW_END = re.compile(r'\)(?P<mark>[^()\\\s"]{0,16})"')
 

@@ -12,8 +12,8 @@ from mcts.domain.host_plan import parse_host_plan
 from mcts.domain.launch_plan import find_plan_comment
 from mcts.domain.tunables import TunableSpace
 
-_BEFORE = re.compile(r"(?:[\ufeff \n\t\r]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+")
-"""Comments and white space."""
+_BLANK = re.compile(r"[\ufeff \n\t\r]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
+"""White space, or one comment."""
 
 
 class Host(Dialect):
@@ -32,7 +32,10 @@ class Host(Dialect):
         found = find_plan_comment(source)
         if found is None:
             return False
-        return _BEFORE.fullmatch(source, 0, found.start()) is not None
+        position = 0
+        while position < found.start() and (blank := _BLANK.match(source, position)):
+            position = blank.end()
+        return position == found.start()
 
     def space_of(self, source: str) -> TunableSpace:
         """The tunables of the host plan."""
