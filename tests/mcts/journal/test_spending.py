@@ -32,11 +32,11 @@ def replies(journal: MemoryJournal) -> list[dict[str, Any]]:
 
 
 def seconds(journal: MemoryJournal) -> float:
-    """What was judged and profiled; how long proposers took depends on the machine."""
+    """What judging and profiling took; what proposers take is of the machine's own clock."""
     return sum(
         float(event.payload.get("seconds", 0.0))
         for event in journal.events()
-        if event.payload.get("stage") != "proposing"
+        if event.kind not in {"proposed", "no_moves", "rejected"}
     )
 
 
