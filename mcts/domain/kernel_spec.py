@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mcts.domain.expressions import Scalar, evaluate_int
+from mcts.domain.expressions import Scalar
 from mcts.domain.launch_plan import LaunchPlan, plan_text, read_plan
-from mcts.domain.task import Buffer, Cost, KernelTask, Work
+from mcts.domain.task import Buffer, Cost, KernelTask, Work, written_bytes
 from mcts.errors import InputError
 
 
@@ -40,11 +40,7 @@ class KernelSpec(LaunchPlan):
         if self.cost is None:
             return None
         names: dict[str, Scalar] = {**self.shape, **tunables}
-        return Work(
-            bytes=evaluate_int(self.cost.bytes, names),
-            flops=evaluate_int(self.cost.flops, names),
-            math=self.cost.math,
-        )
+        return self.cost.work(names, written=written_bytes(self.buffer, self.shape))
 
     def check(self) -> None:
         """Raise InputError for a name that is not declared, and if there is no buffer."""

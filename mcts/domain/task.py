@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from mcts.domain.base import Noun, tagged_hash
 from mcts.domain.candidate import Candidate
 from mcts.domain.dialects import CUDA, Dialect, DialectField, form_of
-from mcts.domain.expressions import evaluate_int, names_in
+from mcts.domain.expressions import Scalar, evaluate_int, names_in
 from mcts.domain.launch_plan import ITEM_BYTES, DType, Expression
 from mcts.domain.tunables import TunableSpace
 from mcts.errors import InputError
@@ -49,6 +49,12 @@ class Buffer(Noun):
         return total
 
 
+def written_bytes(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> int | None:
+    """The bytes of all outputs; None if there is none."""
+    outputs = [buffer for buffer in buffers if buffer.role == "output"]
+    return sum(buffer.bytes(shape) for buffer in outputs) if outputs else None
+
+
 class Workload(Noun):
     """One set of shape values. A weight of zero means: verified, never timed.
 
@@ -73,6 +79,16 @@ class Cost(Noun):
     bytes: Expression
     flops: Expression
     math: MathUnit = "fp32"
+
+    def work(self, names: Mapping[str, Scalar], *, written: int | None) -> Work:
+        """The cost in numbers, with the bytes that are written, as far as it counts so many."""
+        moved = evaluate_int(self.bytes, names)
+        return Work(
+            bytes=moved,
+            flops=evaluate_int(self.flops, names),
+            math=self.math,
+            written=None if written is None else min(written, moved),
+        )
 
 
 class KernelTask(Noun):
@@ -180,11 +196,15 @@ class KernelTask(Noun):
 
 
 class Work(Noun):
-    """The least a call must do: bytes through device memory, and operations on `math`."""
+    """The least a call must do: bytes through device memory, and operations on `math`.
+
+    `written` is how many of the bytes are written, None where that is not known.
+    """
 
     bytes: int = Field(ge=0)
     flops: int = Field(ge=0)
     math: MathUnit = "fp32"
+    written: int | None = Field(default=None, ge=0)
 
     @classmethod
     def of(cls, task: KernelTask) -> Work | None:
@@ -192,11 +212,7 @@ class Work(Noun):
         if task.cost is None:
             return None
         shape = task.timed_workload.shape
-        return cls(
-            bytes=evaluate_int(task.cost.bytes, shape),
-            flops=evaluate_int(task.cost.flops, shape),
-            math=task.cost.math,
-        )
+        return task.cost.work(shape, written=written_bytes(task.buffers, shape))
 
     @property
     def intensity(self) -> float | None:

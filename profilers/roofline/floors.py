@@ -13,7 +13,7 @@ class Floor:
     """The time to move and to compute what a call must, in microseconds at the measured ceilings.
 
     `ridge` is the intensity, in operations per byte, from which arithmetic takes longer than
-    traffic. Fields are None if the work or the ceiling is not known.
+    copying. Fields are None if the work or the ceiling is not known.
     """
 
     work: Work | None = None
@@ -26,9 +26,10 @@ class Floor:
         if work is None or ceilings is None:
             return cls(work)
         copy, rate = ceilings.copy_gb_per_s, math_rate(ceilings, work.math)
+        memory = dram_gb_per_s(ceilings, moved=work.bytes, written=work.written)
         return cls(
             work,
-            memory_us=work.bytes / (copy * 1e3),
+            memory_us=work.bytes / (memory * 1e3),
             compute_us=None if rate is None else work.flops / (rate * 1e6),
             ridge=None if rate is None else rate * 1e3 / copy,
         )
@@ -55,8 +56,20 @@ class Floor:
 def speed_of_light_us(work: Work | None, ceilings: Ceilings | None) -> float | None:
     """Least time in microseconds that any implementation can take; None if nothing bounds it.
 
-    The greater of the least bytes over the measured copy bandwidth and the least operations over
-    the measured rate of their unit (Williams, Waterman, Patterson 2009). Work that only reads may
-    come some percent below: reading alone is a little faster than copying.
+    The greater of the least bytes over the bandwidth that probes measured for that share of writes
+    and the least operations over the measured rate of their unit (Williams, Waterman, Patterson
+    2009).
     """
     return Floor.of(work, ceilings).us
+
+
+def dram_gb_per_s(ceilings: Ceilings, *, moved: float, written: float | None) -> float:
+    """The bandwidth of device memory, in GB/s, for `moved` bytes of which some are written.
+
+    Between what reading alone reaches and what a copy does, half of which is writing; the copy's
+    where reading was not measured or the bytes written are not known.
+    """
+    copy, reading = ceilings.copy_gb_per_s, ceilings.read_gb_per_s
+    if reading is None or written is None or not moved:
+        return copy
+    return reading + min(1.0, 2 * written / moved) * (copy - reading)

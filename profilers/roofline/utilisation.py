@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcts.domain import Ceilings, Hardware, KernelProfile, MemoryLevel
 from mcts.domain import metrics as m
+from profilers.roofline.floors import dram_gb_per_s
 
 EXPLAINED_MARGIN = 10.0
 """Points by which the multiprocessors' throughput may exceed the unit that explains it."""
@@ -143,10 +144,7 @@ def _share_of_dram(kernel: KernelProfile, ceilings: Ceilings | None) -> float | 
     if ceilings is None or moved[0] is None or moved[1] is None or not nanoseconds:
         return None
     total = moved[0] + moved[1]
-    reads_only = ceilings.read_gb_per_s or ceilings.copy_gb_per_s
-    writes = min(1.0, 2 * moved[1] / total) if total else 0.0
-    ceiling = reads_only + writes * (ceilings.copy_gb_per_s - reads_only)
-    return 100 * total / nanoseconds / ceiling
+    return 100 * total / nanoseconds / dram_gb_per_s(ceilings, moved=total, written=moved[1])
 
 
 def greatest(*values: float | None) -> float | None:

@@ -82,7 +82,7 @@ class OracleSession:
         release_memory()
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - self.facts["init_bytes"]
-        return {"bytes": moved, **told}
+        return {"bytes": moved, "written": self.facts["output_bytes"], **told}
 
     def gate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether the problem is a fair task."""
