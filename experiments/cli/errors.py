@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 
@@ -90,17 +90,17 @@ def _refusal(error: OSError) -> str:
 
 def _leave_quietly() -> NoReturn:
     """Exit without a message: the reader of our output is gone."""
-    _discard_output()
+    _discard(sys.stdout)
     raise typer.Exit(1)
 
 
-def _discard_output() -> None:
-    """Have what is still to be written to standard output go nowhere: Python tries it once more at
-    its end, and would complain.
+def _discard(stream: TextIO) -> None:
+    """Have what is still to be written to a standard stream go nowhere: Python tries it once more
+    at its end, and would complain or end with a code of its own.
     """
     with suppress(OSError, ValueError):  # ValueError: it is no file
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
@@ -131,11 +131,15 @@ def output_written() -> Iterator[None]:
     try:
         sys.stdout.flush()
     except OSError as error:
-        _discard_output()
+        _discard(sys.stdout)
         if ending is None or not ending.code:
             ending = SystemExit(1 if isinstance(error, BrokenPipeError) else _USAGE)
             if ending.code == _USAGE:
                 with suppress(OSError):
                     typer.echo(f"error: {_refusal(error)}", err=True)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr)
     if ending is not None:
         raise ending

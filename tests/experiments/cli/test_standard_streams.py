@@ -13,10 +13,11 @@ ROOT = Path(__file__).parents[3]
 
 
 def shell(words: str, redirection: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.run(
         ["bash", "-c", f'"$0" -m experiments {words} {redirection}', sys.executable],
         capture_output=True, text=True, cwd=ROOT, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**inherited, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
 
