@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.cluster.evaluator import RESOURCE
+from experiments.cluster.evaluator import RESOURCE, SLOTS
 from mcts.errors import InputError, WorldError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def own_cluster(devices: Sequence[int]) -> tuple[Client, Callable[[], None]]:
         f"gpu-{device}": {
             "cls": distributed.Nanny,
             "options": {
-                "nthreads": 1,
+                "nthreads": SLOTS,
                 "resources": {RESOURCE: 1},
                 "env": {"CUDA_VISIBLE_DEVICES": str(device)},
                 "security": security,

@@ -6,8 +6,9 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from experiments.cluster.orders import Kind, Order, Report, kind_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 RESOURCE = "GPU"
 """What a worker that judges says it has, once for its device: ``--resources GPU=1``."""
+SLOTS = 4
+"""Orders that a device takes at once, if its worker has the threads for it: while one is measured
+the others are compiled."""
 SAY_EVERY_S = 30.0
 _POLL_S = 1.0
 _LOOK_S = 2.0
@@ -42,8 +46,11 @@ class ClusterEvaluator(Evaluator):
     so many seconds without a worker suspend the run, and so does a lost scheduler: what was in
     flight then is measured again by whoever resumes, and no trial is abandoned. A candidate whose
     workers die one after the other, as often as the scheduler allows
-    (``distributed.scheduler.allowed-failures``), has failed, once another worker shows that the
-    cluster itself did not end. `at_end` is called when it is closed: it ends a cluster of its own.
+    (``distributed.scheduler.allowed-failures``), is judged once more with nothing beside it, and
+    has failed if its workers die again and another shows that the cluster itself did not end.
+    `home` is the worker
+    that is asked as long as it lives, by its address. `at_end` is called when it is closed: it ends
+    a cluster of its own.
 
     Raises what the workers' evaluator raised.
     """
@@ -59,27 +66,29 @@ class ClusterEvaluator(Evaluator):
         judging: JudgingOptions,
         seed: int = 0,
         wait_s: float | None = None,
+        home: str | None = None,
         on_progress: Callable[[str], None] | None = None,
         at_end: Callable[[], None] | None = None,
     ) -> None:
         self.task = task
         self._client, self._factory = client, factory
         self._judging, self._seed = judging, seed
-        self._wait_s, self._at_end = wait_s, at_end
+        self._wait_s, self._home, self._at_end = wait_s, home, at_end
         self._say = on_progress or (lambda _text: None)
         self._hardware: Hardware | None = None
         self._left_out: dict[str, str] = {}
         self._flying: set[Future[str]] = set()
         self._lock, self._closed = threading.Lock(), threading.Event()
+        self._traffic = _Traffic()
         self._said_at = time.monotonic()
         self._looking, self._looked_at = threading.Lock(), -float("inf")
         self._alive: list[str] = []
         try:
-            found = self._ask("prepare")
+            found = self._ask(self._order("prepare"))
             assert found.hardware is not None, "a report without a problem has hardware"
             self._hardware = found.hardware
             self.can_confirm, self.measures_energy = found.can_confirm, found.measures_energy
-            self.devices = max(1, len(self._workers()))
+            self.devices = 1 if home else max(1, len(self._workers()))
         except BaseException:
             self.close()
             raise
@@ -96,9 +105,27 @@ class ClusterEvaluator(Evaluator):
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """The profile by whichever worker is free."""
-        report = self._ask("profile", candidate, evaluation)
+        report = self._ask(self._order("profile", candidate=candidate, evaluation=evaluation))
         assert report.profile is not None, "a report of this kind has a profile"
         return report.profile
+
+    def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]:
+        """The profiles in order, an even share of them by each device at once."""
+        shares = min(self.devices, len(candidates))
+        if not shares:
+            return []
+
+        def of_share(first: int) -> tuple[Profile, ...]:
+            share = tuple(candidates[first::shares])
+            report = self._ask(self._order("profile_many", candidates=share))
+            assert len(report.profiles) == len(share), "a report of this kind has all profiles"
+            return report.profiles
+
+        found: dict[int, Profile] = {}
+        with futures.ThreadPoolExecutor(shares, "rooftree-profile") as pool:
+            for first, profiles in enumerate(pool.map(of_share, range(shares))):
+                found.update(zip(range(first, len(candidates), shares), profiles, strict=True))
+        return [found[index] for index in range(len(candidates))]
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """The verdict of whichever worker is free, judged afresh."""
@@ -127,20 +154,14 @@ class ClusterEvaluator(Evaluator):
     def _judged(
         self, kind: Kind, candidate: Candidate, evaluation: Evaluation | None = None
     ) -> Evaluation:
-        report = self._ask(kind, candidate, evaluation)
+        report = self._ask(self._order(kind, candidate=candidate, evaluation=evaluation))
         assert report.evaluation is not None, "a report of this kind has an evaluation"
         return report.evaluation
 
-    def _ask(
-        self,
-        kind: Kind,
-        candidate: Candidate | None = None,
-        evaluation: Evaluation | None = None,
-    ) -> Report:
-        order = Order(
-            kind=kind, task=self.task, judging=self._judging, seed=self._seed,
-            candidate=candidate, evaluation=evaluation,
-        )  # fmt: skip
+    def _order(self, kind: Kind, **about: Any) -> Order:
+        return Order(kind=kind, task=self.task, judging=self._judging, seed=self._seed, **about)
+
+    def _ask(self, order: Order) -> Report:
         broken = 0
         while True:
             report = self._report(order)
@@ -176,6 +197,20 @@ class ClusterEvaluator(Evaluator):
         """What a worker reports, once one does; a failed candidate where it ended its workers."""
         from distributed import KilledWorker
 
+        try:
+            with self._traffic.shared():
+                return self._answered(order)
+        except KilledWorker:
+            pass  # Dask holds the end of a worker against all that it was given
+        try:
+            with self._traffic.alone():
+                return self._answered(order)
+        except KilledWorker as error:
+            return self._killed(order, str(error.last_worker.address))
+
+    def _answered(self, order: Order) -> Report:
+        """The report of the first worker that answers. KilledWorker if the order, or what was
+        beside it, ended as many as the scheduler allows."""
         while True:
             if (ended := self._ended(order)) is not None:
                 raise ended
@@ -184,23 +219,20 @@ class ClusterEvaluator(Evaluator):
             try:
                 if (text := self._awaited(future, order, workers)) is not None:
                     return Report.model_validate_json(text)
-            except KilledWorker as error:
-                return self._killed(order, str(error.last_worker.address))
             finally:
                 with self._lock:
                     self._flying.discard(future)
                 _withdraw(future)
 
-    def _submitted(self, order: Order, workers: list[str]) -> Future[str]:
+    def _submitted(self, order: Order, workers: list[str] | None) -> Future[str]:
         with self._lock:
             if self._closed.is_set():
                 raise WorldError(f"{order} was not given out: the evaluator is closed")
-            left_out = bool(self._left_out)
         try:
             future = self._client.submit(
                 work, order.model_dump_json(), self._factory,
                 key=f"rooftree-{order.kind}-{uuid.uuid4().hex}", pure=False,
-                resources={RESOURCE: 1}, workers=workers if left_out else None,
+                resources={RESOURCE: 1 / SLOTS}, workers=workers,
             )  # fmt: skip
         except _lost_errors() as error:
             raise self._lost(error) from None
@@ -208,7 +240,7 @@ class ClusterEvaluator(Evaluator):
             self._flying.add(future)
         return future
 
-    def _awaited(self, future: Future[str], order: Order, workers: list[str]) -> str | None:
+    def _awaited(self, future: Future[str], order: Order, workers: list[str] | None) -> str | None:
         """The answer; None where all that were asked are gone, and others must be."""
         done = threading.Event()
         future.add_done_callback(lambda _future: done.set())  # type: ignore[no-untyped-call]
@@ -225,7 +257,7 @@ class ClusterEvaluator(Evaluator):
             self._tell(order, len(alive))
             if self._wait_s is not None and alone_s >= self._wait_s:
                 raise Suspended(f"no worker with a {RESOURCE} was there for {alone_s:.0f} s")
-            if self._left_out and not set(workers) & set(alive):
+            if workers is not None and not set(workers) & set(alive):
                 return None
         try:
             return str(future.result())
@@ -246,15 +278,16 @@ class ClusterEvaluator(Evaluator):
         count = f"{alive} worker{'' if alive == 1 else 's'} with a {RESOURCE}"
         self._say(f"waiting for {order} and {waiting - 1} more: {count}")
 
-    def _chosen(self) -> list[str]:
-        """The workers to ask. WorldError if all that there are were left out."""
-        while True:
-            alive = self._workers(all_of_them=True)
-            fitting = [worker for worker in alive if worker not in self._left_out]
-            if fitting or not alive:
-                return fitting
+    def _chosen(self) -> list[str] | None:
+        """The workers to ask, None for any. WorldError if all that there are were left out."""
+        alive = self._workers(all_of_them=True)
+        fitting = [worker for worker in alive if worker not in self._left_out]
+        if alive and not fitting:
             why = "; ".join(f"{worker} {self._left_out[worker]}" for worker in sorted(alive))
             raise WorldError(f"no worker of the cluster can judge this task: {why}")
+        if self._home in fitting:
+            return [self._home]
+        return fitting if fitting and self._left_out else None
 
     def _workers(self, *, all_of_them: bool = False) -> list[str]:
         """The addresses of the workers with a GPU that live, without those left out; at most
@@ -297,6 +330,40 @@ class ClusterEvaluator(Evaluator):
         where = getattr(self._client.scheduler, "address", None) or "the cluster"
         why = f" ({type(error).__name__})" if error is not None else ""
         return Suspended(f"the scheduler at {where} was lost{why}")
+
+
+class _Traffic:
+    """Lets orders out side by side, or one with none beside it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._out = self._waiting = 0
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._out >= 0 and not self._waiting)
+            self._out += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._out -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._changed:
+            self._waiting += 1
+            self._changed.wait_for(lambda: self._out == 0)
+            self._waiting -= 1
+            self._out = -1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._out = 0
+                self._changed.notify_all()
 
 
 def _lost_errors() -> tuple[type[BaseException], ...]:

@@ -8,15 +8,16 @@ from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Noun, Profi
 from mcts.errors import InputError, NotRecorded, RooftreeError, WorldError
 from mcts.options import JudgingOptions
 
-Kind = Literal["prepare", "evaluate", "profile", "confirm", "energy"]
+Kind = Literal["prepare", "evaluate", "profile", "profile_many", "confirm", "energy"]
 
 
 class Order(Noun):
     """One question to an evaluator of `task`, which a worker builds as `judging` says.
 
     prepare: say what it measures on, and what it can do besides. evaluate: judge `candidate`.
-    profile, confirm, energy: look again at a candidate that was judged as `evaluation`. `seed` is
-    for the draws of a replay.
+    profile, confirm, energy: look again at a candidate that was judged as `evaluation`.
+    profile_many: all of `candidates`, of which nothing is known. `seed` is for the draws of a
+    replay.
     """
 
     kind: Kind
@@ -24,9 +25,12 @@ class Order(Noun):
     judging: JudgingOptions
     seed: int = 0
     candidate: Candidate | None = None
+    candidates: tuple[Candidate, ...] = ()
     evaluation: Evaluation | None = None
 
     def __str__(self) -> str:
+        if self.candidates:
+            return f"profile {len(self.candidates)} candidates"
         return self.kind if self.candidate is None else f"{self.kind} {self.candidate.id}"
 
 
@@ -62,6 +66,7 @@ class Report(Noun):
     measures_energy: bool = False
     evaluation: Evaluation | None = None
     profile: Profile | None = None
+    profiles: tuple[Profile, ...] = ()
     problem: Problem | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a worker does: it keeps one evaluator, and has it answer one order at a time."""
+"""What a worker does: it keeps one evaluator, and has it answer orders."""
 
 from __future__ import annotations
 
@@ -25,32 +25,52 @@ where something broke. Workers find it by its name: it must be importable there.
 
 
 class Bench:
-    """The evaluator of the last order, kept for as long as orders want the same. Thread-safe: one
-    order at a time, so that candidates never share the device."""
+    """The evaluator of the last order, kept for as long as orders want the same. Thread-safe.
+
+    Orders of one task are answered side by side: an evaluator compiles several candidates at once
+    and lets one at a time on its device. An order of another task waits for them.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._setup: object = None
         self._evaluator: Evaluator | None = None
+        self._users = 0
 
     def answer(self, order: Order, factory: EvaluatorFactory) -> dict[str, Any]:
         """The parts of a report. Raises what the factory and the evaluator raise."""
-        with self._lock:
-            setup = (order.task.id, order.judging, order.seed)
+        evaluator = self._taken(order, factory)
+        is_broken = False
+        try:
+            return _asked(order, evaluator)
+        except WorldError:
+            is_broken = True
+            raise
+        finally:
+            self._given_back(evaluator, is_broken=is_broken)
+
+    def clear(self) -> None:
+        """Close the evaluator; idempotent."""
+        with self._changed:
+            self._clear()
+
+    def _taken(self, order: Order, factory: EvaluatorFactory) -> Evaluator:
+        setup = (order.task.id, order.judging, order.seed)
+        with self._changed:
+            self._changed.wait_for(lambda: self._users == 0 or self._setup == setup)
             if self._evaluator is None or self._setup != setup:
                 self._clear()
                 self._evaluator = factory(order.task, order.judging, order.seed)
                 self._setup = setup
-            try:
-                return _asked(order, self._evaluator)
-            except WorldError:
-                self._clear()  # the next order begins with a new one
-                raise
+            self._users += 1
+            return self._evaluator
 
-    def clear(self) -> None:
-        """Close the evaluator; idempotent."""
-        with self._lock:
-            self._clear()
+    def _given_back(self, evaluator: Evaluator, *, is_broken: bool) -> None:
+        with self._changed:
+            self._users -= 1
+            if is_broken and self._evaluator is evaluator:
+                self._setup = None  # whoever comes next waits for the others and begins anew
+            self._changed.notify_all()
 
     def _clear(self) -> None:
         evaluator, self._evaluator = self._evaluator, None
@@ -81,6 +101,8 @@ def _asked(order: Order, evaluator: Evaluator) -> dict[str, Any]:
         "can_confirm": evaluator.can_confirm,
         "measures_energy": evaluator.measures_energy,
     }
+    if order.candidates:
+        return found | {"profiles": evaluator.profile_many(order.candidates)}
     if candidate is None:
         return found
     if seen is None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from distributed import get_worker
 
+from experiments.cluster.evaluator import SLOTS
 from experiments.cluster.work import UnfitMachine
-from mcts.domain import Candidate, Evaluation, Hardware, KernelTask
+from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import InputError, NotRecorded, WorldError
 from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
@@ -54,6 +57,29 @@ class Broken(Machine):
         return super().evaluate(candidate)
 
 
+class Meeting(Machine):
+    """Judges nobody before so many are being judged as a device takes at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._met = threading.Barrier(SLOTS)
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        self._met.wait(30)
+        return super().evaluate(candidate)
+
+
+class Naming(Machine):
+    """Its profiles say whose they are and who made them."""
+
+    def profile_many(self, candidates: Sequence[Candidate]) -> list[Profile]:
+        time.sleep(0.2)
+        return [
+            Profile(missing={"candidate": one.id, "worker": get_worker().address})
+            for one in candidates
+        ]
+
+
 class Forgetful(Machine):
     """Knows nothing but the baseline."""
 
@@ -90,6 +116,14 @@ def refusing(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
 
 def breaking(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
     return Broken()
+
+
+def meeting(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
+    return Meeting()
+
+
+def naming(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
+    return Naming()
 
 
 def forgetful(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:

@@ -21,7 +21,7 @@ import dask
 from distributed import Client, LocalCluster
 
 from experiments.cluster.connecting import connected, own_cluster
-from experiments.cluster.evaluator import RESOURCE, ClusterEvaluator
+from experiments.cluster.evaluator import RESOURCE, SLOTS, ClusterEvaluator
 from experiments.runs.folders.journal import read_events
 from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate
@@ -51,11 +51,17 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cluster(marks: Path) -> Iterator[LocalCluster]:
+def threads() -> int:
+    """Of each worker."""
+    return 1
+
+
+@pytest.fixture
+def cluster(marks: Path, threads: int) -> Iterator[LocalCluster]:
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 2}),
         LocalCluster(
-            n_workers=WORKERS, threads_per_worker=1, resources={RESOURCE: 1},
+            n_workers=WORKERS, threads_per_worker=threads, resources={RESOURCE: 1},
             dashboard_address=None, env={machines.MARKS: str(marks)}, silence_logs=logging.CRITICAL,
         ) as found,
     ):  # fmt: skip
@@ -132,6 +138,54 @@ def test_a_worker_that_dies_is_made_up_for(built: Built, cluster: LocalCluster) 
         waiting = [pool.submit(evaluator.evaluate, WORKING) for _ in range(30)]
         os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
         assert {future.result(timeout=60).status for future in waiting} == {"measured"}
+
+
+@pytest.mark.parametrize("threads", [SLOTS])
+def test_who_was_beside_a_candidate_that_ends_workers_has_not_failed(built: Built) -> None:
+    evaluator = built()
+    asked = [KILLING, *[WORKING] * 24]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        first, *others = pool.map(evaluator.evaluate, asked)
+    assert first.status == "runtime_error"
+    assert {one.status for one in others} == {"measured"}
+
+
+@pytest.mark.parametrize("threads", [SLOTS])
+def test_a_worker_with_threads_judges_several_side_by_side(
+    built: Built, cluster: LocalCluster
+) -> None:
+    evaluator = built(machines.meeting, home=addresses(cluster)[0])
+    with ThreadPoolExecutor(SLOTS) as pool:
+        found = list(pool.map(evaluator.evaluate, [WORKING] * SLOTS))
+    assert {one.status for one in found} == {"measured"}
+
+
+def test_profiles_of_many_come_from_all_workers_in_order(built: Built) -> None:
+    evaluator = built(machines.naming)
+    many = [
+        Candidate(tunables={"BLOCK": block, "TILE": 4, "UNROLL": 1}) for block in (4, 8, 16, 32)
+    ]
+    found = evaluator.profile_many(many)
+    assert [profile.missing["candidate"] for profile in found] == [one.id for one in many]
+    assert len({profile.missing["worker"] for profile in found}) == WORKERS
+    assert evaluator.profile_many([]) == []
+
+
+def test_its_home_is_asked_as_long_as_it_lives(built: Built, cluster: LocalCluster) -> None:
+    home = addresses(cluster)[1]
+    evaluator = built(machines.naming, home=home)
+    assert evaluator.devices == 1
+
+    def asked() -> set[str]:
+        with ThreadPoolExecutor(6) as pool:
+            found = pool.map(lambda one: evaluator.profile_many([one]), [WORKING] * 12)
+            return {profile.missing["worker"] for (profile,) in found}
+
+    assert asked() == {home}
+    os.kill(cluster.workers[1].process.pid, signal.SIGKILL)
+    _until(lambda: home not in addresses(cluster))
+    others = asked()
+    assert others and home not in others
 
 
 def test_workers_with_other_hardware_are_left_out(built: Built) -> None:
@@ -225,8 +279,13 @@ def test_without_workers_it_waits_as_long_as_it_was_told(marks: Path) -> None:
         )
 
 
+def addresses(cluster: LocalCluster) -> list[str]:
+    """Of the workers, in the order of their names."""
+    return [worker.worker_address for worker in cluster.workers.values()]
+
+
 def _until(done: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + 60
     while not done():
         assert time.monotonic() < ends, "it did not come about"
         time.sleep(0.05)
