@@ -146,7 +146,16 @@ def inspect(
 
 def record(
     task: Task,
-    judging: Annotated[JudgingOptions, Taken("device")],
+    judging: Annotated[
+        JudgingOptions,
+        Taken(
+            "evaluator",
+            "device",
+            "devices",
+            "wait_minutes",
+            evaluator={"default": "gpu", "help": "Who measures: gpu, dask:ADDRESS or a plug-in's."},
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", help="The T4 file to write; default: TASK.json.gz."),
@@ -154,10 +163,10 @@ def record(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Measure only so many configurations, evenly chosen.")
     ] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 8,
+    parallel: Annotated[int, typer.Option(min=1, help="Compilations at a time on each GPU.")] = 8,
     profile: Annotated[bool, typer.Option(help="Collect hardware counters too.")] = True,
 ) -> None:
     """Measure a task's whole tunable space on a GPU, for replay; continue a stopped recording."""
     from experiments.cli.commands.record import record as do_record
 
-    do_record(task, out=out, limit=limit, parallel=parallel, device=judging.device, profile=profile)
+    do_record(task, out=out, limit=limit, parallel=parallel, judging=judging, profile=profile)

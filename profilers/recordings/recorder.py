@@ -31,6 +31,7 @@ from profilers.recordings.recording import RecordedConfiguration, RecordedShape,
 from profilers.recordings.t4_result import rounded
 
 PROFILE_BATCH = 50
+"""Candidates that a device profiles before they are kept."""
 MESSAGE_LENGTH = 600
 
 
@@ -205,8 +206,9 @@ def _profile(
     measured = [key for key in wanted if records[key].measured]
     todo = [key for key in measured if not records[key].metrics and not records[key].sass]
     count = len(measured) - len(todo)
-    for start in range(0, len(todo), PROFILE_BATCH):
-        batch = todo[start : start + PROFILE_BATCH]
+    size = PROFILE_BATCH * evaluator.devices
+    for start in range(0, len(todo), size):
+        batch = todo[start : start + size]
         candidates = [wanted[key] for key in batch]
         for key, profile in zip(batch, evaluator.profile_many(candidates), strict=True):
             records[key] = with_profile(records[key], profile)

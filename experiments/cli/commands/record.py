@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from experiments.app.messages import say
 from experiments.runs.folders.partial_recording import PartialRecording
+from experiments.runs.options import names
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
-from experiments.runs.wiring.choosing import GPU
+from experiments.runs.wiring.choosing import REPLAY
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 
@@ -24,11 +25,18 @@ INTERVAL_S = 2.0
 
 
 def record(
-    task: str, *, out: Path | None, limit: int | None, parallel: int, device: int, profile: bool
+    task: str,
+    *,
+    out: Path | None,
+    limit: int | None,
+    parallel: int,
+    judging: JudgingOptions,
+    profile: bool,
 ) -> None:
-    """Measure a task's tunable space on a GPU into a T4 file; a stopped recording is continued.
+    """Measure a task's tunable space into a T4 file; a stopped recording is continued.
 
-    Raises InputError if the task has no tunables, or if the file cannot be written where it should.
+    `parallel` is how many candidates each GPU has in hand. Raises InputError if the task has no
+    tunables, or if the file cannot be written where it should.
     """
     from profilers.recordings.recorder import record as measure
     from profilers.recordings.t4 import write_recording
@@ -39,7 +47,8 @@ def record(
     target = out or Path(f"{source.task.name}.json.gz")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is not a folder: make it, or choose another --out")
-    judging = JudgingOptions(evaluator=GPU, device=device)
+    if names.split(judging.evaluator)[0] == REPLAY:
+        raise InputError("--evaluator replay measures nothing that could be recorded")
     judge = composing.choose_evaluator(source, judging, on_progress=say)
     with closing(judge), PartialRecording(target, source.task, str(judge.hardware)) as spool:
         taken = f", {len(spool.done)} configurations taken from {spool.path}" if spool.done else ""
@@ -48,7 +57,7 @@ def record(
             source.task,
             judge,
             limit=limit,
-            parallel=parallel,
+            parallel=parallel * judge.devices,
             profile=profile,
             on_progress=ProgressLines(),
             on_result=spool.keep,

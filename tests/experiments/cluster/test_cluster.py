@@ -32,6 +32,7 @@ from mcts.options import JudgingOptions
 from mcts.ports import Evaluator
 from mcts.testing.evaluators import EvaluatorContract
 from mcts.testing.toy import ToyEvaluator, toy_task
+from profilers.recordings.recorder import record
 from tests.experiments.conftest import ListJournal, OneStepProposer, SilentAdvisor
 from tests.support import cluster_machines as machines
 from tests.support.commands import completed
@@ -169,6 +170,16 @@ def test_profiles_of_many_come_from_all_workers_in_order(built: Built) -> None:
     assert [profile.missing["candidate"] for profile in found] == [one.id for one in many]
     assert len({profile.missing["worker"] for profile in found}) == WORKERS
     assert evaluator.profile_many([]) == []
+
+
+def test_a_recording_by_a_cluster_is_that_of_one_machine(built: Built) -> None:
+    def recorded(evaluator: Evaluator) -> dict[str, Any]:
+        found = record(toy_task(), evaluator, parallel=6, limit=20)
+        return {
+            str(one.key): (one.status, one.runtimes_us, one.message) for one in found.configurations
+        }
+
+    assert recorded(built()) == recorded(ToyEvaluator())
 
 
 def test_its_home_is_asked_as_long_as_it_lives(built: Built, cluster: LocalCluster) -> None:
