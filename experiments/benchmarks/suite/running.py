@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.app.refusals import check_models
-from experiments.benchmarks.suite.concluding import Say, conclude, spent_in
+from experiments.benchmarks.suite.attempting import Attempt, Trouble, attempt
+from experiments.benchmarks.suite.concluding import Say
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
-from experiments.benchmarks.suite.outcome import Outcome, Status
-from experiments.benchmarks.suite.searching import begun, search
+from experiments.benchmarks.suite.outcome import Outcome
+from experiments.benchmarks.suite.searching import begun
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.choosing import LLM
 from experiments.runs.wiring.resolving import resolve
 from experiments.text.quantities import clock
-from mcts.errors import InputError, RooftreeError, Suspended, UnfairTask, WorldError
+from mcts.errors import InputError, WorldError
 
 MOST_ERRORS = 3
 """Problems in a row that the same trouble may cost before the suite stops; it can be gone on with.
 
 Trouble of one problem says nothing of the next; a server that is gone would cost them all.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why a problem could not be searched to its end."""
-
-    message: str
-    is_world: bool
-
-    def like(self, other: Trouble) -> bool:
-        return (self.is_world and other.is_world) or self.message == other.message
 
 
 class SuiteRunner:
@@ -89,46 +78,29 @@ class SuiteRunner:
                 self._say(f"{place}: not begun: {reason}")
                 return
             self._say(place)
-            outcome = self._outcome(chosen, problem.path)
-            if outcome is None:
-                self._say(f"{place}: left for now, it waits for an answer")
-                continue
-            self._folder.keep(outcome)
-            self._say(f"{place}: {outcome_words(outcome)}")
-            self._stop_if_hopeless()
+            self._take(place, self._attempt(chosen, problem.path))
 
     def _done(self, key: str) -> bool:
         outcome = self._folder.outcome(key)
         return outcome is not None and outcome.final
 
-    def _outcome(self, chosen: Chosen, path: Path) -> Outcome | None:
-        """What the problem came to; None if its search cannot go on for now."""
-        try:
-            search(path, self._folder.run(chosen.key), self._request)
-            outcome = conclude(self._folder, chosen, compare=self._compare, say=self._say)
-        except RooftreeError as error:
-            if isinstance(error.__cause__ or error, Suspended):
-                return None
-            return self._failure(chosen, error)
-        self._troubles.clear()
-        return outcome
-
-    def _failure(self, chosen: Chosen, error: RooftreeError) -> Outcome:
-        """What went wrong in its own words, without the hints that `optimize` adds."""
-        cause = error.__cause__ if isinstance(error.__cause__, RooftreeError) else error
-        status: Status = "unfair" if isinstance(cause, UnfairTask) else "error"
-        if status == "error":
-            self._troubles.append(Trouble(str(cause), isinstance(cause, WorldError)))
-        else:
-            self._troubles.clear()
-        return Outcome(
-            level=chosen.level,
-            number=chosen.number,
-            name=chosen.name,
-            status=status,
-            message=str(cause),
-            spent=spent_in(self._folder.run(chosen.key)),
+    def _attempt(self, chosen: Chosen, path: Path) -> Attempt:
+        return attempt(
+            self._folder, chosen, path, self._request, compare=self._compare, say=self._say
         )
+
+    def _take(self, place: str, found: Attempt) -> None:
+        """Keep what came of a problem. WorldError if it is the last straw."""
+        if found.outcome is None:
+            self._say(f"{place}: left for now, it waits for an answer")
+            return
+        if found.trouble is None:
+            self._troubles.clear()
+        else:
+            self._troubles.append(found.trouble)
+        self._folder.keep(found.outcome)
+        self._say(f"{place}: {outcome_words(found.outcome)}")
+        self._stop_if_hopeless()
 
     def _stop_if_hopeless(self) -> None:
         last = self._troubles[-MOST_ERRORS:]
