@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.cluster.evaluator import RESOURCE, SLOTS
+from experiments.cluster.evaluator import RESOURCE, SLOTS, gpu_workers
 from mcts.errors import InputError, WorldError
 
 if TYPE_CHECKING:
@@ -45,6 +45,15 @@ def connected(where: str) -> Client:
         raise InputError(
             f"--evaluator dask:{where}: no scheduler answers there ({type(error).__name__})"
         ) from None
+
+
+def workers_at(where: str) -> list[str]:
+    """The addresses of the workers with a GPU there. InputError as `connected` raises it."""
+    client = connected(where)
+    try:
+        return gpu_workers(client)
+    finally:
+        client.close()  # type: ignore[no-untyped-call]
 
 
 def own_cluster(devices: Sequence[int]) -> tuple[Client, Callable[[], None]]:

@@ -300,12 +300,9 @@ class ClusterEvaluator(Evaluator):
 
     def _look(self) -> list[str]:
         try:
-            known: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+            return gpu_workers(self._client)
         except _lost_errors() as error:
             raise self._lost(error) from None
-        return [
-            address for address, facts in known.items() if facts.get("resources", {}).get(RESOURCE)
-        ]
 
     def _killed(self, order: Order, last: str) -> Report:
         if order.kind != "evaluate" or order.candidate is None:
@@ -330,6 +327,12 @@ class ClusterEvaluator(Evaluator):
         where = getattr(self._client.scheduler, "address", None) or "the cluster"
         why = f" ({type(error).__name__})" if error is not None else ""
         return Suspended(f"the scheduler at {where} was lost{why}")
+
+
+def gpu_workers(client: Client) -> list[str]:
+    """The addresses of the cluster's workers that say they have a GPU."""
+    known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return [address for address, facts in known.items() if facts.get("resources", {}).get(RESOURCE)]
 
 
 class _Traffic:

@@ -27,7 +27,8 @@ class JudgingOptions(Options):
     """Who judges candidates, and by which rules.
 
     `evaluator` may have an argument behind a colon, as ``dask:ADDRESS``. `devices` are those of
-    this machine that measure at once, in place of `device`. `wait_minutes` is how long
+    this machine that measure at once, in place of `device`. `worker` is the one of a cluster that
+    is asked as long as it lives. `wait_minutes` is how long
     one whose GPUs are elsewhere goes on without any, None for ever. `dialect` is what is written
     for a problem file, None for PyTorch; `kernel` is a file of dialect `host` to begin with, and
     `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
@@ -64,6 +65,15 @@ class JudgingOptions(Options):
             name="--devices",
             help="Several GPUs of this machine at once: their numbers, as 0,1, or all.",
             needs=("measurements",),
+            lasting=False,
+        ),
+    ] = None
+    worker: Annotated[
+        str | None,
+        Option(
+            name="--worker",
+            help="With dask:, the address of the worker to ask as long as it lives.",
+            hidden=True,
             lasting=False,
         ),
     ] = None

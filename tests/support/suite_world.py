@@ -8,19 +8,21 @@ by the gate, ``# broken`` fails as its own candidate, ``# no compile`` cannot be
 
 The environment variables SUITE_LOG (a file of what was asked, a line each) and SUITE_STOP_AT (a
 line of that file at which the process is interrupted, or killed with SUITE_KILL) let a test stop
-it where it wants.
+it where it wants. With SUITE_GPUS there are so many GPUs, which `--evaluator gpu` takes for paper.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from experiments.runs.options import names
+from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
 from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
 from mcts.ports import Evaluator, Proposal, ProposalRequest, Proposer
@@ -81,8 +83,20 @@ def install(patch: pytest.MonkeyPatch | None = None) -> None:
             patch.setitem(names.OURS, group, table)  # type: ignore[arg-type]
 
 
+def install_gpus(count: int) -> None:
+    """Have so many GPUs, with paper in place of what would measure on them."""
+    names.OURS[names.EVALUATORS] = {  # type: ignore[index]
+        **names.OURS[names.EVALUATORS], "gpu": "tests.support.suite_world:paper"
+    }  # fmt: skip
+    choosing.gpu_problem = lambda device=0, *, torch=False: None  # type: ignore[assignment]
+    gpus.gpu_names = lambda: ("Paper GPU",) * count
+
+
 def paper(request: EvaluatorRequest) -> PaperEvaluator:
     log(f"open {request.task.name} {'compiled' if request.judging.compiled else 'eager'}")
+    if "SUITE_GPUS" in os.environ:
+        log(f"{request.task.name} on GPU {request.judging.device}")
+        time.sleep(0.3)  # so that a second process has come by then
     text = request.task.reference or ""
     if "# unfair" in text:
         raise UnfairTask(f"task {request.task.name} is no fair task: its output is constant")
@@ -196,8 +210,11 @@ def log(line: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL if os.environ.get("SUITE_KILL") else signal.SIGINT)
 
 
+if __name__ in ("__main__", "__mp_main__"):  # the latter in processes of a suite
+    install()
+    if "SUITE_GPUS" in os.environ:
+        install_gpus(int(os.environ["SUITE_GPUS"]))
 if __name__ == "__main__":
     from experiments.cli import main
 
-    install()
     main()

@@ -1,9 +1,9 @@
-"""The way through a suite: one problem after another, whatever happens to each."""
+"""The way through a suite: one problem after another on each GPU, whatever happens to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from experiments.app.refusals import check_models
 from experiments.benchmarks.suite.attempting import Attempt, Trouble, attempt
@@ -11,10 +11,12 @@ from experiments.benchmarks.suite.concluding import Say
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import Chosen, SuiteFolder
 from experiments.benchmarks.suite.outcome import Outcome
+from experiments.benchmarks.suite.processes import Problem, SearchProcesses
 from experiments.benchmarks.suite.searching import begun
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.choosing import LLM
+from experiments.runs.wiring.gpus import one_gpu_each
 from experiments.runs.wiring.resolving import resolve
 from experiments.text.quantities import clock
 from mcts.errors import InputError, WorldError
@@ -68,6 +70,29 @@ class SuiteRunner:
         `enough` says why no further one is to be begun. WorldError if the same trouble has cost
         several in a row.
         """
+        requests = {
+            gpu: replace(self._request, judging=judging)
+            for gpu, judging in one_gpu_each(self._request.judging).items()
+        }
+        missing = self._missing(problems, enough)
+        if len(requests) > 1:
+            with SearchProcesses(self._folder, requests, compare=self._compare) as processes:
+                for problem, found in processes.run(missing):
+                    self._take(problem.place, found)
+            return
+        (request,) = requests.values()
+        for problem in missing:
+            self._say(problem.place)
+            found = attempt(
+                self._folder, problem.chosen, problem.path, request,
+                compare=self._compare, say=self._say,
+            )  # fmt: skip
+            self._take(problem.place, found)
+
+    def _missing(
+        self, problems: Sequence[ProblemFile], enough: Callable[[], str | None]
+    ) -> Iterator[Problem]:
+        """The problems without an outcome, until there is a reason to begin no further one."""
         for count, problem in enumerate(problems, start=1):
             chosen = Chosen(level=problem.level, number=problem.number, file=problem.path.name)
             place = f"[{count}/{len(problems)}] {chosen.name}"
@@ -77,17 +102,11 @@ class SuiteRunner:
             if reason := enough():
                 self._say(f"{place}: not begun: {reason}")
                 return
-            self._say(place)
-            self._take(place, self._attempt(chosen, problem.path))
+            yield Problem(place, chosen, problem.path)
 
     def _done(self, key: str) -> bool:
         outcome = self._folder.outcome(key)
         return outcome is not None and outcome.final
-
-    def _attempt(self, chosen: Chosen, path: Path) -> Attempt:
-        return attempt(
-            self._folder, chosen, path, self._request, compare=self._compare, say=self._say
-        )
 
     def _take(self, place: str, found: Attempt) -> None:
         """Keep what came of a problem. WorldError if it is the last straw."""

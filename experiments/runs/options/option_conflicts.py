@@ -82,6 +82,8 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError("--device is for --evaluator gpu: a worker is told its own")
     if judging.devices is not None and base not in ("gpu", AUTO):
         raise InputError("--devices is for --evaluator gpu: other evaluators have their own")
+    if judging.worker is not None and base != "dask":
+        raise InputError("--worker is for --evaluator dask:")
     if judging.devices is not None and judging.device:
         raise InputError("--device and --devices exclude each other: give one of them")
     if base == REPLAY:

@@ -38,13 +38,9 @@ def gpu_evaluator(request: EvaluatorRequest) -> Evaluator:
 def _several_gpus(request: EvaluatorRequest, wanted: str) -> Evaluator:
     """Measures on several GPUs of this machine, a worker process for each."""
     from experiments.cluster.connecting import own_cluster
-    from experiments.runs.machines.machine import gpu_names
+    from experiments.runs.wiring.gpus import devices_of
 
-    present = range(len(gpu_names()))
-    devices = list(present) if wanted == "all" else [int(number) for number in wanted.split(",")]
-    if absent := [device for device in devices if device not in present]:
-        raise InputError(f"--devices {wanted}: there is no GPU {absent[0]}, only {len(present)}")
-    client, end = own_cluster(devices)
+    client, end = own_cluster(devices_of(wanted))
     return _cluster_evaluator(request, client, at_end=end)
 
 
@@ -67,13 +63,15 @@ def _cluster_evaluator(
     from experiments.runs.wiring.remote import worker_evaluator
 
     judging, minutes = request.judging, request.judging.wait_minutes
+    nobodys = {"device": 0, "devices": None, "worker": None, "wait_minutes": None}
     return ClusterEvaluator(
         request.task,
         client,
         factory=worker_evaluator,
-        judging=judging.model_copy(update={"device": 0, "devices": None, "wait_minutes": None}),
+        judging=judging.model_copy(update=nobodys),
         seed=request.seed,
         wait_s=None if minutes is None else 60 * minutes,
+        home=judging.worker,
         on_progress=request.on_progress,
         at_end=at_end,
     )

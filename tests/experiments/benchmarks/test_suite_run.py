@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,87 @@ def test_a_suite_stopped_anywhere_goes_on_to_the_same_results(
     searched = [line for line in log if line.startswith(("propose", "evaluate"))]
     repeated = {line for line in searched if searched.count(line) > 1}
     assert repeated <= {stop_at}  # what was out at that moment
+
+
+def on_two_gpus(
+    root: Path, out: Path, *more: object, **env: str
+) -> subprocess.CompletedProcess[str]:
+    words = ("kernelbench", "run", "--root", root, "--level", 1, "-o", out, "--budget", 4)
+    words += ("--evaluator", "gpu", "--devices", "0,1", "--proposer", "canned", *more)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.support.suite_world", *map(str, words)],
+        cwd=ROOT, env={**os.environ, "SUITE_GPUS": "2", **env}, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+
+
+def test_two_gpus_share_the_problems_and_come_to_what_one_comes_to(
+    checkout: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "suite"
+    done = on_two_gpus(checkout, out)
+    assert done.returncode == 1, done.stderr  # one could not be read
+    told = asked(tmp_path)
+    by_gpu = [
+        {line.partition(" ")[0] for line in told if line.endswith(f"on GPU {gpu}")}
+        for gpu in (0, 1)
+    ]
+    assert all(by_gpu) and not by_gpu[0] & by_gpu[1]
+    assert "[1/6] 1/1_Fast on GPU 0\n[2/6] 1/2_Slow on GPU 1\n" in done.stderr
+    lines = done.stderr.splitlines()
+    assert any(line.startswith("GPU 1: ") for line in lines)
+    run(checkout, tmp_path / "alone")
+    figures = ("number", "status", "eager", "compiled", "message")
+    rows = [
+        [[row[name] for name in figures] for row in results(folder)["problems"]]
+        for folder in (out, tmp_path / "alone")
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_suite_on_two_gpus_that_is_interrupted_goes_on_where_it_was(
+    checkout: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "suite"
+    words = ("kernelbench", "run", "--root", checkout, "--level", 1, "-o", out, "--budget", 4)
+    words += ("--evaluator", "gpu", "--devices", "all", "--proposer", "canned")
+    suite = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.suite_world", *map(str, words)],
+        cwd=ROOT, env={**os.environ, "SUITE_GPUS": "2"}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    ends = time.monotonic() + 60
+    while not any(line.startswith("evaluate") for line in asked(tmp_path)):
+        assert time.monotonic() < ends, "no candidate was judged"
+        time.sleep(0.02)
+    suite.send_signal(signal.SIGINT)
+    _, said = suite.communicate(timeout=60)
+    assert suite.returncode == 130, said
+    assert "waiting for the searches to stop" in said and "nothing is lost" in said
+    assert "Traceback" not in said
+    again = on_two_gpus(checkout, out)
+    assert again.returncode == 1, again.stderr
+    assert status(out) == {
+        1: "correct", 2: "correct", 3: "failed", 4: "unfair", 5: "error", 10: "correct",
+    }  # fmt: skip
+    proposed = [line for line in asked(tmp_path) if line.startswith("propose")]
+    assert len(proposed) == len(set(proposed))
+
+
+def test_a_search_whose_process_is_killed_is_an_error_of_that_problem(
+    checkout: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "suite"
+    killed = on_two_gpus(checkout, out, SUITE_STOP_AT="evaluate 2_Slow 0.6", SUITE_KILL="1")
+    assert killed.returncode == 1
+    row = next(row for row in results(out)["problems"] if row["number"] == 2)
+    assert row["status"] == "error"
+    assert row["message"] == "the search's process on GPU 1 ended with exit code -9"
+    assert {number: end for number, end in status(out).items() if number != 2} == {
+        1: "correct", 3: "failed", 4: "unfair", 5: "error", 10: "correct",
+    }  # fmt: skip
+    on_two_gpus(checkout, out)
+    assert status(out)[2] == "correct"
 
 
 def test_a_world_that_is_gone_stops_the_suite_and_loses_nothing(tmp_path: Path) -> None:
