@@ -25,6 +25,7 @@ _MODEL = Taken(
 _JUDGING = Taken(
     "evaluator",
     "device",
+    "devices",
     "wait_minutes",
     "unsafe",
     evaluator={"help": "Who measures for a study with a model; default: as the study says."},

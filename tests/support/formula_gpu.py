@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from experiments.runs.options import names
+from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Metric, Profile
 from mcts.domain.profile import KernelProfile
 from mcts.ports import Evaluator
@@ -16,12 +17,15 @@ from tests.support.evaluations import measured
 NAME = "formula-gpu"
 FAILING: set[str] = set()
 """Ids of candidates whose result is wrong here."""
+OPENED: list[tuple[str, int]] = []
+"""Tasks that it was made for, with the numbers of the GPUs."""
 
 
 def install(patch: pytest.MonkeyPatch) -> list[str]:
     """Make the evaluator known; returns the list that the ids of what it measures go to."""
     asked: list[str] = []
     FAILING.clear()
+    OPENED.clear()
     lock = threading.Lock()
 
     class FormulaGpu(Evaluator):
@@ -49,12 +53,20 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
             """Nothing is held."""
 
     def make(request: EvaluatorRequest) -> FormulaGpu:
+        OPENED.append((request.task.name, request.judging.device))
         return FormulaGpu(request.task)
 
     patch.setitem(names.OURS, names.EVALUATORS, dict(names.OURS[names.EVALUATORS]))
     patch.setattr(f"{__name__}.formula_gpu", make, raising=False)
     names.OURS[names.EVALUATORS][NAME] = f"{__name__}:formula_gpu"
     return asked
+
+
+def install_gpus(patch: pytest.MonkeyPatch, count: int) -> None:
+    """Have so many GPUs, on which `gpu` measures by the formula. To be called after `install`."""
+    names.OURS[names.EVALUATORS]["gpu"] = f"{__name__}:formula_gpu"
+    patch.setattr(choosing, "gpu_problem", lambda device=0, *, torch=False: None)
+    patch.setattr(gpus, "gpu_names", lambda: ("Formula GPU",) * count)
 
 
 def _speed(candidate: Candidate, task: KernelTask) -> float:

@@ -41,7 +41,7 @@ from mcts.errors import Suspended
 from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result
 from mcts.loop.progress import Progress
-from mcts.options import OFF, Limits, SearchOptions
+from mcts.options import OFF, JudgingOptions, Limits, SearchOptions
 from mcts.ports import Evaluator, Journal, Proposer
 from profilers.recordings.t4 import load_recording
 
@@ -71,6 +71,7 @@ class Means:
             path / ANSWERS_FILE, session.model if session else None, run_id=study.name
         )
         self._evaluators: dict[tuple[str, str], StoredEvaluator] = {}
+        self._judging: dict[str, JudgingOptions] = {}
         self._lock = threading.RLock()
         self._stopping = threading.Event()
 
@@ -103,6 +104,10 @@ class Means:
         run = RunFolder(self._folder.run(cell))
         config = self._with_own_recording(cell, run.config)
         return self._line(cell, run.task(config), config, MemoryJournal(), run.path)
+
+    def measure_on(self, task: str, judging: JudgingOptions) -> None:
+        """Have a task measured as `judging` says, which names one GPU of the session's."""
+        self._judging[task] = judging
 
     def close_task(self, name: str) -> None:
         """Release what measures a task."""
@@ -252,15 +257,10 @@ class Means:
         cap, session = self._study.gpu_minutes, self._session
         make: Callable[[], Evaluator] | None = None
         if session is not None:
-            judging = config.judging.model_copy(
-                update={
-                    "baseline": baseline,
-                    "device": session.judging.device,
-                    "wait_minutes": session.judging.wait_minutes,
-                }
-            )
-            if "evaluator" in session.judging.given():
-                judging = judging.model_copy(update={"evaluator": session.judging.evaluator})
+            now = self._judging.get(source.task.name, session.judging)
+            judging = config.judging.going_on_with(now).model_copy(update={"baseline": baseline})
+            if "evaluator" in now.given():
+                judging = judging.model_copy(update={"evaluator": now.evaluator})
             asked = config.model_copy(update={"judging": judging})
 
             def make() -> Evaluator:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
+from experiments.benchmarks.measurements.side_by_side import side_by_side
 from experiments.benchmarks.model_studies.cell import (
     Cell,
     ModelCellResult,
@@ -15,16 +17,19 @@ from experiments.benchmarks.model_studies.cell import (
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFolder, cells_of
 from experiments.benchmarks.model_studies.means import Means, source_of
+from experiments.runs.wiring.gpus import one_gpu_each
 from mcts.errors import AnswerPending, InputError
+from mcts.options import JudgingOptions
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a session did. `refused` has by task why it cannot be searched."""
+    """What a session did. `refused` has by task why it cannot be searched. Thread-safe."""
 
     done: int = 0
     pending: int = 0
     refused: dict[str, str] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
 
 def plan_of(study: ModelStudy, *, version: str) -> ModelPlan:
@@ -56,7 +61,7 @@ def run_cells(
         plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
     )
     with folder.appending() as results, Means(folder, plan.study, session, say=say) as means:
-        for line in _lines(missing, means, session.at_once, tally):
+        for line in _lines(missing, means, session, tally):
             results.append([line])
             done, tally.done = done + 1, tally.done + 1
             show(done, len(cells))
@@ -80,26 +85,39 @@ def replayed(plan: ModelPlan, folder: ModelStudyFolder) -> Iterator[ModelCellRes
 
 
 def _lines(
-    cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
+    cells: Sequence[Cell], means: Means, session: Session, tally: Tally
 ) -> Iterator[ModelCellResult]:
-    """The lines as they come, task by task, the arms of a task side by side."""
-    for task in dict.fromkeys(cell.task.name for cell in cells):
+    """The lines as they come: one task after the other on each GPU, its arms side by side."""
+
+    def of_task(task: str, gpu: JudgingOptions) -> Iterator[ModelCellResult]:
+        means.measure_on(task, gpu)
         of_task = [cell for cell in cells if cell.task.name == task]
-        with ThreadPoolExecutor(min(at_once, len(of_task)), "rooftree-cell") as pool:
-            futures = [pool.submit(means.advance, cell) for cell in of_task]
-            try:
-                for future in as_completed(futures):
-                    try:
-                        yield future.result()
-                    except AnswerPending:
+        return _lines_of(task, of_task, means, session.at_once, tally)
+
+    tasks = list(dict.fromkeys(cell.task.name for cell in cells))
+    gpus = list(one_gpu_each(session.judging).values())
+    return side_by_side(tasks, gpus, of_task, stop=means.stop)
+
+
+def _lines_of(
+    task: str, cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
+) -> Iterator[ModelCellResult]:
+    with ThreadPoolExecutor(min(at_once, len(cells)), "rooftree-cell") as pool:
+        futures = [pool.submit(means.advance, cell) for cell in cells]
+        try:
+            for future in as_completed(futures):
+                try:
+                    yield future.result()
+                except AnswerPending:
+                    with tally.lock:
                         tally.pending += 1
-                    except InputError as error:
-                        if task not in tally.refused:
-                            means.say(f"{task}: {error}")
-                        tally.refused[task] = str(error)
-            except BaseException:
-                means.stop()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-            finally:
-                means.close_task(task)
+                except InputError as error:
+                    if task not in tally.refused:
+                        means.say(f"{task}: {error}")
+                    tally.refused[task] = str(error)
+        except BaseException:
+            means.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+        finally:
+            means.close_task(task)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
+from experiments.benchmarks.measurements.side_by_side import side_by_side
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import (
@@ -21,8 +23,10 @@ from experiments.benchmarks.one_step.folder import (
 from experiments.benchmarks.one_step.parents import FoundParent, StudyTasks
 from experiments.benchmarks.one_step.step import Laboratory, ParentFails, Step, StepResult
 from experiments.runs.wiring.composing import choose_evaluator
+from experiments.runs.wiring.gpus import one_gpu_each
 from mcts.domain import Candidate
 from mcts.errors import AnswerPending, InputError
+from mcts.options import JudgingOptions
 from microtools.advisor import RooflineAdvisor
 
 
@@ -33,6 +37,7 @@ class Tally:
     done: int = 0
     pending: int = 0
     without_parent: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
 
 def plan_of(study: OneStepStudy, parents: Sequence[FoundParent], *, version: str) -> OneStepPlan:
@@ -94,29 +99,43 @@ def replayed(plan: OneStepPlan, folder: OneStepFolder) -> Iterator[StepResult]:
 def _lines(
     steps: Sequence[Step], means: _Means, session: Session, tally: Tally, *, say: Say
 ) -> Iterator[StepResult]:
-    """The lines as they come, task by task: each has evaluators of its own."""
-    for task in dict.fromkeys(step.parent.task_id for step in steps):
+    """The lines as they come: one task after the other on each GPU."""
+
+    def of_task(task: str, gpu: JudgingOptions) -> Iterator[StepResult]:
+        means.measure_on(task, gpu)
         of_task = [step for step in steps if step.parent.task_id == task]
-        lab = means.of(task)
-        _measure_parents(lab, of_task, means, say)
-        with ThreadPoolExecutor(min(session.at_once, len(of_task)), "rooftree-step") as pool:
-            futures = [pool.submit(lab.take, step, means.candidate(step)) for step in of_task]
-            try:
-                for future in as_completed(futures):
-                    try:
-                        line = future.result()
-                    except AnswerPending:
+        return _lines_of(task, of_task, means, session.at_once, tally, say)
+
+    tasks = list(dict.fromkeys(step.parent.task_id for step in steps))
+    gpus = list(one_gpu_each(session.judging).values())
+    return side_by_side(tasks, gpus, of_task, stop=means.stop)
+
+
+def _lines_of(
+    task: str, steps: Sequence[Step], means: _Means, at_once: int, tally: Tally, say: Say
+) -> Iterator[StepResult]:
+    lab = means.of(task)
+    _measure_parents(lab, steps, means, say)
+    with ThreadPoolExecutor(min(at_once, len(steps)), "rooftree-step") as pool:
+        futures = [pool.submit(lab.take, step, means.candidate(step)) for step in steps]
+        try:
+            for future in as_completed(futures):
+                try:
+                    line = future.result()
+                except AnswerPending:
+                    with tally.lock:
                         tally.pending += 1
-                        continue
-                    except ParentFails:
+                    continue
+                except ParentFails:
+                    with tally.lock:
                         tally.without_parent += 1
-                        continue
-                    yield line
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                means.close_task(task)
-                raise
-        means.close_task(task)
+                    continue
+                yield line
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            means.close_task(task)
+            raise
+    means.close_task(task)
 
 
 def _measure_parents(lab: Laboratory, steps: Sequence[Step], means: _Means, say: Say) -> None:
@@ -153,15 +172,24 @@ class _Means:
             folder / ANSWERS_FILE, session.model if session else None, run_id=study.name
         )
         self._labs: dict[str, StoredEvaluator] = {}
+        self._judging: dict[str, JudgingOptions] = {}
 
     def __enter__(self) -> _Means:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._open.close()
+
+    def stop(self) -> None:
+        """Ask and measure nothing more; idempotent."""
         self._clients.close()
         for task in list(self._labs):
             self.close_task(task)
-        self._open.close()
+
+    def measure_on(self, task: str, judging: JudgingOptions) -> None:
+        """Have a task measured as `judging` says, which names one GPU of the session's."""
+        self._judging[task] = judging
 
     def of(self, task: str) -> Laboratory:
         """Who takes the steps of a task."""
@@ -194,7 +222,7 @@ class _Means:
         if session is None:
             return StoredEvaluator(source.task, self._store, open=None)
         began_with = self._tasks.judging(task)
-        judging = session.judging.model_copy(
+        judging = self._judging.get(task, session.judging).model_copy(
             update={"policy": began_with.policy, "dialect": began_with.dialect}
         )
         return StoredEvaluator(

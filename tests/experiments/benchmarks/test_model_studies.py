@@ -29,6 +29,7 @@ from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate
 from mcts.domain.tunables import configuration_key
 from profilers.recordings.t4 import load_recording
+from tests.experiments.conftest import TASK_TOML, write_task
 from tests.support import formula_gpu
 from tests.support.commands import completed, failed, rooftree
 from tests.support.file_answers import answer_all
@@ -102,6 +103,29 @@ def test_arms_share_what_they_ask_and_measure(study: Path, asked: list[str]) -> 
     assert first["trials"] == 3 and first["replies"] < 3
     for run in Path("st/runs").glob("*/*"):
         completed("explain", run)
+
+
+def test_tasks_are_spread_over_gpus_and_come_to_the_same(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_gpu.install_gpus(monkeypatch, 2)
+    write_task(Path("second"), TASK_TOML.replace('name = "toy"', 'name = "second"'))
+    text = study.read_text().replace('["toy"]', '["toy", "second"]')
+    study.write_text(text.replace("formula-gpu", "gpu"))
+    queue, model = study.parent / "queue", AutoModel()
+    found = []
+    for words in ((), ("--devices", "0,1")):
+        formula_gpu.OPENED.clear()
+        folder = f"st{len(found)}"
+        command = ("study", study, "-o", folder, "--llm-queue", queue, "--llm-timeout", 0.1, *words)
+        while "wait for an answer" in completed(*command).output:
+            answer_all(queue, model)
+        lines = Path(folder, "results.jsonl").read_text().splitlines()
+        found.append({line["key"]: line["best"] for line in map(json.loads, lines)})
+        devices = {device for _task, device in formula_gpu.OPENED}
+        assert devices == ({0, 1} if words else {0})
+    assert len(found[0]) == 6
+    assert found[0] == found[1]
 
 
 def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:

@@ -18,6 +18,7 @@ from experiments.benchmarks.one_step.step import StepResult
 from experiments.runs.folders.journal import read_events
 from mcts.journal.record import read_result
 from mcts.options import ModelOptions
+from tests.experiments.conftest import TASK_TOML, write_task
 from tests.support import formula_gpu
 from tests.support.commands import completed, failed, rooftree
 from tests.support.file_answers import answer_all
@@ -103,6 +104,28 @@ def test_a_study_goes_on_as_answers_come_and_is_replayed_to_the_digit(
         in completed("study", folder, "--replay").output
     )
     assert asked == []
+
+
+def test_tasks_are_spread_over_gpus(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    formula_gpu.install_gpus(monkeypatch, 2)
+    second = write_task(Path("second"), TASK_TOML.replace('name = "toy"', 'name = "second"'))
+    completed(
+        "optimize", second, "--evaluator", "formula-gpu", "--evaluations", 4, "--out", "other",
+        "--memory", "off", "--finalists", 0,
+    )  # fmt: skip
+    text = study.read_text().replace('["run"]', '["run", "other"]')
+    study.write_text(text.replace("formula-gpu", "gpu"))
+    formula_gpu.OPENED.clear()
+    devices = ("--devices", "all")
+    take(study, *devices)
+    answer_all(study.parent / "queue", AutoModel())
+    take(study, *devices)
+    assert {task for task, _ in formula_gpu.OPENED} == {"toy", "second"}
+    assert {device for _, device in formula_gpu.OPENED} == {0, 1}
+    folder = study.with_suffix("")
+    keys = json.loads((folder / "study.json").read_text())["keys"]
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["key"] for line in lines) == sorted(keys)
 
 
 def test_compare_says_what_each_arm_came_to(study: Path) -> None:
