@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -54,6 +55,8 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
 
     def make(request: EvaluatorRequest) -> FormulaGpu:
         OPENED.append((request.task.name, request.judging.device))
+        if len(gpus.gpu_names()) > 1:
+            time.sleep(0.3)  # so that another GPU takes the next task
         return FormulaGpu(request.task)
 
     patch.setitem(names.OURS, names.EVALUATORS, dict(names.OURS[names.EVALUATORS]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -22,9 +22,7 @@ def test_every_task_gives_its_lines_in_order_on_one_gpu(gpus: list[JudgingOption
             yield task, number, gpu.device
 
     found = list(side_by_side(range(20), gpus, lines, stop=pytest.fail))
-    assert sorted(line[:2] for line in found) == [
-        (task, no) for task in range(20) for no in range(3)
-    ]
+    assert sorted(line[:2] for line in found) == list(product(range(20), range(3)))
     for task in range(20):
         of_task = [line for line in found if line[0] == task]
         assert len({device for *_, device in of_task}) == 1
