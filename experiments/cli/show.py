@@ -89,7 +89,7 @@ def doctor(json: Json = False) -> None:
 
 
 def clinic(
-    judging: Annotated[JudgingOptions, Taken("device")],
+    judging: Annotated[JudgingOptions, Taken("device", "devices")],
     half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
     recording: Annotated[
         Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
@@ -109,7 +109,7 @@ def clinic(
         recording=recording,
         live=live,
         record=record,
-        device=judging.device,
+        judging=judging,
         cases=cases,
         as_json=json,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from experiments.benchmarks.clinic.cases import RECORDINGS, ClinicCase
 from experiments.benchmarks.clinic.scores import CaseResult
+from experiments.benchmarks.measurements.side_by_side import side_by_side
 from mcts.errors import InputError
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
@@ -15,6 +17,7 @@ from profilers.recordings.profile_recording import ProfileRecording
 
 Say = Callable[[str], None]
 DEADLINE_S = 60.0
+_Profiled = tuple[ClinicCase, Inspected]
 
 
 def default_recording() -> Path:
@@ -41,9 +44,24 @@ def replayed(cases: Sequence[ClinicCase], recording: Path) -> list[tuple[ClinicC
 
 
 def measured(
-    cases: Sequence[ClinicCase], *, device: int, on_progress: Say
+    cases: Sequence[ClinicCase], *, devices: Sequence[int], on_progress: Say
 ) -> list[tuple[ClinicCase, Inspected]]:
-    """Profile every case on a GPU: specs under one start of each profiler, programs apart."""
+    """Profile every case, an even share of them on each GPU at once, in the order of `cases`."""
+    shares = [cases[first :: len(devices)] for first in range(len(devices))]
+
+    def of_share(share: Sequence[ClinicCase], device: int) -> Iterator[_Profiled]:
+        if share:
+            yield from _measured(share, device=device, on_progress=on_progress).items()
+
+    stop = threading.Event()  # a share is one start of a profiler: it is not ended halfway
+    found = dict(side_by_side(shares, devices, of_share, stop=stop.set))
+    return [(case, found[case]) for case in cases]
+
+
+def _measured(
+    cases: Sequence[ClinicCase], *, device: int, on_progress: Say
+) -> dict[ClinicCase, Inspected]:
+    """The profiles by one GPU: specs under one start of each profiler, programs apart."""
     from experiments.inspect import programs
     from experiments.inspect.building import built_program
 
@@ -53,7 +71,7 @@ def measured(
         inputs = [
             KernelToInspect(case.kernel.source, case.kernel.spec, case.tunables) for case in specs
         ]
-        on_progress(f"profiling {len(specs)} kernels")
+        on_progress(f"profiling {len(specs)} kernels on GPU {device}")
         found.update(zip(specs, inspector.profile_many(inputs), strict=True))
     others = [case for case in cases if case.kernel.is_program]
     arch = programs.device_arch(device) if others else ""
@@ -64,7 +82,7 @@ def measured(
             found[case] = programs.measure(
                 executable, (), device=device, timeout_s=DEADLINE_S, on_progress=lambda _text: None
             )
-    return [(case, found[case]) for case in cases]
+    return found
 
 
 def examine(inspected: Sequence[tuple[ClinicCase, Inspected]]) -> list[CaseResult]:

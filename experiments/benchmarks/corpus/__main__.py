@@ -23,6 +23,7 @@ from experiments.benchmarks.corpus.results import as_json, merged
 from experiments.benchmarks.corpus.running import CorpusRun, Factory, planted_secrets, run
 from experiments.benchmarks.corpus.stress import run_stress
 from experiments.runs.machines.machine import gpu_problem
+from experiments.runs.wiring.gpus import devices_of
 from mcts.errors import InputError, RooftreeError
 from mcts.files import write_whole
 
@@ -66,20 +67,28 @@ def _main(options: argparse.Namespace, factory: Factory | None) -> int:
         for one in every:
             print(f"{one.name}  {one.task}  {one.kind}  {', '.join(one.expect)}")
         return 0
-    if factory is None:
-        _check_machine(every, options.device)
-        factory = gpu_judges(device=options.device, deadlines=_deadlines(options), say=_say)
+    factories = [factory] if factory is not None else _judges(every, options)
     with planted_secrets():
         if options.hostile:
-            return _stress(every, factory, options)
+            return _stress(every, factories[0], options)
         found = run(
             every,
-            factory,
+            *factories,
             on_progress=_say,
             keep=lambda found: _write_json(options.json, as_json(found)),
             is_overdue=_alarm(options.deadline),
         )
     return _tell(found, options)
+
+
+def _judges(every: Sequence[CorpusCase], options: argparse.Namespace) -> list[Factory]:
+    """One for each GPU that is asked for."""
+    devices = devices_of(options.devices) if options.devices else [options.device]
+    if options.hostile and len(devices) > 1:
+        raise InputError("--hostile judges in a row: name one GPU with --device")
+    for device in devices:
+        _check_machine(every, device)
+    return [gpu_judges(device=each, deadlines=_deadlines(options), say=_say) for each in devices]
 
 
 def _check_machine(every: Sequence[CorpusCase], device: int) -> None:
@@ -134,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-slow", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--list", action="store_true", help="say which cases, judge none")
     parser.add_argument("--device", type=int, default=0, help="number of the GPU")
+    parser.add_argument("--devices", metavar="LIST", help="several GPUs instead: 0,1 or all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every result here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables here")
     parser.add_argument(

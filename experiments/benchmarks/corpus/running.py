@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from experiments.benchmarks.corpus.cases import DIALECTS, CorpusCase, task_of
 from experiments.benchmarks.corpus.verdicts import JudgedCase
+from experiments.benchmarks.measurements.side_by_side import side_by_side
 from mcts.domain import KernelTask, Policy
 from mcts.errors import RooftreeError, UnfairTask, WorldError
 from mcts.ports import Evaluator
@@ -73,16 +75,16 @@ def grouped(cases: Sequence[CorpusCase]) -> list[Group]:
 
 def run(
     cases: Sequence[CorpusCase],
-    factory: Factory,
-    *,
+    *factories: Factory,
     on_progress: Say,
     keep: Callable[[CorpusRun], None] = lambda _study: None,
     is_overdue: Callable[[], bool] = lambda: False,
 ) -> CorpusRun:
     """Judge every case; a group whose task the gate refuses has that for its verdict.
 
-    `keep` gets the run after every group, one that was interrupted included. Once `is_overdue` says
-    so no other case is begun. InputError of the factory, other than the gate's, ends the run.
+    Each of `factories`, one for each GPU, takes one group after the other. `keep` gets the run
+    after every group, and in the end. Once `is_overdue` says so no other case is begun. InputError
+    of a factory, other than the gate's, ends the run.
     """
     found = CorpusRun(planned=tuple(cases))
     ready = []
@@ -93,13 +95,25 @@ def run(
             on_progress(f"{one.name}: not run, {message}")
         else:
             ready.append(one)
-    for group in grouped(ready):
-        if is_overdue():
-            break
-        try:
-            _run_group(group, factory, found, on_progress, is_overdue)
-        finally:
-            keep(found)
+    stopping = threading.Event()
+
+    def judged(group: Group, factory: Factory) -> Iterator[JudgedCase | None]:
+        def is_over() -> bool:
+            return stopping.is_set() or is_overdue()
+
+        if not is_over():
+            yield from _judged(group, factory, found, on_progress, is_over)
+            yield None
+
+    try:
+        for result in side_by_side(grouped(ready), factories, judged, stop=stopping.set):
+            if result is None:
+                keep(found)
+                continue
+            found.results.append(result)
+            on_progress(line(result))
+    finally:
+        keep(found)
     return found
 
 
@@ -168,34 +182,29 @@ def line(result: JudgedCase) -> str:
     return f"{mark:5} {result.case.name}: {result.text}, {result.seconds:.1f} s{reason}{said}"
 
 
-def _run_group(
+def _judged(
     group: Group,
     factory: Factory,
     found: CorpusRun,
     on_progress: Say,
-    is_overdue: Callable[[], bool],
-) -> None:
-    on_progress(f"task {group.task.name} ({group.task.dialect}), {len(group.cases)} cases")
+    is_over: Callable[[], bool],
+) -> Iterator[JudgedCase]:
+    name = f"task {group.task.name} ({group.task.dialect})"
+    on_progress(f"{name}, {len(group.cases)} cases")
     begin = time.monotonic()
-
-    def add(result: JudgedCase) -> None:
-        found.results.append(result)
-        on_progress(line(result))
-
+    left = list(group.cases)
     try:
         with opened(factory, group.task) as evaluator:
             found.hardware = found.hardware or str(evaluator.hardware)
-            on_progress(f"ready after {time.monotonic() - begin:.1f} s")
-            for one in group.cases:
-                if is_overdue():
-                    return
-                add(judge(evaluator, one))
+            on_progress(f"{name} ready after {time.monotonic() - begin:.1f} s")
+            while left and not is_over():
+                result = judge(evaluator, left[0])
+                left.pop(0)
+                yield result
     except (UnfairTask, WorldError) as error:
         # From the factory: the task is refused, or there is no evaluator to be had.
-        judged = {result.case.name for result in found.results}
-        for one in group.cases:
-            if one.name not in judged:
-                add(_without_judge(one, error, time.monotonic() - begin))
+        for one in left:
+            yield _without_judge(one, error, time.monotonic() - begin)
 
 
 def _without_judge(case: CorpusCase, error: RooftreeError, seconds: float) -> JudgedCase:

@@ -1,4 +1,4 @@
-"""Tasks of a study side by side, each on a GPU of its own."""
+"""Tasks side by side, each on a GPU of its own."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from mcts.options import JudgingOptions
-
 Task = TypeVar("Task")
+Gpu = TypeVar("Gpu")
 Line = TypeVar("Line")
 
 
 def side_by_side(
     tasks: Sequence[Task],
-    gpus: Sequence[JudgingOptions],
-    lines_of: Callable[[Task, JudgingOptions], Iterator[Line]],
+    gpus: Sequence[Gpu],
+    lines_of: Callable[[Task, Gpu], Iterator[Line]],
     *,
     stop: Callable[[], None],
 ) -> Iterator[Line]:
@@ -42,7 +41,7 @@ def side_by_side(
                     return
             yield task
 
-    def work(gpu: JudgingOptions) -> None:
+    def work(gpu: Gpu) -> None:
         try:
             for task in taken():
                 for line in lines_of(task, gpu):

@@ -13,8 +13,10 @@ from experiments.app.messages import say
 from experiments.benchmarks.clinic import profiling
 from experiments.benchmarks.clinic.cases import HALVES, clinic_cases, clinic_kernels
 from experiments.benchmarks.clinic.scores import CLASSES, CaseResult, Scores, ToolScore, score
+from experiments.runs.wiring.gpus import devices_of
 from experiments.text.tables import Column, least_width, print_fitted, print_table, width
 from mcts.errors import InputError
+from mcts.options import JudgingOptions
 
 _SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
 
@@ -25,7 +27,7 @@ def clinic(
     recording: Path | None,
     live: bool,
     record: Path | None,
-    device: int,
+    judging: JudgingOptions,
     cases: bool,
     as_json: bool,
 ) -> None:
@@ -39,7 +41,9 @@ def clinic(
         tuple(kernel for kernel in clinic_kernels() if kernel.half in _SETS[half])
     )
     if live or record is not None:
-        inspected = profiling.measured(chosen, device=device, on_progress=say)
+        wanted = judging.devices
+        devices = [judging.device] if wanted is None else devices_of(wanted)
+        inspected = profiling.measured(chosen, devices=devices, on_progress=say)
         where = str(inspected[0][1].profile.hardware)
         if record is not None:
             profiling.record(inspected, record)

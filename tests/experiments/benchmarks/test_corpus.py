@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,33 @@ def test_a_verdict_is_right_if_the_manifest_allows_it(
 ) -> None:
     found = evaluation(Candidate(source="x"), status, **options)
     assert (JudgedCase.of(one, found, seconds=1).wrong is None) == right
+
+
+def test_two_judges_share_the_groups() -> None:
+    factories = Factory(), Factory()
+    both = threading.Barrier(2, timeout=30)
+
+    def of(factory: Factory) -> Any:
+        def made(task: KernelTask, policy: Policy) -> Perfect:
+            if not factory.made:
+                both.wait()
+            return factory(task, policy)
+
+        return made
+
+    kept: list[int] = []
+    found = run(
+        ALL, *map(of, factories), on_progress=silent, keep=lambda run: kept.append(len(run.results))
+    )
+    alone = run(ALL, Factory(), on_progress=silent)
+    ends = [
+        {one.case.name: (one.verdict, one.message) for one in each.results}
+        for each in (found, alone)
+    ]
+    assert ends[0] == ends[1] and len(found.results) == len(ALL)
+    assert all(factory.made for factory in factories) and not found.left
+    assert all(each.closed for factory in factories for each in factory.made)
+    assert kept == sorted(kept) and kept[-1] == len(found.results)
 
 
 def test_a_skipped_case_is_not_wrong_and_a_world_error_is() -> None:
