@@ -27,6 +27,8 @@ from mcts.ports import Evaluator
 from mcts.testing.toy import ToyEvaluator, toy_task
 
 SECONDS = "ROOFTREE_BENCH_SECONDS"
+_BATCH = 8
+"""Workers that are started at a time: importing takes each a second of a core."""
 CANDIDATE = Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4})
 
 
@@ -54,15 +56,16 @@ def main() -> None:
     with (
         dask.config.set({"distributed.worker.memory.terminate": False}),
         LocalCluster(
-            n_workers=given.workers, threads_per_worker=1, resources={RESOURCE: 1},
+            n_workers=0, threads_per_worker=1, resources={RESOURCE: 1},
             dashboard_address=None, env={SECONDS: str(given.seconds)}, memory_limit=0,
             silence_logs=logging.CRITICAL,
         ) as cluster,
     ):  # fmt: skip
-        evaluator = ClusterEvaluator(
-            toy_task(), Client(cluster, set_as_default=False), factory=slow,
-            judging=JudgingOptions(),
-        )  # fmt: skip
+        client = Client(cluster, set_as_default=False)
+        for count in range(min(_BATCH, given.workers), given.workers + _BATCH, _BATCH):
+            cluster.scale(min(count, given.workers))
+            client.wait_for_workers(min(count, given.workers), timeout=300)
+        evaluator = ClusterEvaluator(toy_task(), client, factory=slow, judging=JudgingOptions())
         with ThreadPoolExecutor(asking) as pool:
             list(pool.map(evaluator.evaluate, [CANDIDATE] * given.workers))  # all have prepared
             before, began = time.process_time(), time.monotonic()
