@@ -24,7 +24,6 @@ app = typer.Typer(
 
 _JUDGING = Taken(
     without=("recording", "kernel", "baseline"),
-    wait_minutes={"help": "With spool:DIR, give up after so many minutes without a worker."},
     dialect={"hidden": True, "help": "As for optimize; a suite takes only PyTorch."},
     includes={"hidden": True, "help": "As for optimize; refused here."},
 )

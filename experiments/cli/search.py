@@ -1,4 +1,4 @@
-"""`optimize`, `resume`, `recover`, `worker`, `watch`, `serve`: search, and look at searches."""
+"""`optimize`, `resume`, `recover`, `watch`, `serve`: search, and look at searches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, optimize, resume, recover, worker, watch, serve)
+    declare(app, optimize, resume, recover, watch, serve)
 
 
 def optimize(
@@ -103,18 +103,6 @@ def recover(
     from experiments.cli.commands.recover import recover as do_recover
 
     do_recover(run, out)
-
-
-def worker(
-    folder: Annotated[Path, typer.Argument(help="The folder of jobs.", metavar="DIR")],
-    judging: Annotated[JudgingOptions, Taken("device", "recording", "includes", "unsafe")],
-    drain: Annotated[bool, typer.Option("--drain", help="End when no job is left.")] = False,
-    parallel: Annotated[int, typer.Option(min=1, help="Jobs of one task at a time.")] = 4,
-) -> None:
-    """Measure what others put into a folder: for GPU machines without a network."""
-    from experiments.cli.commands.worker import worker as do_work
-
-    raise typer.Exit(do_work(folder, judging, drain=drain, parallel=parallel))
 
 
 def watch(run: Run, plain: Plain = False) -> None:

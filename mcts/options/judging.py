@@ -41,7 +41,7 @@ class JudgingOptions(Options):
         str,
         Option(
             name="--evaluator",
-            help="Who measures: replay, gpu, dask:ADDRESS, spool:DIR, auto, or a plug-in's name.",
+            help="Who measures: replay, gpu, dask:ADDRESS, auto, or a plug-in's name.",
         ),
     ] = AUTO
     recording: Annotated[
@@ -82,8 +82,7 @@ class JudgingOptions(Options):
         Field(ge=0.01, le=YEAR_MIN),
         Option(
             name="--wait",
-            help="With dask: or spool:, give up after so many minutes without a worker; default: "
-            "never.",
+            help="With dask:, give up after so many minutes without a worker; default: never.",
             lasting=False,
         ),
     ] = None
@@ -143,8 +142,7 @@ class JudgingOptions(Options):
         bool,
         Option(
             name="--unsafe",
-            help="Run candidates even where nothing isolates them; with spool:DIR, and as a "
-            "worker, also use a folder that everybody can write to.",
+            help="Run candidates even where nothing isolates them.",
             needs=("measurements",),
         ),
     ] = False

@@ -14,12 +14,12 @@ from tests.faults.flips import Flips
 from tests.faults.fuzz import Fuzz
 from tests.faults.hostile import Hostile
 from tests.faults.kills import Kills, ModelKills
+from tests.faults.servers import ServerKills
 from tests.faults.tally import Attack, Tally
-from tests.faults.workers import ServerKills, WorkerKills
 
 ATTACKS = {
     "fuzz": Fuzz, "kills": Kills, "model": ModelKills, "servers": ServerKills,
-    "workers": WorkerKills, "clusters": ClusterKills, "disks": FullDisks, "flips": Flips,
+    "clusters": ClusterKills, "disks": FullDisks, "flips": Flips,
     "hostile": Hostile,
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.faults.commands import READING_S, RECORDING, SEARCHING_S, Ended, Running, run
+from tests.faults.commands import READING_S, RECORDING, SEARCHING_S, Ended, run
 from tests.faults.mutations import damage
 from tests.faults.tally import Tally
 from tests.support.openai_server import AutoModel, OpenAiServer
@@ -50,7 +50,6 @@ READERS = {
     "study.toml": ("study study.toml --out study --jobs 1",),
     "study/": ("compare study --json", "study study.toml --out study --jobs 1"),
     "suite/": ("kernelbench report suite --json",),
-    "spool/": (f"worker spool --drain --recording {RECORDING}",),
     "report.csv": ("inspect report.csv",),
     "report.sqlite": ("inspect report.sqlite",),
 }  # fmt: skip
@@ -82,18 +81,14 @@ class Flips:
         shutil.copyfile(data / "nsys" / "three_kernels.sqlite", folder / "report.sqlite")
         (folder / "study.toml").write_text(STUDY)
         make_level(folder / "checkout", {"1_One.py": problem_text("2.0", "3.0")})
-        (folder / "spool").mkdir(mode=0o700)
-        worker = Running(["worker", "spool", "--recording", str(RECORDING)], folder)
         for words in (
             f"{SEARCH} --out run --memory memory.sqlite", f"{SEARCH} --out other",
             "memory export learned.jsonl --memory memory.sqlite",
             "study study.toml --out study --jobs 1",
             "kernelbench run --root checkout --level 1 -o suite --budget 2 --evaluator paper "
             "--proposer canned",
-            "optimize row_softmax --evaluations 4 --quiet --evaluator spool:spool --out far",
         ):  # fmt: skip
             self._sound(words, folder)
-        worker.kill()
         with OpenAiServer([AutoModel()]) as server:
             kept = "--llm-record tape.jsonl --llm-cache cache.sqlite"
             price = "--price openai/auto=1,1"

@@ -27,14 +27,12 @@ from experiments.benchmarks.studies.config import bundled_studies, read_study, r
 from experiments.benchmarks.studies.folder import RESULTS_FILE, StudyFolder
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
-from experiments.farm.folder import JobFolder
-from experiments.farm.jobs import Job
 from experiments.runs.folders.partial_recording import PartialRecording
 from experiments.runs.folders.snapshot import from_json, to_json
 from experiments.runs.memory.export import lines_of, read_lines
 from experiments.runs.options.config import read_config
 from experiments.runs.tasks.files import find_task, load_task
-from mcts.domain import Candidate, KernelTask, StateSignature, sealed
+from mcts.domain import KernelTask, StateSignature, sealed
 from mcts.domain.host_plan import parse_host_plan
 from mcts.domain.launch_plan import parse_launch_plan
 from mcts.errors import AnswerPending
@@ -42,7 +40,7 @@ from mcts.journal.record import read_result
 from mcts.knowledge.base import Knowledge
 from mcts.knowledge.contribution import Contribution
 from mcts.ports import Event
-from mcts.testing.toy import MemoryJournal, toy_task
+from mcts.testing.toy import MemoryJournal
 from profilers.hardware.ceilings import Rates, load_rates, store_rates
 from profilers.ncu.pages import parse_csv
 from profilers.recordings.recording import RecordedConfiguration
@@ -114,7 +112,6 @@ def readers(folder: Path) -> Iterator[tuple[str, Try]]:
         "snapshots of memories",
         _garbled(to_json(Knowledge.of(_contributions())), lambda text: from_json(text, place="it")),
     )
-    yield "jobs", _job(folder)
     yield "answers of models", _answer(folder)
     yield "ceilings", _ceilings(folder)
     yield "one-step studies", _file(folder / "advice.toml", _bundled("advice"), _one_step)
@@ -287,22 +284,6 @@ def _contributions() -> list[Contribution]:
         )
         for node in (1, 2)
     ]  # fmt: skip
-
-
-def _job(folder: Path) -> Try:
-    farm = JobFolder(folder / "spool")
-    task = toy_task()
-    farm.put_task(task)
-    job = Job(
-        id="job-" + "0" * 32, task_id=task.id, kind="evaluate", candidate=Candidate(tunables={})
-    )
-    farm.submit(job)
-    ((path,), good) = list((farm.path / "queue").iterdir()), job.model_dump_json()
-
-    def read(_: Path) -> object:
-        return [farm.job(ticket) for ticket in farm.queued()]
-
-    return _file(path, good, read)
 
 
 def _ceilings(folder: Path) -> Try:

@@ -27,16 +27,17 @@ OURS: Mapping[str, Mapping[str, str]] = {
         "replay": "experiments.runs.wiring.parts:replay_evaluator",
         "gpu": "experiments.runs.wiring.parts:gpu_evaluator",
         "dask": "experiments.runs.wiring.parts:dask_evaluator",
-        "spool": "experiments.runs.wiring.parts:spool_evaluator",
     },
 }
 """Where our proposers and evaluators are; entry points are for others."""
 
+_GONE = {(EVALUATORS, "spool"): "use dask:ADDRESS instead, as docs/clusters.md says"}
+"""What takes the place of parts of earlier versions."""
 _SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
 
 
 def split(name: str) -> tuple[str, str]:
-    """A part's name and its argument: ``spool:DIR`` is `spool` with `DIR`."""
+    """A part's name and its argument: ``dask:FILE`` is `dask` with `FILE`."""
     base, _, argument = name.partition(":")
     return base, argument
 
@@ -62,6 +63,8 @@ def available(group: str) -> dict[str, EntryPoint]:
 def load(group: str, name: str) -> Callable[..., Any]:
     """Import the factory behind a name. InputError names the known ones, or the failed import."""
     known = available(group)
+    if name not in known and (instead := _GONE.get((group, name))):
+        raise InputError(f"{_SINGULAR[group]} {name} is no more: {instead}")
     if name not in known:
         hint = did_you_mean(name, known, behind=" ")
         what = _SINGULAR.get(group, group)

@@ -76,9 +76,9 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError("--baseline compile is for KernelBench problems (.py) only")
     if judging.includes and not task.dialect.in_pytorch:
         raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
-    if judging.includes and base not in ("gpu", AUTO):
-        raise InputError("--include is for --evaluator gpu: a worker is told its own folders")
-    if judging.device and base in ("dask", "spool"):
+    if judging.includes and base not in ("gpu", "dask", AUTO):
+        raise InputError("--include is for --evaluator gpu and dask:")
+    if judging.device and base == "dask":
         raise InputError("--device is for --evaluator gpu: a worker is told its own")
     if judging.devices is not None and base not in ("gpu", AUTO):
         raise InputError("--devices is for --evaluator gpu: other evaluators have their own")
@@ -88,10 +88,10 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError("--device and --devices exclude each other: give one of them")
     if base == REPLAY:
         _check_needs(judging, {"measurements"})
-    if judging.recording is not None and base in ("gpu", "spool"):
+    if judging.recording is not None and base == "gpu":
         raise InputError(f"--recording is for evaluator replay, not {base}")
     if judging.wait_minutes is not None and base in (*_WITHOUT_ARGUMENT, AUTO):
-        raise InputError("--wait is for --evaluator dask: and spool:")
+        raise InputError("--wait is for --evaluator dask:")
 
 
 def _lacking(proposer: str, model: ModelOptions) -> set[Need]:

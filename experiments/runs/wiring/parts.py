@@ -77,31 +77,6 @@ def _cluster_evaluator(
     )
 
 
-def spool_evaluator(request: EvaluatorRequest) -> Evaluator:
-    """Hands candidates to workers on other machines, through a folder that both can see.
-
-    InputError where the folder cannot be made; where it is made, that is said: no worker can have
-    been started for it.
-    """
-    if not request.argument:
-        raise InputError("--evaluator spool needs the folder: spool:DIR")
-    from experiments.farm.evaluator import SpoolEvaluator
-    from experiments.farm.folder import JobFolder
-    from experiments.farm.jobs import Terms
-
-    folder = JobFolder(Path(request.argument), unsafe=request.judging.unsafe)
-    if folder.made and request.on_progress is not None:
-        request.on_progress(f"made the job folder {folder.path}: it was not there before")
-    return SpoolEvaluator(
-        request.task,
-        folder,
-        run_id=request.run_id or None,
-        terms=Terms(compiled=request.judging.compiled, ungated=request.judging.ungated),
-        wait_s=None if request.judging.wait_minutes is None else 60 * request.judging.wait_minutes,
-        on_progress=request.on_progress,
-    )
-
-
 def replay_evaluator(request: EvaluatorRequest) -> Evaluator:
     """Answers from a recording."""
     if request.judging.recording is None:

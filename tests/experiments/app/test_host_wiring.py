@@ -116,13 +116,13 @@ def test_the_scripted_proposer_moves_its_tunables(problem: Path, tmp_path: Path)
 
 
 def test_includes_are_refused_without_host_code(problem: Path) -> None:
-    gpu, spool = (JudgingOptions(evaluator=name, includes=("x",)) for name in ("gpu", "spool:d"))
+    gpu, other = (JudgingOptions(evaluator=name, includes=("x",)) for name in ("gpu", "mine"))
     assert gpu.includes == (Path("x").absolute(),), "a run may be resumed from elsewhere"
     check_evaluator(find_task(str(problem)).task, gpu)
     with pytest.raises(InputError, match="--include"):
         check_evaluator(find_task("row_softmax").task, gpu)
     with pytest.raises(InputError, match="--include"):
-        check_evaluator(find_task(str(problem)).task, spool)
+        check_evaluator(find_task(str(problem)).task, other)
 
 
 def test_a_cutlass_tree_stands_for_its_header_folders(tmp_path: Path) -> None:

@@ -416,7 +416,7 @@ def test_other_settings_are_refused_in_one_line(checkout: Path, tmp_path: Path) 
         (("--problems", ""), "write numbers and ranges"),
         (("--problems", "5"), "5_Unreadable.py: line 1"),
         (("--evaluator", "papper"), "did you mean paper"),
-        (("--evaluator", "replay"), "measured, by gpu or spool:DIR"),
+        (("--evaluator", "replay"), "measured, by gpu or dask:"),
         (("--policy", "weights=melted"), "--policy"),
         (("--proposer", "llm"), "--model"),
     ],

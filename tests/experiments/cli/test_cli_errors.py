@@ -99,9 +99,9 @@ def test_an_invalid_size_is_named_before_anything_runs(
         (("--evaluator", "replay", "--unsafe"), "--unsafe"),
         (("--evaluator", "replay:foo"), "replay takes no argument"),
         (("--evaluator", "gpu:foo"), "gpu takes no argument"),
-        (("--evaluator", "spool:foo", "--recording", "a.json"), "--recording"),
+        (("--evaluator", "gpu", "--recording", "a.json"), "--recording"),
         (("--evaluator", "replay", "--device", 3), "--device is for live measurements"),
-        (("--evaluator", "spool:foo", "--device", 3), "--device is for --evaluator gpu"),
+        (("--evaluator", "dask:foo", "--device", 3), "--device is for --evaluator gpu"),
     ],
 )
 @pytest.mark.parametrize("command", ["optimize", "evaluate"])
@@ -135,7 +135,7 @@ def test_a_constant_of_a_search_is_of_its_type_and_has_one_name(
 
 def test_wait_is_refused_without_remote_workers(toy_folder: Path) -> None:
     done = rooftree("optimize", toy_folder, "--evaluator", "replay", "--wait", 5)
-    refused(done, "--wait is for --evaluator dask: and spool:")
+    refused(done, "--wait is for --evaluator dask:")
 
 
 def test_a_search_stops_waiting_for_a_first_worker_when_told_to(
@@ -147,8 +147,9 @@ def test_a_search_stops_waiting_for_a_first_worker_when_told_to(
         waits.append(wait_s)
         raise WorldError("no worker came")
 
-    monkeypatch.setattr("experiments.farm.evaluator.SpoolEvaluator", waiting)
-    words = ("optimize", toy_folder, "--evaluator", f"spool:{tmp_path / 'farm'}")
+    monkeypatch.setattr("experiments.cluster.connecting.connected", lambda _where: object())
+    monkeypatch.setattr("experiments.cluster.evaluator.ClusterEvaluator", waiting)
+    words = ("optimize", toy_folder, "--evaluator", "dask:tcp://node:8786")
     assert "no worker came" in rooftree(*words, "--wait", 1.5).stderr
     rooftree(*words)
     assert waits == [90, None]

@@ -88,8 +88,9 @@ def test_an_unknown_policy_is_refused(problem: Path, pair: str) -> None:
     [
         (("--policy", "weights=frozen"), "KernelBench problem files"),
         (("--baseline", "fastest"), "eager or compile"),
-        (("--evaluator", "spool"), "spool:DIR"),
-        (("--evaluator", "spoon:DIR"), "did you mean spool"),
+        (("--evaluator", "dask"), "dask:ADDRESS or dask:FILE.json"),
+        (("--evaluator", "dusk:DIR"), "did you mean dask"),
+        (("--evaluator", "spool:DIR"), "evaluator spool is no more: use dask:ADDRESS"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(words: tuple[str, ...], said: str) -> None:
@@ -101,7 +102,7 @@ def test_an_unknown_objective_names_the_known_ones() -> None:
     refused(done, "time, energy or edp")
 
 
-@pytest.mark.parametrize("words", [(), ("--evaluator", "spool:farm")])
+@pytest.mark.parametrize("words", [(), ("--evaluator", "dask:scheduler.json")])
 def test_the_scripted_proposer_is_refused_for_a_problem(
     problem: Path, words: tuple[str, ...]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Workers, searches and model servers that are killed while they depend on one another."""
+"""Servers of models that are killed while a search depends on them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from tests.faults.commands import RECORDING, ROOT, Ended, Running, environment, run
+from tests.faults.commands import ROOT, Ended, Running, environment, run
 from tests.faults.kills import Kills, twice
 from tests.faults.tally import Tally
 
@@ -24,67 +22,6 @@ PATIENCE = 50
 """Tries to begin a server at its port."""
 BETWEEN_S = (0.2, 4.0)
 """Seconds from one kill to the next, at random."""
-
-
-class WorkerKills(Kills):
-    """Of two workers and of the search that waits for them, whichever it hits."""
-
-    name = "kills of workers"
-
-    def words(self) -> list[str]:
-        return [*super().words(), "--evaluator", "spool:spool"]
-
-    def strike(self, tally: Tally) -> None:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "spool").mkdir(mode=0o700)
-            workers = [self._worker(folder) for _ in range(2)]
-            search = Running(self._next(folder), folder)
-            for _ in range(KILLS):
-                time.sleep(self._rng.uniform(*BETWEEN_S))
-                if search.over():
-                    break
-                at = self._rng.randrange(3)
-                killed = search if at == 2 else workers[at]
-                if killed.over():
-                    tally.violated(self.name, f"it ended: {killed.end().errors[-500:]}")
-                    return
-                ended = killed.kill()
-                tally.tried(self.name)
-                if fault := ended.fault():
-                    tally.violated(self.name, fault)
-                if at == 2:
-                    search = Running(self._next(folder), folder)
-                else:
-                    workers[at] = self._worker(folder)
-            ended = search.end()
-            if ended.code != 0 and not (folder / "run" / "run.sqlite").is_file():
-                ended = run(self._next(folder), folder)
-            for worker in workers:
-                if fault := worker.kill().fault(limit_s=float("inf")):
-                    tally.violated(self.name, fault)
-            for fault in (
-                ended.fault(),
-                self._difference(ended, self.whole),
-                twice(folder / "run"),
-            ):
-                if fault:
-                    tally.violated(self.name, fault)
-
-    @cached_property
-    def whole(self) -> dict[str, Any]:
-        """What the search comes to with a worker that nobody disturbs."""
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "spool").mkdir(mode=0o700)
-            worker = self._worker(folder)
-            ended = run([*self.words(), "--out", "run"], folder)
-            worker.kill()
-            self.seconds = ended.seconds
-            return json.loads(ended.output)
-
-    def _worker(self, folder: Path) -> Running:
-        return Running(["worker", "spool", "--recording", str(RECORDING)], folder)
 
 
 class ServerKills(Kills):
