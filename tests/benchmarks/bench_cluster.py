@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_cluster --workers 64 --evaluations 2000 --seconds 1
 
-Starts a scheduler and so many worker processes on this machine, each of which takes `--seconds` for
-a candidate without doing anything, and asks for the evaluations from `--asking` threads. Prints the
+Starts a scheduler and so many workers on this machine, each of which takes `--seconds` for a
+candidate without doing anything, and asks for the evaluations from `--asking` threads. Prints the
 time that it took beside the least possible one, the share of the time in which workers were idle,
 and the processor time of scheduler and asking process for each evaluation, which bounds how many
 workers they can serve.
@@ -12,12 +12,16 @@ workers they can serve.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
-import dask
 from distributed import Client, LocalCluster
 
 from experiments.cluster.evaluator import RESOURCE, ClusterEvaluator
@@ -27,8 +31,6 @@ from mcts.ports import Evaluator
 from mcts.testing.toy import ToyEvaluator, toy_task
 
 SECONDS = "ROOFTREE_BENCH_SECONDS"
-_BATCH = 8
-"""Workers that are started at a time: importing takes each a second of a core."""
 CANDIDATE = Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4})
 
 
@@ -45,26 +47,40 @@ def slow(task: KernelTask, judging: JudgingOptions, seed: int) -> Evaluator:
     return Slow()
 
 
+@contextmanager
+def _workers(count: int, processes: int, scheduler: str) -> Iterator[None]:
+    """So many workers, in as many processes as the machine can bear."""
+    options = {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0, "dashboard": False}
+    kind = {"cls": "distributed.Worker", "opts": options}
+    started = []
+    for first in range(processes):
+        spec = {f"worker-{number}": kind for number in range(first, count, processes)}
+        words = ["-m", "distributed.cli.dask_spec", scheduler, "--spec", json.dumps(spec)]
+        started.append(subprocess.Popen([sys.executable, *words], stderr=subprocess.DEVNULL))
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--evaluations", type=int, default=2000)
+    parser.add_argument("--processes", type=int, default=8, help="that share the workers")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--asking", type=int, default=0, help="default: two for each worker")
     given = parser.parse_args()
     asking = given.asking or 2 * given.workers
+    os.environ[SECONDS] = str(given.seconds)
     with (
-        dask.config.set({"distributed.worker.memory.terminate": False}),
-        LocalCluster(
-            n_workers=0, threads_per_worker=1, resources={RESOURCE: 1},
-            dashboard_address=None, env={SECONDS: str(given.seconds)}, memory_limit=0,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):  # fmt: skip
-        client = Client(cluster, set_as_default=False)
-        for count in range(min(_BATCH, given.workers), given.workers + _BATCH, _BATCH):
-            cluster.scale(min(count, given.workers))
-            client.wait_for_workers(min(count, given.workers), timeout=300)
+        LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL) as cluster,
+        Client(cluster, set_as_default=False) as client,
+        _workers(given.workers, given.processes, cluster.scheduler_address),
+    ):
+        client.wait_for_workers(given.workers, timeout=300)
         evaluator = ClusterEvaluator(toy_task(), client, factory=slow, judging=JudgingOptions())
         with ThreadPoolExecutor(asking) as pool:
             list(pool.map(evaluator.evaluate, [CANDIDATE] * given.workers))  # all have prepared
