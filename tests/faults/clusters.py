@@ -82,7 +82,6 @@ class ClusterKills(Kills):
                 search = Running(self._next(folder), folder)
             elif kills < KILLS:
                 kills += 1
-                tally.tried(self.name)
                 search = self._kill_one(folder, parts, search, tally)
         for fault in (ended.fault(), self._difference(ended, self.whole), twice(folder / "run")):
             if fault:
@@ -97,6 +96,7 @@ class ClusterKills(Kills):
     ) -> Running:
         """Kill something and begin it again; the search, or the one in its place."""
         victim = self._rng.choice(VICTIMS)
+        tally.tried(f"{self.name}: {victim}")
         if victim == "search":
             if fault := search.kill().fault():
                 tally.violated(self.name, fault)
@@ -119,7 +119,7 @@ class ClusterKills(Kills):
 
     def _workers(self, folder: Path) -> list[subprocess.Popen[bytes]]:
         words = [
-            "dask_worker", f"tcp://127.0.0.1:{self._port}", "--nthreads", "1", "--no-nanny",
+            "dask_worker", f"tcp://127.0.0.1:{self._port}", "--nthreads", "4", "--no-nanny",
             "--resources", "GPU=1", "--no-dashboard", "--death-timeout", "30",
         ]  # fmt: skip
         return [_dask(words, folder) for _ in range(2)]
