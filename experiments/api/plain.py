@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,7 @@ class FunctionEvaluator(Evaluator):
     """Judges by calling a function. What it raises, and what is no time, is a failed candidate.
 
     `noise` is what a result without its own has. With several trials in flight it is called by
-    several threads at once.
+    several threads at once. InputError if it cannot be called with one candidate.
     """
 
     name = "function"
@@ -76,6 +77,7 @@ class FunctionEvaluator(Evaluator):
     def __init__(
         self, measure: Measure, task: KernelTask, *, noise: float = 0.0, hardware: str = "Python"
     ) -> None:
+        _check_callable(measure)
         self.task = task
         self._measure, self._noise = measure, noise
         self._hardware = Hardware(name=hardware)
@@ -121,6 +123,20 @@ class FunctionEvaluator(Evaluator):
         if not 0 <= noise < 1:
             raise ValueError(f"the function's noise is {noise}: a share from 0 to below 1 is meant")
         return time, noise
+
+
+def _check_callable(measure: Measure) -> None:
+    try:
+        signature = inspect.signature(measure)
+    except (TypeError, ValueError):  # of something compiled that does not tell
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise InputError(
+            "the function is called with one candidate, whose `tunables` maps names to values: "
+            f"def measure(candidate); yours is {one_line(str(signature), _MOST_WORDS)}"
+        ) from None
 
 
 def _timing(time: float, noise: float, baseline: float, baseline_noise: float) -> Timing:

@@ -67,9 +67,7 @@ def run(
 def _check(request: RunRequest) -> None:
     """Raise InputError for options of `optimize` that a suite cannot have."""
     if request.judging.evaluator == REPLAY:
-        raise InputError(
-            "--evaluator replay: PyTorch candidates are measured, by gpu or dask:"
-        )
+        raise InputError("--evaluator replay: PyTorch candidates are measured, by gpu or dask:")
     if problem_dialect(request.judging.dialect) != KERNELBENCH:
         raise InputError(
             "--dialect host: a suite hands over each best kernel as a ModelNew, which a .cu with a "

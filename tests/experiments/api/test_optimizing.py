@@ -139,6 +139,7 @@ def test_several_in_flight_call_the_function_from_several_threads() -> None:
         (SPACE_OF_TWO, {"evaluator": cost, "out": "x"}, "give a journal="),
         (SPACE_OF_TWO, {"evaluator": cost, "model": "openai/x"}, "give a journal="),
         (SPACE_OF_TWO, {"evaluator": 3}, "a name, an Evaluator or a function"),
+        (SPACE_OF_TWO, {"evaluator": lambda A, B: A}, "called with one candidate"),
         (SPACE_OF_TWO, {"evaluator": cost, "judging": rooftree.JudgingOptions()}, "judging: "),
         (SPACE_OF_TWO, {"evaluator": cost, "search": "nowhere"}, "nowhere"),
         (SPACE_OF_TWO, {"evaluator": cost, "where": ["A > 1"]}, "excludes the baseline"),
