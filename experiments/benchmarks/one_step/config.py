@@ -90,7 +90,7 @@ def read_one_step(table: dict[str, Any], path: Path) -> OneStepStudy:
 
 def run_and_node(given: str) -> tuple[str, int | None]:
     """``RUN:NODE`` as the folder and the node; the folder alone stands for all its nodes."""
-    found = re.fullmatch(r"(.+):(\d+)", given)
+    found = re.fullmatch(r"(.+):([0-9]{1,9})", given)
     return (found[1], int(found[2])) if found else (given, None)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from codegen.chat.queue import waiting
 from experiments.benchmarks.one_step.comparing import compare_steps
-from experiments.benchmarks.one_step.config import OneStepStudy
+from experiments.benchmarks.one_step.config import OneStepStudy, run_and_node
 from experiments.benchmarks.one_step.folder import OneStepPlan, steps_of
 from experiments.benchmarks.one_step.parents import Parent
 from experiments.benchmarks.one_step.step import StepResult
@@ -261,3 +261,9 @@ def test_false_alarms_are_as_rare_as_they_are_said_to_be() -> None:
         found = compare_steps(plan, [*both[0], *both[1]])
         alarms += any(contest.p_holm < 0.05 for contest in found.contests)
     assert alarms <= 20, "of 200 about 10 are expected"
+
+
+def test_a_node_of_thousands_of_digits_is_no_node() -> None:
+    assert run_and_node("run:12") == ("run", 12)
+    endless = "run:" + "7" * 5000
+    assert run_and_node(endless) == (endless, None)
