@@ -20,7 +20,11 @@ FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 
 
 class OracleClient:
-    """The oracle's process. WorldError if it is lost, InputError for a faulty task."""
+    """The oracle's process. WorldError if it is lost, InputError for a faulty task.
+
+    Refused with kind "memory" if the device has no room: the problem is too large for it, or a
+    candidate has taken what was left.
+    """
 
     def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
         self._device = device
@@ -34,6 +38,9 @@ class OracleClient:
         except RequestRefused as refused:
             if refused.kind == "task":
                 raise InputError(str(refused)) from None
+            if refused.kind == "memory":
+                text = f"the reference finds no memory on the device: {refused}"
+                raise RequestRefused("memory", text, sticky=refused.sticky) from None
             raise WorldError(f"the reference's process failed: {refused}") from None
         except ChildGone as gone:
             raise WorldError(f"the reference's process was lost: {gone} {gone.output}") from None

@@ -19,6 +19,8 @@ _VARIATIONS = ("scaled", "signed", "batch")
 _PADS = 2**28
 _COPIES = 8
 """How many copies there are of each call's inputs and outputs, in all processes and buffers."""
+_RESERVABLE = 1.5
+"""The copies of a single call may take so many times the memory that is planned with."""
 
 
 @dataclass(slots=True)
@@ -144,13 +146,16 @@ class Layout:
 
     The inputs buffer holds the weights, then the inputs of one call after another; the outputs
     buffer the outputs of one call after another, each in a slot of the same size. `weights`,
-    `inputs` and `outputs` are sizes in bytes, the latter two per call.
+    `inputs` and `outputs` are sizes in bytes, the latter two per call. `reserves`: processes take
+    their memory when they start; where one call alone nearly fills the device, they take it when
+    they need it.
     """
 
     weights: int
     inputs: int
     outputs: int
     calls: int
+    reserves: bool
 
     @classmethod
     def plan(
@@ -160,7 +165,10 @@ class Layout:
         weights, inputs, outputs = (_slot(size) for size in (weights, inputs, outputs))
         fitting = memory // (_COPIES * (inputs + outputs))
         calls = max(1, min(most_calls, fitting))
-        return cls(weights=weights, inputs=inputs, outputs=outputs, calls=calls)
+        reserves = _COPIES * (inputs + outputs) <= _RESERVABLE * memory
+        return cls(
+            weights=weights, inputs=inputs, outputs=outputs, calls=calls, reserves=reserves
+        )
 
     @property
     def inputs_bytes(self) -> int:
@@ -172,11 +180,14 @@ class Layout:
         return max(2, self.calls) * self.outputs
 
     @property
-    def process_bytes(self) -> int:
-        """What a process needs to run and compare all calls, its weights included.
+    def reserved_bytes(self) -> int:
+        """What a process takes when it starts: all that it needs to run and compare all calls.
 
-        Blocks between inputs beside the inputs; outputs, their copies, and what comparing takes.
+        Its weights; blocks between inputs beside the inputs; outputs, their copies, and what
+        comparing takes.
         """
+        if not self.reserves:
+            return 0
         pads = min(self.calls * self.inputs, _PADS)
         return self.weights + self.calls * (self.inputs + 5 * self.outputs // 2) + pads
 

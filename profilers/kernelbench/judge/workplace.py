@@ -138,7 +138,7 @@ class KernelBenchWorkplace:
                 worker.start(
                     self.problem.oracle,
                     device=self.device,
-                    reserve_bytes=self.problem.layout.process_bytes,
+                    reserve_bytes=self.problem.layout.reserved_bytes,
                     timeout_s=settings.start_deadline_s,
                 )
             except (ChildGone, RequestRefused) as error:
@@ -223,11 +223,17 @@ class KernelBenchWorkplace:
             say=self._say,
         )
         self.at_close(problem.close)
-        problem.start()
-        self._say(f"the problem's model runs: {problem.sizes()}")
-        problem.pass_gate()
-        problem.try_variations()
-        problem.measure_floor(self.hardware.l2_bytes or 0)
+        try:
+            problem.start()
+            self._say(f"the problem's model runs: {problem.sizes()}")
+            problem.pass_gate()
+            problem.try_variations()
+            problem.measure_floor(self.hardware.l2_bytes or 0)
+        except RequestRefused as refused:
+            name, size = self.hardware.name, (memory or 0) / 2**30
+            raise InputError(
+                f"{self.task.name} is too large for {name} with {size:.0f} GiB: {refused}"
+            ) from None
         return problem
 
     def _load_baseline(

@@ -83,7 +83,7 @@ class WorkerSession:
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """One call, made like a timed one; its outputs right behind it, and after a wait."""
         candidate = self.candidate
-        self._runs.drop()
+        self._drop_calls()
         inputs = self._make_inputs(request["inputs"])
         self._inputs_of_calls = [inputs]
         self._runs.clock.synchronize()
@@ -100,8 +100,7 @@ class WorkerSession:
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Have the device raise its clocks; there are no inputs yet."""
-        self._runs.drop()
-        self._inputs_of_calls = []
+        self._drop_calls()
         self._runs.warm()
         return {}
 
@@ -132,7 +131,7 @@ class WorkerSession:
 
     def trace(self, request: dict[str, Any]) -> dict[str, Any]:
         """Which kernels a call runs; none on the CPU."""
-        self._runs.drop()
+        self._drop_calls()
         self._inputs_of_calls = [self._make_inputs(request["inputs"])]
         if not self._runs.on_device:
             return {"kernels": []}
@@ -143,7 +142,7 @@ class WorkerSession:
 
     def record(self, request: dict[str, Any]) -> dict[str, Any]:
         """A trace of several warm calls in a row: what they do on the device, and when."""
-        self._runs.drop()
+        self._drop_calls()
         self._inputs_of_calls = [self._make_inputs(request["inputs"])]
         self._runs.prepare([self._inputs_of_calls[0].arguments])
         if not self._runs.on_device:
@@ -186,10 +185,14 @@ class WorkerSession:
         return {"outputs": outputs, "threads": self._threads.counts(), "problems": problems}
 
     def _prepare(self, calls: Sequence[Any]) -> None:
-        self._runs.drop()
-        self._inputs_of_calls = []
+        self._drop_calls()
         self._inputs_of_calls = [self._make_inputs(coded) for coded in calls]
         self._runs.prepare([inputs.arguments for inputs in self._inputs_of_calls])
+
+    def _drop_calls(self) -> None:
+        """Drop the inputs and outputs of earlier calls: there may be no room for two sets."""
+        self._runs.drop()
+        self._inputs_of_calls = []
 
     def _make_inputs(self, coded: Any) -> CallInputs:
         """Make fresh inputs; blocks of random sizes between them keep addresses from recurring."""

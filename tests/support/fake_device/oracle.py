@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from profilers.children.descriptors import DescriptorSocket
-from profilers.children.serving import serve
+from profilers.children.protocol import RequestRefused
+from profilers.children.serving import Handler, serve
 from tests.support.fake_device.memory import FakeBuffer, coded, specs_of
 
 
@@ -145,6 +146,16 @@ class Oracle:
         return {"structure": None, "outputs": [output]}
 
 
+def _with_little_memory(handler: Handler) -> Handler:
+    def handle(request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return handler(request)
+        except MemoryError as error:
+            raise RequestRefused("memory", str(error)) from error
+
+    return handle
+
+
 def main() -> None:
     argparse.ArgumentParser().parse_known_args(sys.argv)
     oracle = Oracle()
@@ -152,7 +163,7 @@ def main() -> None:
         "start", "buffers", "gate", "weights", "draw", "place", "expect", "compare", "prepare",
         "run", "compare_timed", "forget",
     )  # fmt: skip
-    handlers = {name: getattr(oracle, name) for name in names}
+    handlers = {name: _with_little_memory(getattr(oracle, name)) for name in names}
     handlers["ceilings"] = lambda _request: {"copy_gb_per_s": None}
     handlers["burn"] = lambda request: {"calls": request["calls"]}
     serve(handlers)

@@ -309,3 +309,28 @@ def test_confirming_uses_several_fresh_pairs_of_processes(judge: KernelBenchEval
     assert again.measured, again.message
     assert again.timing is not None
     assert 1.3 < again.timing.speedup < 3
+
+
+def test_a_problem_that_does_not_fit_the_device_is_refused_with_its_name() -> None:
+    text = PROBLEM.replace("return [rng", 'raise MemoryError("no room for 6 GiB")\n    return [rng')
+    with pytest.raises(InputError, match="product is too large for CPU.*no room for 6 GiB"):
+        KernelBenchEvaluator(problem_task(text), device="cpu", settings=SETTINGS, processes=FAKE)
+
+
+def test_a_candidate_that_leaves_the_reference_no_memory_has_failed() -> None:
+    text = PROBLEM.replace(
+        "    def exact(self, x):\n",
+        "    def exact(self, x):\n"
+        '        if pathlib.Path("taken").exists():\n'
+        '            raise MemoryError("no room for 6 GiB")\n',
+    ).replace("import time", "import pathlib\nimport time")
+    judge = KernelBenchEvaluator(
+        problem_task(text), device="cpu", settings=SETTINGS, processes=FAKE
+    )
+    try:
+        (judge._place.folder / "taken").touch()
+        found = verdict(judge, HONEST.format(seconds=0.01))
+    finally:
+        judge.close()
+    assert found.status == "runtime_error"
+    assert "the reference finds no memory on the device: no room for 6 GiB" in found.message

@@ -51,7 +51,7 @@ def test_the_start_tells_sizes_and_names(judge: Judge) -> None:
 def test_the_least_work_is_what_moves_and_what_products_take(judge: Judge) -> None:
     moved = 2 * 24 * 64 * 4 + 64 * 64 * 4 + 256
     assert judge.ask("work", seed=5) == {
-        "bytes": moved, "flops": 2 * 24 * 64 * 64, "math": "fp32"
+        "bytes": moved, "written": 24 * 64 * 4, "flops": 2 * 24 * 64 * 64, "math": "fp32"
     }  # fmt: skip
 
 
