@@ -11,6 +11,7 @@ from experiments.runs.options import names
 from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Metric, Profile
 from mcts.domain.profile import KernelProfile
+from mcts.errors import InputError
 from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
 from tests.support.evaluations import measured
@@ -18,6 +19,8 @@ from tests.support.evaluations import measured
 NAME = "formula-gpu"
 FAILING: set[str] = set()
 """Ids of candidates whose result is wrong here."""
+UNFIT: set[str] = set()
+"""Names of tasks that cannot be judged here."""
 OPENED: list[tuple[str, int]] = []
 """Tasks that it was made for, with the numbers of the GPUs."""
 
@@ -26,6 +29,7 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
     """Make the evaluator known; returns the list that the ids of what it measures go to."""
     asked: list[str] = []
     FAILING.clear()
+    UNFIT.clear()
     OPENED.clear()
     lock = threading.Lock()
 
@@ -55,6 +59,8 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
 
     def make(request: EvaluatorRequest) -> FormulaGpu:
         OPENED.append((request.task.name, request.judging.device))
+        if request.task.name in UNFIT:
+            raise InputError(f"{request.task.name} is too large for the Formula GPU")
         if len(gpus.gpu_names()) > 1:
             time.sleep(0.3)  # so that another GPU takes the next task
         return FormulaGpu(request.task)

@@ -37,7 +37,7 @@ from experiments.runs.wiring.begun_hardware import as_begun
 from experiments.runs.wiring.choosing import LLM, REPLAY
 from experiments.runs.wiring.composing import build_optimizer, build_proposer, evaluator_of
 from experiments.runs.wiring.resolving import resolve
-from mcts.errors import Suspended
+from mcts.errors import InputError, Suspended
 from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result
 from mcts.loop.progress import Progress
@@ -71,6 +71,7 @@ class Means:
             path / ANSWERS_FILE, session.model if session else None, run_id=study.name
         )
         self._evaluators: dict[tuple[str, str], StoredEvaluator] = {}
+        self._unfit: dict[tuple[str, str], InputError] = {}
         self._judging: dict[str, JudgingOptions] = {}
         self._lock = threading.RLock()
         self._stopping = threading.Event()
@@ -218,7 +219,11 @@ class Means:
             return None
         if best.candidate is None or best.verdict is None or not best.verdict.measured:
             return None
-        evaluator = self._evaluator(cell, source, config, "compile")
+        try:
+            evaluator = self._evaluator(cell, source, config, "compile")
+        except InputError as error:
+            self.say(f"{cell.place}: not measured over torch.compile: {error}")
+            return None
         again = evaluator.confirm(best.candidate, best.verdict)
         if not again.measured:
             self.say(f"{cell.place}: not measured over torch.compile: {again.message}")
@@ -246,11 +251,20 @@ class Means:
     def _evaluator(
         self, cell: Cell, source: TaskSource, config: RunConfig, baseline: str
     ) -> StoredEvaluator:
-        """One for all runs of a task that are timed over this baseline."""
+        """One for all runs of a task that are timed over this baseline.
+
+        InputError if the task cannot be judged; that is tried once in a session.
+        """
         key = (cell.task.name, baseline)
         with self._lock:
+            if key in self._unfit:
+                raise self._unfit[key]
             if key not in self._evaluators:
-                self._evaluators[key] = self._made(source, config, baseline)
+                try:
+                    self._evaluators[key] = self._made(source, config, baseline)
+                except InputError as error:
+                    self._unfit[key] = error
+                    raise
             return self._evaluators[key]
 
     def _made(self, source: TaskSource, config: RunConfig, baseline: str) -> StoredEvaluator:

@@ -128,6 +128,16 @@ def test_tasks_are_spread_over_gpus_and_come_to_the_same(
     assert found[0] == found[1]
 
 
+def test_a_task_that_cannot_be_judged_is_told_once_and_the_others_go_on(study: Path) -> None:
+    write_task(Path("large"), TASK_TOML.replace('name = "toy"', 'name = "large"'))
+    study.write_text(study.read_text().replace('["toy"]', '["large", "toy"]'))
+    formula_gpu.UNFIT.add("large")
+    said = take(study)
+    assert "large is too large for the Formula GPU" in said
+    assert [task for task, _device in formula_gpu.OPENED] == ["large", "toy"], "tried once"
+    assert "3 runs wait for an answer" in said
+
+
 def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:
     arm = 'search = "best_of_n"\nalone = true\nparallel = 3'
     study.write_text(STUDY.partition("[arms.tree]")[0] + f"[arms.tree]\n{arm}\n")
