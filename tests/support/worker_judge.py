@@ -25,7 +25,7 @@ PLAIN: dict[str, Any] = {"init": {"list": []}, "weights": {}}
 class Judge:
     """The other side: owns the buffers, draws inputs, reads outputs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **start: Any) -> None:
         self.folder = folder
         self.inputs, self.outputs = (
             SharedBuffer.create("host", SIZE),
@@ -35,7 +35,7 @@ class Judge:
             lambda count: [os.dup(self.inputs.fd), os.dup(self.outputs.fd)]
         )
         self.handlers = self.worker.handlers()
-        self.ask("start", device="cpu", inputs=SIZE, outputs=SIZE)
+        self.ask("start", device="cpu", inputs=SIZE, outputs=SIZE, **start)
         self.model = torch.nn.Linear(8, 8)
 
     def __enter__(self) -> Judge:

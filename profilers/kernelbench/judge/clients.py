@@ -82,15 +82,24 @@ class WorkerClient:
         return self._channel.ask({"op": op, **fields}, timeout_s=timeout_s)
 
     def start(
-        self, oracle: OracleClient, *, device: int | str, reserve_bytes: int, timeout_s: float
+        self,
+        oracle: OracleClient,
+        *,
+        device: int | str,
+        reserve_bytes: int,
+        in_turns: bool,
+        timeout_s: float,
     ) -> None:
-        """Take the GPU, reserve memory and map what is shared, before a candidate is loaded."""
+        """Take the GPU, reserve memory and map what is shared, before a candidate is loaded.
+
+        With `in_turns` the memory is taken for each block, and given back behind it.
+        """
         assert oracle.buffers is not None, "the oracle has made no buffers"
         self._channel.send_descriptors(oracle.buffers)
         inputs, outputs = oracle.buffer_bytes
         self.ask(
-            "start", device=device, inputs=inputs, outputs=outputs, reserve_bytes=reserve_bytes,
-            timeout_s=timeout_s,
+            "start", device=device, inputs=inputs, outputs=outputs,
+            reserve_bytes=reserve_bytes, in_turns=in_turns, timeout_s=timeout_s,
         )  # fmt: skip
 
     def kill(self) -> None:

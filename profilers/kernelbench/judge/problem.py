@@ -19,8 +19,9 @@ _VARIATIONS = ("scaled", "signed", "batch")
 _PADS = 2**28
 _COPIES = 8
 """How many copies there are of each call's inputs and outputs, in all processes and buffers."""
-_RESERVABLE = 1.5
-"""The copies of a single call may take so many times the memory that is planned with."""
+_SIDE_BY_SIDE = 1.5
+"""All processes hold the copies of a single call at once up to so many times the memory that is
+planned with."""
 
 
 @dataclass(slots=True)
@@ -146,16 +147,15 @@ class Layout:
 
     The inputs buffer holds the weights, then the inputs of one call after another; the outputs
     buffer the outputs of one call after another, each in a slot of the same size. `weights`,
-    `inputs` and `outputs` are sizes in bytes, the latter two per call. `reserves`: processes take
-    their memory when they start; where one call alone nearly fills the device, they take it when
-    they need it.
+    `inputs` and `outputs` are sizes in bytes, the latter two per call. `in_turns`: one call nearly
+    fills the device, so that a process takes its memory for each block and then gives it back.
     """
 
     weights: int
     inputs: int
     outputs: int
     calls: int
-    reserves: bool
+    in_turns: bool
 
     @classmethod
     def plan(
@@ -165,10 +165,8 @@ class Layout:
         weights, inputs, outputs = (_slot(size) for size in (weights, inputs, outputs))
         fitting = memory // (_COPIES * (inputs + outputs))
         calls = max(1, min(most_calls, fitting))
-        reserves = _COPIES * (inputs + outputs) <= _RESERVABLE * memory
-        return cls(
-            weights=weights, inputs=inputs, outputs=outputs, calls=calls, reserves=reserves
-        )
+        in_turns = _COPIES * (inputs + outputs) > _SIDE_BY_SIDE * memory
+        return cls(weights=weights, inputs=inputs, outputs=outputs, calls=calls, in_turns=in_turns)
 
     @property
     def inputs_bytes(self) -> int:
@@ -180,14 +178,11 @@ class Layout:
         return max(2, self.calls) * self.outputs
 
     @property
-    def reserved_bytes(self) -> int:
-        """What a process takes when it starts: all that it needs to run and compare all calls.
+    def process_bytes(self) -> int:
+        """What a process needs to run and compare all calls, its weights included.
 
-        Its weights; blocks between inputs beside the inputs; outputs, their copies, and what
-        comparing takes.
+        Blocks between inputs beside the inputs; outputs, their copies, and what comparing takes.
         """
-        if not self.reserves:
-            return 0
         pads = min(self.calls * self.inputs, _PADS)
         return self.weights + self.calls * (self.inputs + 5 * self.outputs // 2) + pads
 

@@ -138,7 +138,8 @@ class KernelBenchWorkplace:
                 worker.start(
                     self.problem.oracle,
                     device=self.device,
-                    reserve_bytes=self.problem.layout.reserved_bytes,
+                    reserve_bytes=self.problem.layout.process_bytes,
+                    in_turns=self.problem.layout.in_turns,
                     timeout_s=settings.start_deadline_s,
                 )
             except (ChildGone, RequestRefused) as error:

@@ -64,6 +64,7 @@ class WorkerHandlers:
             inputs=SharedBuffer.attach(kind, first, request["inputs"], ordinal),
             outputs=SharedBuffer.attach(kind, second, request["outputs"], ordinal),
             reserve_bytes=request.get("reserve_bytes", 0),
+            in_turns=request.get("in_turns", False),
         )
         return {}
 

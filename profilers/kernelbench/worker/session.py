@@ -24,7 +24,11 @@ from profilers.kernelbench.worker.tracing import events_of, kernels_of
 
 
 class WorkerSession:
-    """A device, two shared buffers, and the candidate that runs there."""
+    """A device, two shared buffers, and the candidate that runs there.
+
+    `reserve_bytes` are taken at once, and kept; with `in_turns` they are taken before inputs are
+    made, and given back once the outputs are handed over, so that another process has them.
+    """
 
     def __init__(
         self,
@@ -33,13 +37,17 @@ class WorkerSession:
         inputs: SharedBuffer,
         outputs: SharedBuffer,
         reserve_bytes: int = 0,
+        in_turns: bool = False,
     ) -> None:
         import torch
 
         self._inputs, self._outputs = inputs, outputs
         self._device = torch.device(device_name(device))
         self._runs = TimedRuns(device)
-        self._runs.reserve(reserve_bytes)
+        self._reserve_bytes, self._in_turns = reserve_bytes, in_turns
+        self._give_back = torch.cuda.empty_cache
+        if not in_turns:
+            self._runs.reserve(reserve_bytes)
         self._padding = AddressPadding(self._device)
         self._inputs_of_calls: list[CallInputs] = []
         self._candidate: LoadedCandidate | None = None
@@ -83,7 +91,7 @@ class WorkerSession:
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """One call, made like a timed one; its outputs right behind it, and after a wait."""
         candidate = self.candidate
-        self._drop_calls()
+        self._begin_turn()
         inputs = self._make_inputs(request["inputs"])
         self._inputs_of_calls = [inputs]
         self._runs.clock.synchronize()
@@ -96,11 +104,15 @@ class WorkerSession:
                         "us": None, "refused": str(refusal)}  # fmt: skip
             raise
         with candidate.boundary("runtime"):
-            return self._reply_of(record, inputs, request)
+            reply = self._reply_of(record, inputs, request)
+        del record, inputs
+        self._end_turn()
+        return reply
 
     def warm(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Have the device raise its clocks; there are no inputs yet."""
-        self._drop_calls()
+        self._runs.drop()
+        self._inputs_of_calls = []
         self._runs.warm()
         return {}
 
@@ -121,7 +133,9 @@ class WorkerSession:
     def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Outputs of every call of the last run, as they were right behind each call."""
         with self.candidate.boundary("runtime"):
-            return self._fetch(request["at"])
+            reply = self._fetch(request["at"])
+        self._end_turn()
+        return reply
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
         """Many calls in a row with nothing in between, for an energy measurement."""
@@ -131,7 +145,7 @@ class WorkerSession:
 
     def trace(self, request: dict[str, Any]) -> dict[str, Any]:
         """Which kernels a call runs; none on the CPU."""
-        self._drop_calls()
+        self._begin_turn()
         self._inputs_of_calls = [self._make_inputs(request["inputs"])]
         if not self._runs.on_device:
             return {"kernels": []}
@@ -142,7 +156,7 @@ class WorkerSession:
 
     def record(self, request: dict[str, Any]) -> dict[str, Any]:
         """A trace of several warm calls in a row: what they do on the device, and when."""
-        self._drop_calls()
+        self._begin_turn()
         self._inputs_of_calls = [self._make_inputs(request["inputs"])]
         self._runs.prepare([self._inputs_of_calls[0].arguments])
         if not self._runs.on_device:
@@ -185,14 +199,22 @@ class WorkerSession:
         return {"outputs": outputs, "threads": self._threads.counts(), "problems": problems}
 
     def _prepare(self, calls: Sequence[Any]) -> None:
-        self._drop_calls()
+        self._inputs_of_calls = []
+        self._begin_turn()
         self._inputs_of_calls = [self._make_inputs(coded) for coded in calls]
         self._runs.prepare([inputs.arguments for inputs in self._inputs_of_calls])
 
-    def _drop_calls(self) -> None:
-        """Drop the inputs and outputs of earlier calls: there may be no room for two sets."""
+    def _begin_turn(self) -> None:
         self._runs.drop()
-        self._inputs_of_calls = []
+        if self._in_turns:
+            self._inputs_of_calls = []
+            self._runs.reserve(self._reserve_bytes)
+
+    def _end_turn(self) -> None:
+        if self._in_turns:
+            self._runs.drop()
+            self._inputs_of_calls = []
+            self._give_back()
 
     def _make_inputs(self, coded: Any) -> CallInputs:
         """Make fresh inputs; blocks of random sizes between them keep addresses from recurring."""

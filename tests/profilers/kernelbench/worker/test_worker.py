@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -50,6 +51,32 @@ def test_an_honest_candidate_answers_with_the_right_bytes(judge: Judge) -> None:
     assert reply["problems"] == []
     assert reply["us"] > 0
     assert reply["refused"] is None
+
+
+def test_a_worker_that_takes_turns_gives_its_memory_back_with_each_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back: list[int] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(1))
+    made: list[weakref.ref[Any]] = []
+    with Judge(tmp_path, in_turns=True) as judge:
+        judge.load(HONEST)
+        session = judge.worker.session
+        usual = session._make_inputs
+
+        def watched(coded: Any) -> Any:
+            inputs = usual(coded)
+            made.extend(weakref.ref(tensor) for tensor in inputs.arguments)
+            return inputs
+
+        session._make_inputs = watched
+        (x,), reply = judge.call()
+        assert torch.equal(judge.read(reply["outputs"]), judge.model(x) * 2.0)
+        values, _times, fetched = judge.timed(3)
+        for (own,), found in zip(values, fetched["outputs"], strict=True):
+            assert torch.equal(judge.read(found), judge.model(own) * 2.0)
+        assert len(given_back) == 2
+        assert len(made) == 4 and all(ref() is None for ref in made)
 
 
 def test_new_weights_are_copied_in_place(judge: Judge) -> None:
