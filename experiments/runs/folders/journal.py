@@ -48,6 +48,7 @@ class SqliteJournal(Journal):
 
     def __init__(self, path: Path) -> None:
         self._path, self._durable = path, True
+        self._unsure = False
         self._lock = lock(path.parent)
         try:
             self._connection = _connect(path)
@@ -95,8 +96,12 @@ class SqliteJournal(Journal):
             if self._version < SCHEMA_VERSION:
                 self._head = event_table.upgrade(self._connection)
                 self._version = SCHEMA_VERSION
+            if self._unsure:
+                self._head = event_table.head_of(self._connection, self._path)
+            self._unsure = True  # Ctrl-C may come between the event and its head
             row = Row(self._head.seq + 1, kind, text, at)
             self._head = event_table.insert(self._connection, row, self._head)
+            self._unsure = False
         except (*SQLITE_ERRORS, OSError) as error:
             raise event_table.translated(error, self._path, sound=self._head.seq) from None
         return Event(row.seq, kind, json.loads(text))

@@ -7,10 +7,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.live.tail import JournalTail
+from experiments.runs.folders import event_table
 from experiments.runs.folders.journal import JournalLost, SqliteJournal, read_events
 from experiments.runs.folders.recovering import rescued
 from mcts.errors import InputError, JournalError
@@ -31,6 +33,25 @@ def test_it_has_its_events_for_readers_and_when_opened_again(tmp_path: Path) -> 
         assert read_events(tmp_path) == events
     with SqliteJournal(tmp_path / "run.sqlite") as journal:
         assert tuple(journal.events()) == events
+
+
+def test_an_interrupt_right_behind_the_commit_leaves_a_journal_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteJournal(tmp_path / "run.sqlite") as journal:
+        journal.append("asked", {})
+        usual = event_table.insert
+
+        def interrupted(*words: Any) -> event_table.Head:
+            usual(*words)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(event_table, "insert", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            journal.append("told", {})
+        monkeypatch.setattr(event_table, "insert", usual)
+        journal.append("stopped", {})
+    assert [event.kind for event in read_events(tmp_path)] == ["asked", "told", "stopped"]
 
 
 def test_it_is_as_durable_as_sqlite_can_be(tmp_path: Path) -> None:
