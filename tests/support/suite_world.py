@@ -37,6 +37,8 @@ IMPORTS = {
     "helper": "from codegen.torch_cuda import compile_cuda\n",
     "ours": "import profilers.cuda.evaluator\n",
 }
+OPEN: list[Evaluator] = []
+"""Who has the GPU: one evaluator at a time."""
 USAGE = {"model": "paper", "prompt_tokens": 100, "completion_tokens": 11, "cost_usd": 0.01}
 PROBLEM = """{lines}
 class Model:
@@ -118,6 +120,9 @@ class PaperEvaluator(Evaluator):
 
     def __init__(self, task: KernelTask, *, compiled: bool) -> None:
         self.task, self._compiled = task, compiled
+        if OPEN:
+            raise WorldError("the GPU is in use by another evaluator")
+        OPEN.append(self)
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         log(f"evaluate {self.task.name} {kind_of(candidate)}")
@@ -161,7 +166,8 @@ class PaperEvaluator(Evaluator):
         return Profile(missing={"everything": "paper has no counters"})
 
     def close(self) -> None:
-        return None
+        if self in OPEN:
+            OPEN.remove(self)
 
 
 class CannedProposer(Proposer):

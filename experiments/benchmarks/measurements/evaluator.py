@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from mcts.errors import Suspended, WorldError
+from mcts.errors import InputError, Suspended, WorldError
 from mcts.ports import Evaluator
 
 AT_ONCE = 2
@@ -22,7 +22,10 @@ class StoredEvaluator(Evaluator):
     `open` makes the evaluator that measures, at the first need; with None nothing is measured, and
     what is not in the store is a WorldError. `most_s` is how many seconds the study may measure for
     in all; beyond them nothing new is begun: Suspended is raised. `variant` keeps measurements by
-    other rules apart, over another baseline say.
+    other rules apart, over another baseline say; a task that cannot be measured by them is not
+    tried again, so that a study comes out the same whenever it is replayed.
+
+    InputError if the task cannot be measured.
     """
 
     def __init__(
@@ -41,6 +44,9 @@ class StoredEvaluator(Evaluator):
         self._locks: dict[tuple[str, Kind], threading.Lock] = {}
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
+        self._is_variant = bool(variant)
+        if (refusal := store.find(self._place, "", "refusal")) is not None:
+            raise InputError(str(refusal["why"]))
         known = store.find(self._place, "", "evaluator") or self._introduced()
         self.name, self.devices = str(known["name"]), int(known["devices"])
         self.can_confirm = bool(known["can_confirm"])
@@ -115,7 +121,12 @@ class StoredEvaluator(Evaluator):
 
     def _introduced(self) -> Mapping[str, Any]:
         """Who measures, kept with the task."""
-        inner = self._measuring("who measured the task")
+        try:
+            inner = self._measuring("who measured the task")
+        except InputError as error:
+            if self._is_variant:
+                self._store.keep(self._place, "", "refusal", {"why": str(error)}, seconds=0.0)
+            raise
         known = {
             "name": inner.name,
             "devices": inner.devices,

@@ -15,9 +15,9 @@ from mcts.formats import SQLITE_ERRORS, parse_json
 
 MEASUREMENTS_FILE = "measurements.sqlite"
 SCHEMA_VERSION = 1
-Kind = Literal["evaluator", "candidate", "evaluation", "confirmation", "profile"]
-"""What is kept: who measures a task (its candidate's id is empty), the candidates themselves, and
-what was measured of each."""
+Kind = Literal["evaluator", "refusal", "candidate", "evaluation", "confirmation", "profile"]
+"""What is kept: who measures a task or why nobody does (the candidate's id is empty), the
+candidates themselves, and what was measured of each."""
 
 _WAIT_S = 30.0
 _CREATE = """

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.chat.clients import with_protocol
@@ -54,6 +55,16 @@ def source_of(given: str, study: ModelStudy) -> TaskSource:
     return find_task(given, study.policy if is_problem else None)
 
 
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended, with what its line is made of."""
+
+    cell: Cell
+    source: TaskSource
+    config: RunConfig
+    result: Result
+
+
 class Means:
     """The stores of a study's folder, and who asks and measures for each task. Thread-safe.
 
@@ -90,7 +101,7 @@ class Means:
         self._stopping.set()
         self._clients.close()
 
-    def advance(self, cell: Cell) -> ModelCellResult:
+    def advance(self, cell: Cell) -> EndedRun:
         """Bring a run to its end, from wherever it is.
 
         Raises AnswerPending if it cannot go on without an answer, and what runs raise.
@@ -98,13 +109,26 @@ class Means:
         run = self._begun(cell)
         config = self._with_own_recording(cell, run.config)
         with SqliteJournal(run.journal) as journal:
-            return self._line(cell, run.task(config), config, journal, run.path)
+            return self._ended(cell, run.task(config), config, journal, run.path)
 
     def again(self, cell: Cell) -> ModelCellResult:
         """The run from its beginning, with nothing written."""
         run = RunFolder(self._folder.run(cell))
         config = self._with_own_recording(cell, run.config)
-        return self._line(cell, run.task(config), config, MemoryJournal(), run.path)
+        return self.line(self._ended(cell, run.task(config), config, MemoryJournal(), run.path))
+
+    def line(self, run: EndedRun) -> ModelCellResult:
+        """What is kept of a run, its winner measured over torch.compile if that is asked.
+
+        No run of the task may be measuring meanwhile: a GPU has one evaluator at a time.
+        """
+        recording = run.config.recording
+        return line_of(
+            run.cell,
+            run.result,
+            compiled=self._compiled(run),
+            recording=load_recording(recording.verified()) if recording else None,
+        )
 
     def measure_on(self, task: str, judging: JudgingOptions) -> None:
         """Have a task measured as `judging` says, which names one GPU of the session's."""
@@ -153,9 +177,9 @@ class Means:
         with self._lock:
             return unnamed(source, self._folder.path / UNNAMED / cell.task.name)
 
-    def _line(
+    def _ended(
         self, cell: Cell, source: TaskSource, config: RunConfig, journal: Journal, path: Path
-    ) -> ModelCellResult:
+    ) -> EndedRun:
         if config.judging.evaluator == REPLAY:
             with closing(evaluator_of(source, config, on_progress=self.say)) as evaluator:
                 return self._searched(cell, source, config, evaluator, journal, path)
@@ -178,7 +202,7 @@ class Means:
         evaluator: Evaluator,
         journal: Journal,
         path: Path,
-    ) -> ModelCellResult:
+    ) -> EndedRun:
         proposer = self._proposer(cell, source, config, evaluator)
         told = -1
 
@@ -203,22 +227,18 @@ class Means:
             result = optimizer.run()
         if self._stopping.is_set() and result.evaluations < cell.trials:
             raise Suspended("the study was stopped")
-        return line_of(
-            cell,
-            result,
-            compiled=self._compiled(cell, source, config, result),
-            recording=load_recording(config.recording.verified()) if config.recording else None,
-        )
+        return EndedRun(cell, source, config, result)
 
-    def _compiled(
-        self, cell: Cell, source: TaskSource, config: RunConfig, result: Result
-    ) -> Gain | None:
+    def _compiled(self, run: EndedRun) -> Gain | None:
         """The winner's speedup over torch.compile; None if it was not asked for, or has none."""
-        best = result.best
+        cell, source, config, best = run.cell, run.source, run.config, run.result.best
         if not cell.over_compile or not source.task.dialect.in_pytorch or best.id == 0:
             return None
         if best.candidate is None or best.verdict is None or not best.verdict.measured:
             return None
+        with self._lock:
+            if (over_eager := self._evaluators.get((cell.task.name, "eager"))) is not None:
+                over_eager.close()
         try:
             evaluator = self._evaluator(cell, source, config, "compile")
         except InputError as error:

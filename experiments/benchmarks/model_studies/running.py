@@ -16,7 +16,7 @@ from experiments.benchmarks.model_studies.cell import (
 )
 from experiments.benchmarks.model_studies.config import ModelStudy
 from experiments.benchmarks.model_studies.folder import ModelPlan, ModelStudyFolder, cells_of
-from experiments.benchmarks.model_studies.means import Means, source_of
+from experiments.benchmarks.model_studies.means import EndedRun, Means, source_of
 from experiments.runs.wiring.gpus import one_gpu_each
 from mcts.errors import AnswerPending, InputError
 from mcts.options import JudgingOptions
@@ -102,12 +102,14 @@ def _lines(
 def _lines_of(
     task: str, cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
 ) -> Iterator[ModelCellResult]:
+    """The runs of a task side by side; their lines once none of them is measured any more."""
+    ended: list[EndedRun] = []
     with ThreadPoolExecutor(min(at_once, len(cells)), "rooftree-cell") as pool:
         futures = [pool.submit(means.advance, cell) for cell in cells]
         try:
             for future in as_completed(futures):
                 try:
-                    yield future.result()
+                    ended.append(future.result())
                 except AnswerPending:
                     with tally.lock:
                         tally.pending += 1
@@ -118,6 +120,10 @@ def _lines_of(
         except BaseException:
             means.stop()
             pool.shutdown(wait=True, cancel_futures=True)
-            raise
-        finally:
             means.close_task(task)
+            raise
+    try:
+        for run in ended:
+            yield means.line(run)
+    finally:
+        means.close_task(task)

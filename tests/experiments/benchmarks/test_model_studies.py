@@ -30,7 +30,7 @@ from mcts.domain import Candidate
 from mcts.domain.tunables import configuration_key
 from profilers.recordings.t4 import load_recording
 from tests.experiments.conftest import TASK_TOML, write_task
-from tests.support import formula_gpu
+from tests.support import formula_gpu, suite_world
 from tests.support.commands import completed, failed, rooftree
 from tests.support.file_answers import answer_all
 from tests.support.openai_server import AutoModel
@@ -136,6 +136,36 @@ def test_a_task_that_cannot_be_judged_is_told_once_and_the_others_go_on(study: P
     assert "large is too large for the Formula GPU" in said
     assert [task for task, _device in formula_gpu.OPENED] == ["large", "toy"], "tried once"
     assert "3 runs wait for an answer" in said
+
+
+def test_winners_are_set_beside_the_compiled_model_once_no_run_has_the_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    suite_world.install(monkeypatch)
+    problems = {
+        "1_one.py": suite_world.problem_text("2.0", "3.0"),
+        "2_two.py": suite_world.problem_text("wrong", "2.0", also="no compile"),
+    }
+    level = suite_world.make_level(tmp_path, problems) / "KernelBench" / "level1"
+    arms = "".join(f'[arms.{arm}]\nproposer = "canned"\ntrials = {n}\n' for arm, n in
+                   (("two", 2), ("one", 1)))  # fmt: skip
+    tasks = [str(level / name) for name in problems]
+    Path("beside.toml").write_text(
+        f'kind = "model"\ntasks = {tasks}\ntrials = 2\nfinalists = 1\nover_compile = true\n'
+        f'reference = "two"\nevaluator = "paper"\n[model]\nname = "queue/none"\n{arms}'
+    )
+    said = completed("study", "beside.toml", "-o", "st").output
+    assert "not measured over torch.compile: torch.compile fails on the model" in said
+    lines = {(line["arm"], line["task"]): line for line in map(
+        json.loads, Path("st/results.jsonl").read_text().splitlines())}  # fmt: skip
+    assert lines["two", "1_one"]["final"]["speedup"] == pytest.approx(3 * suite_world.CONFIRMED)
+    compiled = lines["two", "1_one"]["compiled"]["speedup"]
+    assert compiled == pytest.approx(3 * suite_world.CONFIRMED / suite_world.COMPILED)
+    assert lines["one", "1_one"]["compiled"]["speedup"] < compiled
+    assert lines["two", "2_two"]["compiled"] is None
+    assert lines["two", "2_two"]["final"]["speedup"] > 1
+    assert "4 runs come out as they were" in completed("study", "st", "--replay").output
 
 
 def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:
