@@ -14,6 +14,8 @@ _MOST_SHOWN = 40
 """The longest text that is repeated, in characters."""
 _TYPES_TRIED = frozenset({"bool", "int", "float", "str"})
 """What pydantic adds to the place of a value that may be of several types."""
+_VAGUE = frozenset({"too_short", "string_type", "int_type", "float_type"})
+"""What need not be said of a value when something within it is wrong."""
 _WORDS = {
     "missing": "it is missing",
     "int_type": "a whole number",
@@ -60,8 +62,9 @@ def first_problem(
     role``.
     """
     found: dict[tuple[int | str, ...], list[Mapping[str, Any]]] = {}
+    names = _names_of(model)
     for problem in error.errors():
-        place = problem["loc"]
+        place = tuple(part for part in problem["loc"] if part not in names)
         if place and place[-1] in _TYPES_TRIED and problem["type"] != "extra_forbidden":
             place = place[:-1]
         found.setdefault(place, []).append(problem)
@@ -75,7 +78,7 @@ def first_problem(
         _line(place, problems, model, table)
         for place, problems in found.items()
         if not (problems[0]["type"] == "missing" and place in meant)
-        and not (problems[0]["type"] == "too_short" and _has_wrong_parts(place, found))
+        and not (problems[0]["type"] in _VAGUE and _has_wrong_parts(place, found))
     ]
     more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
     return "; ".join(lines[:most]) + more
@@ -145,6 +148,20 @@ def _fields_at(model: type[BaseModel] | None, place: tuple[int | str, ...]) -> t
             by_key = field is not None and get_origin(field.annotation) is dict
             model = None if field is None else next(_models_in(field.annotation), None)
     return () if model is None else tuple(model.model_fields)
+
+
+def _names_of(model: type[BaseModel] | None) -> frozenset[str]:
+    """The names of the models within `model`: pydantic puts them into the place of a value that
+    may be of several types.
+    """
+    found: set[type[BaseModel]] = set()
+    todo = [] if model is None else [model]
+    while todo:
+        for field in todo.pop().model_fields.values():
+            new = set(_models_in(field.annotation)) - found
+            found |= new
+            todo += new
+    return frozenset(each.__name__ for each in found)
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

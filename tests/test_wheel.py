@@ -82,3 +82,11 @@ def imports(tree: ast.Module) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             found += [f"{node.module}.{alias.name}" for alias in node.names]
     return found
+
+
+def test_the_module_that_users_import_is_a_package_that_says_it_is_typed() -> None:
+    assert WHEEL["force-include"] == {
+        "rooftree.py": "rooftree/__init__.py",
+        "mcts/py.typed": "rooftree/py.typed",
+    }
+    assert all((ROOT / file).is_file() for file in WHEEL["force-include"])

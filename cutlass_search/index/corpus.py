@@ -79,7 +79,7 @@ def open_corpus(root: Path | None = None) -> Corpus:
     except (OSError, RuntimeError):
         raise InputError(
             f"{root} is no CUTLASS tree: it has no {_VERSION.as_posix()}. Name a checkout of "
-            f"CUTLASS with --root, or `pip install --no-deps {WHEEL}`"
+            f"CUTLASS, or name none and `pip install --no-deps {WHEEL}`"
         ) from None
     parts = dict(_PART.findall(header))
     if set(parts) != {"MAJOR", "MINOR", "PATCH"}:
@@ -107,7 +107,7 @@ def _installed() -> Path:
         found = distribution(WHEEL)
     except PackageNotFoundError:
         raise InputError(
-            f"no CUTLASS tree: name one with --root, or `pip install --no-deps {WHEEL}`"
+            f"no CUTLASS tree: name a checkout of CUTLASS, or `pip install --no-deps {WHEEL}`"
         ) from None
     return Path(str(found.locate_file("cutlass_library/source")))
 

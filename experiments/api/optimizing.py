@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from experiments.api.plain import FunctionEvaluator, Measure, SilentAdvisor, task_of
 from experiments.api.results import Result
@@ -19,7 +21,7 @@ from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.choosing import LLM, SCRIPTED, resolve_settings
 from experiments.runs.wiring.resolving import resolve
-from mcts.domain import KernelTask, Scalar
+from mcts.domain import KernelTask, Scalar, first_problem
 from mcts.errors import InputError
 from mcts.journal.in_memory import MemoryJournal
 from mcts.loop.optimizer import Budget, Optimizer
@@ -31,12 +33,14 @@ from mcts.options import (
     JudgingOptions,
     Limits,
     ModelOptions,
+    Options,
     SearchOptions,
 )
 from mcts.ports import Advisor, Evaluator, Journal, Proposer
 from mcts.requests import ProposerRequest
 from mcts.search.port import SearchSettings
 
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 Space = Mapping[str, Sequence[Scalar]]
 """Tunables with their values, the first of each being the baseline's."""
 
@@ -85,6 +89,10 @@ def optimize(
     Raises InputError for what does not fit together and if the baseline fails, WorldError if a
     service, a device or a file fails again and again.
     """
+    if not isinstance(proposer, str | Proposer):
+        raise InputError(f"proposer: a name or a Proposer, not {proposer!r:.60}")
+    if not isinstance(search, str | Algorithm | SearchSettings):
+        raise InputError(f"search: a name, an Algorithm or SearchSettings, not {search!r:.60}")
     own = not (isinstance(task, str | Path) and isinstance(evaluator, str))
     own = own or not isinstance(proposer, str) or isinstance(search, SearchSettings)
     own = own or advisor is not None or journal is not None
@@ -148,8 +156,10 @@ class _Asked:
         seed: int,
         parallel: int,
     ) -> None:
-        self.limits, self.model, self.seed, self.parallel = limits, model, seed, parallel
+        self.limits, self.model = limits, model
         self.search = Algorithm(name=search) if isinstance(search, str) else search
+        checked = _read(SearchOptions, seed=seed, parallel=parallel)
+        self.seed, self.parallel = checked.seed, checked.parallel
 
     def request(
         self,
@@ -182,7 +192,15 @@ def _limits(evaluations: int | None, limits: Limits | None) -> Limits:
     found = limits or Limits()
     if evaluations is None:
         return found
-    return Limits(**{**found.model_dump(exclude_unset=True), "evaluations": evaluations})
+    return _read(Limits, **{**found.model_dump(exclude_unset=True), "evaluations": evaluations})
+
+
+def _read(model: type[AnyOptions], **values: Any) -> AnyOptions:
+    """Options from values of a caller's. InputError says which of them is wrong."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise InputError(first_problem(error, model)) from None
 
 
 def _judging(judging: JudgingOptions | None, evaluator: str) -> JudgingOptions:

@@ -7,6 +7,8 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from pydantic import ValidationError
+
 from mcts.domain import (
     SPACE,
     Candidate,
@@ -21,6 +23,7 @@ from mcts.domain import (
     TunableSpace,
     Verification,
     Workload,
+    first_problem,
 )
 from mcts.errors import InputError, RooftreeError
 from mcts.ports import Advisor, Evaluator
@@ -40,8 +43,10 @@ def task_of(
     `where` are expressions over the names that every combination must satisfy. InputError if a
     tunable has no values or a name cannot be used.
     """
+    if isinstance(where, str):
+        raise InputError(f"where: a list of expressions, such as [{where!r}]")
     for tunable, values in tunables.items():
-        if isinstance(values, str) or not values:
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise InputError(f"tunable {tunable!r} needs a list of values, not {values!r:.60}")
     try:
         space = TunableSpace(
@@ -51,8 +56,8 @@ def task_of(
             },
             where=tuple(where),
         )
-    except ValueError as error:
-        raise InputError(f"these tunables are none: {one_line(str(error), _MOST_WORDS)}") from None
+    except ValidationError as error:
+        raise InputError(f"these tunables are none: {first_problem(error)}") from None
     task = KernelTask(
         name=name,
         dialect=SPACE,

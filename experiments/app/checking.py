@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from codegen.playbook import catalogue
 from experiments.app.doctor import Check
-from experiments.text.words import counted, did_you_mean
+from experiments.runs.tasks.checks import unknown_methods
+from experiments.text.words import counted
 from mcts.domain import Candidate, KernelTask, Scalar, parse_launch_plan
 from mcts.errors import InputError, WorldError
 
@@ -47,6 +47,7 @@ def check_task(
     yield from _methods(task)
     if task.dialect.has_source and allowed:
         sample = _sample(allowed, MOST_LAUNCHED, seed)
+        yield from _buffers(task)
         yield from _launches(task, sample, arch)
         yield from _reference(task, say)
         yield from _compiled(task, _sample(allowed, variants, seed + 1), arch, say)
@@ -87,14 +88,7 @@ def _space(task: KernelTask, allowed: Sequence[dict[str, Scalar]]) -> Check:
 
 def _methods(task: KernelTask) -> Iterator[Check]:
     """Methods that no playbook knows, and tunables that name none."""
-    known = catalogue()
-    wrong = [
-        f"{name}: {method!r} is no method of the playbook"
-        + (f", {hint}" if (hint := did_you_mean(method, known)) else "")
-        for name, tunable in task.space.tunables.items()
-        for method in tunable.methods
-        if method not in known
-    ]
+    wrong = unknown_methods(task.space)
     silent = [name for name, tunable in task.space.tunables.items() if not tunable.methods]
     if wrong:
         yield Check("methods", "problem", "; ".join(wrong))
@@ -103,6 +97,24 @@ def _methods(task: KernelTask) -> Iterator[Check]:
             "methods", "note",
             f"{', '.join(silent)}: no methods are named, so no advice leads to other values",
         )  # fmt: skip
+
+
+def _buffers(task: KernelTask) -> Iterator[Check]:
+    """Outputs that nothing is told of, and inputs that the plan would overwrite."""
+    launches = parse_launch_plan(task.baseline.source).launch
+    passed = {word for step in launches for word in step.args if isinstance(word, str)}
+    filled = {step.memset for step in launches}
+    wrong = [
+        f"output {buffer.name!r} is passed to no launch"
+        for buffer in task.outputs
+        if buffer.name not in passed | filled
+    ]
+    wrong += [f"input {buffer.name!r} is zeroed" for buffer in task.inputs if buffer.name in filled]
+    if wrong:
+        yield Check("buffers", "problem", "; ".join(wrong))
+    idle = [buffer.name for buffer in task.inputs if buffer.name not in passed]
+    if idle:
+        yield Check("buffers", "note", f"passed to no launch: {', '.join(idle)}")
 
 
 def _launches(task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str) -> Iterator[Check]:
@@ -130,7 +142,7 @@ def _launches(task: KernelTask, sample: Sequence[dict[str, Scalar]], arch: str) 
         yield Check("plan", "ok", f"{what} can be launched")
     if shared:
         yield Check(
-            "shared memory", "note",
+            "shared memory", "problem" if shared == len(sample) * len(task.workloads) else "note",
             f"{shared} of {len(sample) * len(task.workloads)} calls ask for more than the "
             f"{most // 1024} KiB that a block may have on {arch}: exclude them by `where`",
         )  # fmt: skip
@@ -177,7 +189,11 @@ def _compiled(
             with ThreadPoolExecutor(_COMPILERS) as pool:
                 faults = list(pool.map(fault, sample))
         except WorldError as error:
-            yield Check("compiler", "note", f"nothing was compiled: {error}")
+            yield Check(
+                "compiler", "note",
+                f"nothing was compiled, and neither kernels' names nor their parameters were "
+                f"compared with the plan: {error}",
+            )  # fmt: skip
             return
     kinds: dict[str, list[dict[str, Scalar]]] = {}
     for values, said in zip(sample, faults, strict=True):

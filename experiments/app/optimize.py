@@ -87,6 +87,9 @@ def run_in_folder(
         check_models(config.model)
     if config.judging.evaluator != REPLAY and display != "quiet":
         say(f"preparing evaluator {config.judging.evaluator} for task {source.task.name}")
+    if display != "quiet":
+        for note in composing.unusable_tools():
+            say(note)
     with (
         signals_interrupt(),
         closing(composing.evaluator_of(source, config, on_progress=say)) as evaluator,

@@ -21,12 +21,30 @@ Task = Annotated[
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+OUTPUT = "Output"
+"""The panel of options that say where results go and how they are shown."""
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object on standard output.", rich_help_panel=OUTPUT
+    ),
+]
 Plain = Annotated[
-    bool, typer.Option("--plain", help="Print lines instead of a panel, as without a terminal.")
+    bool,
+    typer.Option(
+        "--plain",
+        help="Print lines instead of a panel, as without a terminal.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show nothing until the result; errors still are.")
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Show nothing until the result; errors still are.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 
 

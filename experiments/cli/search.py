@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.declaring import Taken, declare
-from experiments.cli.options import Json, Plain, Quiet, Run, Task, display_of
+from experiments.cli.options import OUTPUT, Json, Plain, Quiet, Run, Task, display_of
 
 if TYPE_CHECKING:
     from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
@@ -30,11 +30,20 @@ def optimize(
     limits: Limits,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="The run folder; default: the next free runs/TASK-N."),
+        typer.Option(
+            "-o",
+            "--out",
+            help="The run folder; default: the next free runs/TASK-N.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     attribute: Annotated[
         bool,
-        typer.Option("--attribute", help="At the end, say what each method of the best is worth."),
+        typer.Option(
+            "--attribute",
+            help="At the end, say what each method of the best is worth.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
     plain: Plain = False,
     quiet: Quiet = False,

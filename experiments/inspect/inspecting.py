@@ -12,6 +12,9 @@ from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
 from experiments.inspect.results import Inspection, Origin, as_one_part, parts_by_kernel
 from experiments.inspect.targets import Target, identify
 from experiments.runs.machines.machine import gpu_problem
+from experiments.runs.tasks.checks import unknown_methods
+from mcts.domain import TunableSpace
+from mcts.domain.dialects import CUDA
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ def _kernel(request: InspectRequest, target: Target, say: Progress) -> Inspectio
     kernel = kernels.read_kernel(
         target.path, target.source, plan=request.plan, task=request.task, values=request.values
     )
+    for wrong in unknown_methods(CUDA.space_of(target.source) or TunableSpace()):
+        say(wrong)
     problem = kernel.lacks or gpu_problem(request.device)
     key = _RecordingKey(kernel.recorded_as, kernel.values, kernel.task)
 

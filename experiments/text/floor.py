@@ -26,8 +26,8 @@ def floor_text(node: NodeRecord, roofline: Roofline) -> str:
     if time_us < floor / _CLEARLY_BELOW:
         return (
             f"It is {100 * (1 - time_us / floor):.1f} % below the floor that the task's least work "
-            f"sets over this GPU's measured ceilings ({share}): the ceilings are too low by that "
-            "much, and by this model nothing is left."
+            f"sets over this GPU's measured ceilings ({share}): some of the least traffic stays in "
+            "the L2, or the ceilings are a little too low; by this model nothing is left."
         )
     if time_us <= _AT_THE_FLOOR * floor:
         return (

@@ -142,7 +142,8 @@ class KernelTask(Noun):
                     )
         names = [buffer.name for buffer in self.buffers]
         if len(set(names)) != len(names):
-            raise ValueError("two buffers share a name")
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"two buffers are called {twice!r}")
         return self
 
     @property

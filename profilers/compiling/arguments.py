@@ -55,4 +55,5 @@ def _advice(argument: Argument, wanted: str) -> str:
     declared = _TYPE_OF.get(wanted)
     if argument[0] == "buffer" or declared is None:
         return said
-    return f"{said}: write {{ value = ..., type = '{declared}' }}"
+    buffer = "name a buffer, or " if wanted == "u64" else ""
+    return f"{said}: {buffer}write {{ value = ..., type = '{declared}' }}"

@@ -24,8 +24,8 @@ def check_task(
     """Notes that a reader of this task's results should know; empty for a sound task.
 
     The reference is run on the smallest workload. UnfairTask if it gives two results
-    for the same inputs, or if all outputs stay within the task's tolerance when every input
-    changes; with `ungated` these become notes. A single output or input without effect only
+    for the same inputs or a NaN, or if all outputs stay within the task's tolerance when every
+    input changes; with `ungated` these become notes. A single output or input without effect only
     gives a note.
     """
     workload = smallest(task)
@@ -35,6 +35,11 @@ def check_task(
     marks: list[str] = []
     faults: list[str] = []
     with np.errstate(all="ignore"):
+        faults += [
+            f"its reference gives NaN for output {name}, which nothing can equal"
+            for name, output in first.items()
+            if bool(np.isnan(output).any())
+        ]
         again = reference(inputs, workload)
         if not all(_identical(first[name], again[name]) for name in first):
             faults.append("its reference gives two results for the same inputs")

@@ -25,6 +25,7 @@ class Plan(Noun):
     tile: Tile | None = None
     tiles: tuple[Tile, ...] = ()
     named: dict[str, Tile] = {}
+    sizes: tuple[str | int | Tile, ...] = ()
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ class Plan(Noun):
             {"named": {"a": {"witdh": 1}}},
             "named.a.witdh: there is no such field; did you mean width?",
         ),
+        ({"sizes": [{"witdh": 1}]}, "sizes.0.witdh: there is no such field; did you mean width?"),
         ({"seed": "a", "ratio": "a"}, 'seed = "a": a whole number; ratio = "a": a number'),
         ({"a": 1, "b": 1, "c": 1, "d": 1}, "c: there is no such field (and 1 more)"),
     ],

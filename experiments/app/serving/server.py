@@ -145,13 +145,19 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "Rooftree", ""
 
     def do_GET(self) -> None:
-        self._answer(with_body=True)
+        self._served(with_body=True)
 
     def do_HEAD(self) -> None:
-        self._answer(with_body=False)
+        self._served(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is printed: the token stands in every address."""
+
+    def _served(self, *, with_body: bool) -> None:
+        try:
+            self._answer(with_body=with_body)
+        except ConnectionError:  # the browser has left
+            self.close_connection = True
 
     def _answer(self, *, with_body: bool) -> None:
         answer = self._found()

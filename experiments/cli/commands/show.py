@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from experiments.runs.machines.ceilings import DeviceCeilings, device_ceilings
 from experiments.runs.machines.machine import gpu_names, gpu_problem
 from experiments.runs.tasks.files import TaskSource, bundled, find_task
 from experiments.runs.tasks.scaffold import KERNEL_FILE, new_task
-from experiments.text.tables import print_table, width
+from experiments.text.tables import Column, fitted, print_table, show, width
 from experiments.views import summary
 from experiments.views.closing import closing_words
 from experiments.views.tree.drawing import tree_source
@@ -26,6 +27,15 @@ from mcts.errors import InputError
 if TYPE_CHECKING:
     from profilers.recordings.recording import Recording
 
+_TASKS = (
+    Column("task", "name"),
+    Column("dialect", "name", spare=2),
+    Column("recorded on", "words", spare=1),
+    Column("valid"),
+    Column("failed"),
+    Column("best"),
+    Column("what it is", "words"),
+)
 _WITH_SUMMARY = 100
 """A terminal of so many columns or more has room for the tasks' summaries."""
 _MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
@@ -119,28 +129,24 @@ def _recorded(path: Path) -> dict[str, Any]:
 
 
 def _print_tasks(rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
+    """A summary in fewer columns than `_WITH_SUMMARY` leave it would stand word below word."""
+    columns = _TASKS if width() >= _WITH_SUMMARY else _TASKS[:-1]
+    found = fitted(columns, [_task_cells(row)[: len(columns)] for row in rows], width=width())
+    missing = tuple(column.title for column in _TASKS[len(columns) :])
+    show(replace(found, left_out=(*found.left_out, *missing)))
 
-    wide = width() >= _WITH_SUMMARY
-    table = Table(box=None, pad_edge=False)
-    for title in ("task", "dialect", "recorded on"):
-        table.add_column(title, no_wrap=title == "task")
-    for title in ("valid", "failed", "best"):
-        table.add_column(title, justify="right", no_wrap=True)
-    if wide:
-        table.add_column("what it is")
-    for row in rows:
-        best = row["best_speedup"]
-        table.add_row(
-            row["name"],
-            row["dialect"],
-            row["recorded_on"] or "not recorded",
-            _shown(row["valid_variants"]),
-            _shown(row["failed_variants"]),
-            f"{best:.2f}x" if best else "",
-            *([row["summary"]] if wide else []),
-        )
-    print_table(table)
+
+def _task_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    best = row["best_speedup"]
+    return (
+        row["name"],
+        row["dialect"],
+        row["recorded_on"] or "not recorded",
+        _shown(row["valid_variants"]),
+        _shown(row["failed_variants"]),
+        f"{best:.2f}x" if best else "",
+        row["summary"],
+    )
 
 
 def _shown(count: int | None) -> str:

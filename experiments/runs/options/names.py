@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.search.catalogue import searches
+from mcts.text import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -33,6 +34,8 @@ OURS: Mapping[str, Mapping[str, str]] = {
 
 _GONE = {(EVALUATORS, "spool"): "use dask:ADDRESS instead, as docs/clusters.md says"}
 """What takes the place of parts of earlier versions."""
+_MOST_SAID = 200
+"""Characters of what a part said that cannot be loaded."""
 _SINGULAR = {PROPOSERS: "proposer", EVALUATORS: "evaluator", SEARCHES: "search"}
 
 
@@ -72,9 +75,10 @@ def load(group: str, name: str) -> Callable[..., Any]:
         raise InputError(f"unknown {what} {name!r}: {hint}known: {listed}")
     try:
         factory: Callable[..., Any] = known[name].load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # noqa: BLE001 - foreign code: its failure is what is told
         source = _distribution(known[name])
-        raise InputError(f"{group} {name!r} of {source} cannot be loaded: {error}") from None
+        said = one_line(f"{type(error).__name__}: {error}", _MOST_SAID)
+        raise InputError(f"{group} {name!r} of {source} cannot be loaded: {said}") from None
     return factory
 
 

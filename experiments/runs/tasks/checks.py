@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcts.domain import KernelTask, LaunchPlan, Workload, parse_launch_plan
+from experiments.text.words import did_you_mean
+from mcts.domain import KernelTask, LaunchPlan, TunableSpace, Workload, parse_launch_plan
 from mcts.domain.expressions import evaluate, evaluate_int
 from mcts.domain.python_source import read_module
 from mcts.errors import InputError
@@ -34,6 +35,20 @@ def check_reference(text: str, path: Path) -> None:
         raise InputError(f"{path} defines no function reference(...)")
 
 
+def unknown_methods(space: TunableSpace) -> list[str]:
+    """What tunables say of methods that no playbook knows, a line each."""
+    from codegen.playbook import catalogue
+
+    known = catalogue()
+    return [
+        f"{name}: {method!r} is no method of the playbook"
+        + (f", {hint}" if (hint := did_you_mean(method, known)) else "")
+        for name, tunable in space.tunables.items()
+        for method in tunable.methods
+        if method not in known
+    ]
+
+
 def check_sizes(task: KernelTask, path: Path) -> None:
     """Raise InputError unless all shapes are positive and all costs are numbers, on every workload.
 
@@ -52,10 +67,10 @@ def check_sizes(task: KernelTask, path: Path) -> None:
             for buffer in task.buffers:
                 buffer.extents(workload.shape)
         if task.cost is not None:
-            with naming(f"{path}: cost.bytes"):
-                evaluate_int(task.cost.bytes, workload.shape)
-            with naming(f"{path}: cost.flops"):
-                evaluate_int(task.cost.flops, workload.shape)
+            for name, told in (("bytes", task.cost.bytes), ("flops", task.cost.flops)):
+                with naming(f"{path}: cost.{name}"):
+                    if (value := evaluate_int(told, workload.shape)) < 0:
+                        raise InputError(f"{value}: it cannot be negative")
 
 
 def check_baseline(task: KernelTask, path: Path) -> None:

@@ -51,6 +51,15 @@ class TaskFile(Noun):
     tolerance: Tolerance = Tolerance()
     regressions: Regressions = "refused"
 
+    @field_validator("buffer")
+    @classmethod
+    def _each_has_its_name(cls, buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
+        names = [buffer.name for buffer in buffers]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two buffers are called {name!r}")
+        return buffers
+
     @field_validator("dialect")
     @classmethod
     def _declares_buffers(cls, dialect: Dialect) -> Dialect:

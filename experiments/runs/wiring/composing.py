@@ -163,6 +163,13 @@ def signatures() -> Signatures:
     return playbook.signatures()
 
 
+def unusable_tools() -> tuple[str, ...]:
+    """What is wrong with micro-tools that others registered, a line each."""
+    from microtools import registry
+
+    return registry.available()[1]
+
+
 def budget_of(config: RunConfig) -> Budget:
     """How far the run may go."""
     return Budget.of(config.limits)

@@ -7,6 +7,7 @@ else asks which dialect a task has.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
@@ -36,7 +37,9 @@ def dialect_named(name: object) -> Dialect:
     """The dialect of this name. Raises ValueError if there is none."""
     found = DIALECTS.get(name) if isinstance(name, str) else None
     if found is None:
-        raise ValueError(f"unknown dialect {name!r}; known: {', '.join(DIALECTS)}")
+        close = get_close_matches(str(name), DIALECTS, n=1)
+        meant = f"did you mean {close[0]}?" if close else f"known: {', '.join(DIALECTS)}"
+        raise ValueError(f"unknown dialect {name!r}; {meant}")
     return found
 
 

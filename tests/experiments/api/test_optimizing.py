@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,22 @@ def test_an_interrupted_run_leaves_its_best_and_its_report_and_goes_on(tmp_path:
     assert rooftree.load_run(out).stop_reason == "interrupted"
     whole = rooftree.optimize("transpose", evaluator="replay", evaluations=9)
     assert rooftree.resume(out).record.tree_digest == whole.record.tree_digest
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"evaluations": 0}, "evaluations = 0: at least 1"),
+        ({"parallel": 0}, "parallel = 0: at least 1"),
+        ({"seed": "q"}, 'seed = "q": a whole number'),
+        ({"task": {"a b": [1]}}, "'a b' is not an identifier"),
+        ({"task": {"A": [1, 1]}}, "a value is listed twice"),
+        ({"task": {"A": 5}}, "tunable 'A' needs a list of values, not 5"),
+        ({"proposer": 3}, "proposer: a name or a Proposer, not 3"),
+        ({"search": {"a": 1}}, "search: a name"),
+        ({"where": "A < 3"}, "where: a list of expressions"),
+    ],
+)
+def test_a_mistake_is_said_in_a_line(words: dict[str, Any], told: str) -> None:
+    with pytest.raises(rooftree.InputError, match=re.escape(told)):
+        rooftree.optimize(**{"task": SPACE_OF_TWO, "evaluator": cost, **words})

@@ -79,6 +79,10 @@ def test_what_the_compiler_knows_is_told(mine: Path, before: str, after: str, to
         (KERNEL, '"latency.block_size"', '"latency.blocksize"', "did you mean latency.block_size?"),
         (REFERENCE, "np.tanh", "np.tanhh", "tanhh"),
         (REFERENCE, "import numpy as np", "import numpy", "NameError"),
+        (REFERENCE, "np.tanh(", "np.nan * np.tanh(", "gives NaN for output y"),
+        (KERNEL, '"bias", "y", "rows"', '"bias", "x", "rows"', "output 'y' is passed to no launch"),
+        (KERNEL, "[[launch]]", '[[launch]]\nmemset = "x"\n\n[[launch]]', "input 'x' is zeroed"),
+        (KERNEL, 'block  = ["BLOCK"]', 'block  = ["BLOCK"]\nshared = "300000"', "480 of 480 calls"),
     ],
 )
 def test_what_the_plan_and_the_reference_do_is_told(
@@ -102,6 +106,25 @@ def test_a_task_that_cannot_be_read_is_refused_in_a_line(mine: Path) -> None:
     change(mine, KERNEL, '"rows", "cols"]\n*/', '"rows", "colls"]\n*/')
     refused(rooftree("check", mine), "colls")
     refused(rooftree("check", "no_such_task"), "no_such_task")
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "told"),
+    [
+        (
+            KERNEL, '"cols"]\n*/', '{ vale = 1, type = "int32" }]\n*/',
+            "args 6: vale: there is no such field; did you mean value?",
+        ),
+        (TASK, 'name = "bias"', 'name = "x"', "two buffers are called 'x'"),
+        (TASK, 'bytes = "8 * rows', 'bytes = "-8 * rows', "it cannot be negative"),
+        (TASK, 'dialect = "cuda"', 'dialect = "cdua"', "did you mean cuda?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_said_by_its_name(
+    mine: Path, file: str, before: str, after: str, told: str
+) -> None:
+    change(mine, file, before, after)
+    refused(rooftree("check", mine), told)
 
 
 def test_every_bundled_task_can_be_launched_and_has_a_reference() -> None:
@@ -139,3 +162,10 @@ def test_inspect_says_it_as_soon_as_it_sees_it(
     change(mine, KERNEL, before, after)
     done = rooftree("inspect", mine / KERNEL)
     assert done.exit_code == 2 and told in " ".join(done.output.split())
+
+
+@pytest.mark.nvrtc
+def test_inspect_tells_of_an_unknown_method_and_goes_on(mine: Path) -> None:
+    change(mine, KERNEL, "latency.block_size", "latency.blocksize")
+    done = completed("inspect", mine / KERNEL)
+    assert "'latency.blocksize' is no method of the playbook" in done.output

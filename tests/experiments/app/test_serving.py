@@ -104,6 +104,19 @@ def test_nothing_can_be_done_but_look(runs: Path, method: str) -> None:
         assert asked(server, f"/{server.token}/", method="HEAD")[1] == ""
 
 
+def test_a_browser_that_leaves_is_no_error(
+    runs: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    with served(runs) as server:
+        monkeypatch.setattr(server.pages, "answer", gone)
+        with pytest.raises(http.client.RemoteDisconnected):
+            asked(server, f"/{server.token}/")
+    assert capfd.readouterr().err == ""
+
+
 def test_looking_leaves_every_file_as_it_was(runs: Path) -> None:
     def files() -> dict[str, tuple[int, bytes]]:
         found = {}

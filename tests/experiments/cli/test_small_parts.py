@@ -184,7 +184,9 @@ def test_a_table_folds_where_told_and_is_whole_in_a_pipe(monkeypatch: pytest.Mon
     assert all(line == line.rstrip() and "…" not in line for line in whole)
     monkeypatch.setenv("COLUMNS", "60")
     folded = rooftree("tasks").stdout.splitlines()
-    assert max(map(len, folded)) <= 60
+    *table, note = folded
+    assert max(map(len, table)) <= 60
+    assert note.startswith("no room for: ") and "what it is" in note
     assert "row_softmax" in "\n".join(folded)
 
 
