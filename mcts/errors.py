@@ -29,7 +29,11 @@ class InputError(_MayCost):
     """
 
 
-class UnfairTask(InputError):
+class UnfitTask(InputError):
+    """The task cannot be judged by the rules that were asked for, however often it is tried."""
+
+
+class UnfairTask(UnfitTask):
     """The task proves nothing: its gate has refused it."""
 
 

@@ -8,6 +8,9 @@ from collections.abc import Callable
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode's categories of what no reader sees: controls, marks of direction, halves of pairs."""
 
+_LONGEST_WORD = 24
+"""A longer word is cut, and so are paths and other texts without blanks."""
+
 
 def replace_unseen(
     text: str, by: Callable[[str], str], *, keep: str = "", also: frozenset[str] = frozenset()
@@ -24,8 +27,16 @@ def replace_unseen(
 
 
 def cut(text: str, most: int, *, mark: str = "...") -> str:
-    """`text` in at most `most` characters, the end marked if it was cut."""
-    return text if len(text) <= most else text[: max(0, most - len(mark))] + mark
+    """`text` in at most `most` characters, the end marked if it was cut: between words if there is
+    a blank near.
+    """
+    if len(text) <= most:
+        return text
+    kept = text[: max(0, most - len(mark))]
+    if not text[len(kept)].isspace():
+        whole = kept.rfind(" ", len(kept) - _LONGEST_WORD)
+        kept = kept[:whole] if whole > 0 else kept
+    return kept.rstrip(" ") + mark
 
 
 def one_line(text: str, most: int, *, mark: str = "...") -> str:

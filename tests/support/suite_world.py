@@ -24,7 +24,7 @@ from click.testing import Result
 from experiments.runs.options import names
 from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
-from mcts.errors import InputError, NoMoves, UnfairTask, WorldError
+from mcts.errors import NoMoves, UnfairTask, UnfitTask, WorldError
 from mcts.ports import Evaluator, Proposal, ProposalRequest, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 from tests.support.commands import rooftree
@@ -103,7 +103,7 @@ def paper(request: EvaluatorRequest) -> PaperEvaluator:
     if "# unfair" in text:
         raise UnfairTask(f"task {request.task.name} is no fair task: its output is constant")
     if "# no compile" in text and request.judging.compiled:
-        raise InputError("torch.compile fails on the model")
+        raise UnfitTask("torch.compile fails on the model")
     if "# lost" in text and request.judging.compiled:
         raise WorldError("the reference's process died")
     return PaperEvaluator(request.task, compiled=request.judging.compiled)

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from mcts.errors import InputError, Suspended, WorldError
+from mcts.errors import Suspended, UnfitTask, WorldError
 from mcts.ports import Evaluator
 
 AT_ONCE = 2
@@ -25,7 +25,7 @@ class StoredEvaluator(Evaluator):
     other rules apart, over another baseline say; a task that cannot be measured by them is not
     tried again, so that a study comes out the same whenever it is replayed.
 
-    InputError if the task cannot be measured.
+    UnfitTask if the task cannot be measured.
     """
 
     def __init__(
@@ -44,9 +44,10 @@ class StoredEvaluator(Evaluator):
         self._locks: dict[tuple[str, Kind], threading.Lock] = {}
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
+        self._stopping = threading.Event()
         self._is_variant = bool(variant)
         if (refusal := store.find(self._place, "", "refusal")) is not None:
-            raise InputError(str(refusal["why"]))
+            raise UnfitTask(str(refusal["why"]))
         known = store.find(self._place, "", "evaluator") or self._introduced()
         self.name, self.devices = str(known["name"]), int(known["devices"])
         self.can_confirm = bool(known["can_confirm"])
@@ -75,6 +76,10 @@ class StoredEvaluator(Evaluator):
 
         return Profile.model_validate(self._found(candidate, "profile", measure))
 
+    def stop(self) -> None:
+        """Measure nothing more once what is being measured is done: Suspended is raised."""
+        self._stopping.set()
+
     def close(self) -> None:
         with self._lock:
             if self._inner is not None:
@@ -93,6 +98,8 @@ class StoredEvaluator(Evaluator):
             inner = self._opened(candidate, kind)
             assert self._slots is not None, "made with the evaluator"
             with self._slots:
+                if self._stopping.is_set():
+                    raise Suspended("the study was stopped")
                 begin = time.monotonic()
                 payload = measure(inner).model_dump(mode="json")
                 seconds = time.monotonic() - begin
@@ -123,7 +130,7 @@ class StoredEvaluator(Evaluator):
         """Who measures, kept with the task."""
         try:
             inner = self._measuring("who measured the task")
-        except InputError as error:
+        except UnfitTask as error:
             if self._is_variant:
                 self._store.keep(self._place, "", "refusal", {"why": str(error)}, seconds=0.0)
             raise

@@ -38,7 +38,7 @@ from experiments.runs.wiring.begun_hardware import as_begun
 from experiments.runs.wiring.choosing import LLM, REPLAY
 from experiments.runs.wiring.composing import build_optimizer, build_proposer, evaluator_of
 from experiments.runs.wiring.resolving import resolve
-from mcts.errors import InputError, Suspended
+from mcts.errors import InputError, Suspended, UnfitTask
 from mcts.journal.in_memory import MemoryJournal
 from mcts.journal.record import Result
 from mcts.loop.progress import Progress
@@ -97,9 +97,11 @@ class Means:
         self._store.close()
 
     def stop(self) -> None:
-        """Ask nothing more; idempotent."""
+        """Ask and measure nothing more; idempotent."""
         self._stopping.set()
         self._clients.close()
+        for evaluator in list(self._evaluators.values()):
+            evaluator.stop()
 
     def advance(self, cell: Cell) -> EndedRun:
         """Bring a run to its end, from wherever it is.
@@ -241,7 +243,7 @@ class Means:
                 over_eager.close()
         try:
             evaluator = self._evaluator(cell, source, config, "compile")
-        except InputError as error:
+        except UnfitTask as error:
             self.say(f"{cell.place}: not measured over torch.compile: {error}")
             return None
         again = evaluator.confirm(best.candidate, best.verdict)

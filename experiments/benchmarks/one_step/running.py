@@ -184,6 +184,8 @@ class _Means:
     def stop(self) -> None:
         """Ask and measure nothing more; idempotent."""
         self._clients.close()
+        for evaluator in list(self._labs.values()):
+            evaluator.stop()
         for task in list(self._labs):
             self.close_task(task)
 

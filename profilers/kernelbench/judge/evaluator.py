@@ -19,7 +19,7 @@ from mcts.domain import (
     KernelTask,
     Profile,
 )
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, UnfitTask, WorldError
 from mcts.ports import Evaluator, StageObserver
 from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
@@ -185,7 +185,7 @@ class KernelBenchEvaluator(Evaluator):
         self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.for_baseline())
         timing = self.baseline_evaluation.timing
         if not self.baseline_evaluation.measured or timing is None:
-            raise InputError(
+            raise UnfitTask(
                 f"the model of {self.task.name} fails as its own candidate "
                 f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
             )

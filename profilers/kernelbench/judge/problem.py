@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import KernelTask, Work
-from mcts.errors import InputError, UnfairTask
+from mcts.errors import InputError, UnfairTask, UnfitTask
 from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.shared.shared_memory import ALIGNMENT, aligned
@@ -138,7 +138,7 @@ class OpenProblem:
         self.say("compiling the baseline with torch.compile")
         found = oracle.ask("compiled", wanted=True, timeout_s=self.settings.build_deadline_s)
         if not found["available"]:
-            raise InputError(f"torch.compile does not take this model: {found['reason']}")
+            raise UnfitTask(f"torch.compile does not take this model: {found['reason']}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcts.domain import Candidate, Hardware, Isolation, KernelTask
-from mcts.errors import InputError, RooftreeError, WorldError
+from mcts.errors import InputError, RooftreeError, UnfitTask, WorldError
 from mcts.ports import StageObserver
 from mcts.search.seeding import seed_from
 from profilers.children.fork_server import ForkServer
@@ -232,7 +232,7 @@ class KernelBenchWorkplace:
             problem.measure_floor(self.hardware.l2_bytes or 0)
         except RequestRefused as refused:
             name, size = self.hardware.name, (memory or 0) / 2**30
-            raise InputError(
+            raise UnfitTask(
                 f"{self.task.name} is too large for {name} with {size:.0f} GiB: {refused}"
             ) from None
         return problem

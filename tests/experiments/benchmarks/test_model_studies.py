@@ -10,10 +10,13 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from experiments.benchmarks.measurements.evaluator import StoredEvaluator
+from experiments.benchmarks.measurements.store import MeasurementStore
 from experiments.benchmarks.model_studies.cell import (
     Cell,
     Gain,
@@ -26,8 +29,10 @@ from experiments.benchmarks.model_studies.folder import ModelPlan, cells_of
 from experiments.benchmarks.studies.recorded_task import recorded_task
 from experiments.runs.folders.journal import read_events
 from experiments.runs.tasks.files import find_task
-from mcts.domain import Candidate
+from mcts.domain import Candidate, Evaluation
 from mcts.domain.tunables import configuration_key
+from mcts.errors import Suspended
+from mcts.testing.toy import ToyEvaluator, toy_task
 from profilers.recordings.t4 import load_recording
 from tests.experiments.conftest import TASK_TOML, write_task
 from tests.support import formula_gpu, suite_world
@@ -437,3 +442,30 @@ def test_a_run_that_never_comes_near_counts_as_after_the_shorter_run() -> None:
     assert "9" not in by, "the short runs have no ninth trial"
     assert {arm.arm: arm.near for arm in found.arms} == {"long": (0, None), "short": (6, 2.0)}
     assert any("between 4 and 40 trials" in words for words in found.warnings)
+
+
+def test_once_stopped_an_evaluator_ends_what_it_measures_and_begins_nothing(
+    tmp_path: Path,
+) -> None:
+    begun, going = threading.Event(), threading.Event()
+
+    class Slow(ToyEvaluator):
+        def evaluate(self, candidate: Candidate) -> Evaluation:
+            begun.set()
+            assert going.wait(30)
+            return super().evaluate(candidate)
+
+    store = MeasurementStore(tmp_path / "measurements.sqlite")
+    task = toy_task()
+    evaluator = StoredEvaluator(task, store, open=Slow)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(evaluator.evaluate, task.baseline)
+        assert begun.wait(30)
+        evaluator.stop()
+        going.set()
+        assert first.result().measured
+    with pytest.raises(Suspended):
+        evaluator.evaluate(Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4}))
+    assert evaluator.evaluate(task.baseline).measured, "what is known is still given"
+    evaluator.close()
+    store.close()

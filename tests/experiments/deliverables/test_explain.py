@@ -254,7 +254,7 @@ def test_a_floor_that_was_beaten_leaves_nothing_said_of_what_is_left(delivery: D
     assert "nothing is left" not in text
 
 
-def test_a_little_below_the_floor_is_said_of_the_ceilings(delivery: Delivery) -> None:
+def test_a_little_below_the_floor_is_told_with_what_may_explain_it(delivery: Delivery) -> None:
     guidance, verdict = delivery.best.guidance, delivery.best.verdict
     assert guidance is not None and guidance.roofline is not None
     assert verdict is not None and verdict.timing is not None
@@ -262,7 +262,7 @@ def test_a_little_below_the_floor_is_said_of_the_ceilings(delivery: Delivery) ->
     placed = guidance.roofline.model_copy(update={"speed_of_light_us": floor, "beaten_by": None})
     told = with_best(delivery, guidance=guidance.model_copy(update={"roofline": placed}))
     text = section(explanation(told), "What is left")
-    assert "It is 4.8 % below the floor" in text and "the ceilings are too low" in text
+    assert "It is 4.8 % below the floor" in text and "stays in the L2" in text
     assert "It is at the floor" not in text
 
 
