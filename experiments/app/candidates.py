@@ -14,6 +14,7 @@ from mcts.domain import (
     Candidate,
     KernelTask,
     TunableSpace,
+    parse_launch_plan,
 )
 from mcts.domain.expressions import Scalar
 from mcts.errors import InputError
@@ -76,7 +77,19 @@ def _from_file(task: KernelTask, path: Path, values: Sequence[str]) -> Candidate
         task.dialect.check_names(source, buffers=buffers, shape=task.shape_names)
     tunables = _with_values(space, space.default(), values)
     _check_where(task, space, tunables)
+    if task.dialect.declares_launches:
+        with naming(path):
+            _check_launches(task, source, tunables)
     return Candidate(source=canonical_source(task, source), tunables=tunables)
+
+
+def _check_launches(task: KernelTask, source: str, tunables: dict[str, Scalar]) -> None:
+    """Raise InputError for a launch that is impossible on a workload, before a GPU is asked."""
+    from profilers.compiling.lowering import lower
+
+    plan = parse_launch_plan(source)
+    for workload in task.workloads:
+        lower(task, plan, tunables, workload)
 
 
 def _with_values(

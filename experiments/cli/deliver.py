@@ -9,6 +9,7 @@ import typer
 
 from experiments.cli.declaring import declare
 from experiments.cli.options import Json, Run
+from mcts.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +31,12 @@ def explain(
 
 def export(
     run: Run,
-    folder: Annotated[Path, typer.Argument(help="The folder to write.", metavar="DIR")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="The folder to write.", metavar="[DIR]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The folder to write, instead of DIR.")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier export in that folder.")
     ] = False,
@@ -39,4 +45,6 @@ def export(
     """Write the best kernel as source, ModelNew, header and patch, with what reproduces it."""
     from experiments.cli.commands.deliver import export as write
 
-    write(run, folder, force=force, as_json=json)
+    if (folder is None) == (out is None):
+        raise InputError("export: name one folder to write: rooftree export RUN DIR")
+    write(run, folder or out or Path(), force=force, as_json=json)

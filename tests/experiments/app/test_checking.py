@@ -169,3 +169,8 @@ def test_inspect_tells_of_an_unknown_method_and_goes_on(mine: Path) -> None:
     change(mine, KERNEL, "latency.block_size", "latency.blocksize")
     done = completed("inspect", mine / KERNEL)
     assert "'latency.blocksize' is no method of the playbook" in done.output
+
+
+def test_evaluate_tells_of_an_impossible_launch_before_it_asks_for_a_gpu(mine: Path) -> None:
+    change(mine, KERNEL, 'block  = ["BLOCK"]', 'block  = ["BLOCK * 64"]')
+    refused(rooftree("evaluate", mine, mine / KERNEL), "block.x is 4096; it must lie in 1..1024")
