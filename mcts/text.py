@@ -34,7 +34,7 @@ def cut(text: str, most: int, *, mark: str = "...") -> str:
         return text
     kept = text[: max(0, most - len(mark))]
     if not text[len(kept)].isspace():
-        whole = kept.rfind(" ", len(kept) - _LONGEST_WORD)
+        whole = kept.rfind(" ", max(0, len(kept) - _LONGEST_WORD))
         kept = kept[:whole] if whole > 0 else kept
     return kept.rstrip(" ") + mark
 

@@ -45,6 +45,7 @@ def export(
     """Write the best kernel as source, ModelNew, header and patch, with what reproduces it."""
     from experiments.cli.commands.deliver import export as write
 
-    if (folder is None) == (out is None):
+    target = folder or out
+    if target is None or (folder and out):
         raise InputError("export: name one folder to write: rooftree export RUN DIR")
-    write(run, folder or out or Path(), force=force, as_json=json)
+    write(run, target, force=force, as_json=json)

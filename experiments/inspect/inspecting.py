@@ -13,8 +13,6 @@ from experiments.inspect.results import Inspection, Origin, as_one_part, parts_b
 from experiments.inspect.targets import Target, identify
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.tasks.checks import unknown_methods
-from mcts.domain import TunableSpace
-from mcts.domain.dialects import CUDA
 from mcts.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def _kernel(request: InspectRequest, target: Target, say: Progress) -> Inspectio
     kernel = kernels.read_kernel(
         target.path, target.source, plan=request.plan, task=request.task, values=request.values
     )
-    for wrong in unknown_methods(CUDA.space_of(target.source) or TunableSpace()):
+    for wrong in unknown_methods(kernel.spec.space) if kernel.spec else ():
         say(wrong)
     problem = kernel.lacks or gpu_problem(request.device)
     key = _RecordingKey(kernel.recorded_as, kernel.values, kernel.task)

@@ -49,6 +49,14 @@ class Buffer(Noun):
         return total
 
 
+def check_buffer_names(buffers: Sequence[Buffer]) -> None:
+    """ValueError if two buffers have one name."""
+    names = [buffer.name for buffer in buffers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two buffers are called {name!r}")
+
+
 def written_bytes(buffers: Sequence[Buffer], shape: Mapping[str, int]) -> int | None:
     """The bytes of all outputs; None if there is none."""
     outputs = [buffer for buffer in buffers if buffer.role == "output"]
@@ -140,10 +148,7 @@ class KernelTask(Noun):
                         f"buffer {buffer.name!r}: its shape names {name!r}, which no workload "
                         f"sets{meant}"
                     )
-        names = [buffer.name for buffer in self.buffers]
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"two buffers are called {twice!r}")
+        check_buffer_names(self.buffers)
         return self
 
     @property

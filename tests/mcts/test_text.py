@@ -14,6 +14,7 @@ from mcts.text import cut
     [
         ("as it is", 8, "as it is"),
         ("the loads are coalesced", 20, "the loads are..."),
+        ("the loads are coalesced", 22, "the loads are..."),
         ("the loads are coalesced", 16, "the loads are..."),
         ("/a/path/without/any/blank/in/it", 12, "/a/path/w..."),
         ("short " + "x" * 60, 40, "short " + "x" * 31 + "..."),

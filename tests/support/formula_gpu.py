@@ -11,7 +11,7 @@ from experiments.runs.options import names
 from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Metric, Profile
 from mcts.domain.profile import KernelProfile
-from mcts.errors import InputError
+from mcts.errors import UnfitTask
 from mcts.ports import Evaluator
 from mcts.requests import EvaluatorRequest
 from tests.support.evaluations import measured
@@ -60,7 +60,7 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
     def make(request: EvaluatorRequest) -> FormulaGpu:
         OPENED.append((request.task.name, request.judging.device))
         if request.task.name in UNFIT:
-            raise InputError(f"{request.task.name} is too large for the Formula GPU")
+            raise UnfitTask(f"{request.task.name} is too large for the Formula GPU")
         if len(gpus.gpu_names()) > 1:
             time.sleep(0.3)  # so that another GPU takes the next task
         return FormulaGpu(request.task)

@@ -109,6 +109,8 @@ class StoredEvaluator(Evaluator):
             return payload
 
     def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
+        if self._stopping.is_set():
+            raise Suspended("the study was stopped")
         if self._most_s is not None and self._store.seconds >= self._most_s:
             raise Suspended(
                 f"the study has measured for {self._store.seconds / 60:.1f} minutes, its cap is "

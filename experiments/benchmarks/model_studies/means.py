@@ -279,6 +279,8 @@ class Means:
         """
         key = (cell.task.name, baseline)
         with self._lock:
+            if self._stopping.is_set():
+                raise Suspended("the study was stopped")
             if key in self._unfit:
                 raise self._unfit[key]
             if key not in self._evaluators:

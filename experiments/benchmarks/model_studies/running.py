@@ -102,14 +102,20 @@ def _lines(
 def _lines_of(
     task: str, cells: Sequence[Cell], means: Means, at_once: int, tally: Tally
 ) -> Iterator[ModelCellResult]:
-    """The runs of a task side by side; their lines once none of them is measured any more."""
+    """The runs of a task side by side. Lines that need the GPU for another baseline come once no
+    run is measured any more.
+    """
     ended: list[EndedRun] = []
     with ThreadPoolExecutor(min(at_once, len(cells)), "rooftree-cell") as pool:
         futures = [pool.submit(means.advance, cell) for cell in cells]
         try:
             for future in as_completed(futures):
                 try:
-                    ended.append(future.result())
+                    run = future.result()
+                    if run.cell.over_compile:
+                        ended.append(run)
+                    else:
+                        yield means.line(run)
                 except AnswerPending:
                     with tally.lock:
                         tally.pending += 1

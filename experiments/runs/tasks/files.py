@@ -27,6 +27,7 @@ from mcts.domain import (
     Workload,
     first_problem,
 )
+from mcts.domain.task import check_buffer_names
 from mcts.errors import InputError
 from mcts.formats import FormatError, parse_toml
 
@@ -54,10 +55,7 @@ class TaskFile(Noun):
     @field_validator("buffer")
     @classmethod
     def _each_has_its_name(cls, buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
-        names = [buffer.name for buffer in buffers]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two buffers are called {name!r}")
+        check_buffer_names(buffers)
         return buffers
 
     @field_validator("dialect")

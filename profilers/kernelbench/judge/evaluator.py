@@ -185,7 +185,8 @@ class KernelBenchEvaluator(Evaluator):
         self.baseline_evaluation = self._evaluate(self.task.baseline, self.settings.for_baseline())
         timing = self.baseline_evaluation.timing
         if not self.baseline_evaluation.measured or timing is None:
-            raise UnfitTask(
+            again = self.baseline_evaluation.status in ("suspect", "timed_out")
+            raise (InputError if again else UnfitTask)(
                 f"the model of {self.task.name} fails as its own candidate "
                 f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
             )

@@ -102,7 +102,7 @@ def _least_work(place: KernelBenchWorkplace, missing: dict[str, str]) -> Work | 
         return Work.of(place.task)
     try:
         return place.problem.least_work()
-    except RooftreeError as error:  # for operations that PyTorch's counter does not know
+    except (RooftreeError, RequestRefused) as error:  # operations that PyTorch cannot count
         missing[WORK] = str(error)[:500]
         return None
 

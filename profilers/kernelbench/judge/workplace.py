@@ -231,9 +231,9 @@ class KernelBenchWorkplace:
             problem.try_variations()
             problem.measure_floor(self.hardware.l2_bytes or 0)
         except RequestRefused as refused:
-            name, size = self.hardware.name, (memory or 0) / 2**30
+            size = f" with {memory / 2**30:.0f} GiB" if memory else ""
             raise UnfitTask(
-                f"{self.task.name} is too large for {name} with {size:.0f} GiB: {refused}"
+                f"{self.task.name} is too large for {self.hardware.name}{size}: {refused}"
             ) from None
         return problem
 

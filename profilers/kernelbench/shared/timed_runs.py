@@ -80,15 +80,16 @@ class TimedRuns:
         self._traffic()
         self.clock.synchronize()
 
-    def reserve(self, size: int) -> None:
+    def reserve(self, size: int, *, needed: bool = False) -> None:
         """Have the allocator hold `size` bytes in one piece, if there is enough memory.
 
         Timed calls then never wait for the driver to allocate, and data lies alike in every process
-        that reserves as much before it does anything else.
+        that reserves as much before it does anything else. If it is `needed`, torch's
+        OutOfMemoryError says that there is not.
         """
         if not self.on_device:
             return
-        with contextlib.suppress(self._torch.OutOfMemoryError):
+        with contextlib.suppress(*(() if needed else (self._torch.OutOfMemoryError,))):
             piece = self._torch.empty(size, dtype=self._torch.uint8, device=self._device)
             small = [
                 self._torch.empty(_SMALL_BYTES, dtype=self._torch.uint8, device=self._device)
@@ -217,6 +218,13 @@ class AddressPadding:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._random = random.Random(os.urandom(16))
+
+    def block(self) -> Any:
+        """A block of a random size that the allocator takes from where it takes large tensors."""
+        import torch
+
+        size = self._random.randrange(_LARGEST_PAD, 16 * _LARGEST_PAD)
+        return torch.empty(size, dtype=torch.uint8, device=self._device)
 
     def pad(self, size: int) -> Any:
         """A block of at most about `size` bytes, to be held as long as the input behind it."""

@@ -7,7 +7,8 @@ the same way, by `TimedRuns`.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ class WorkerSession:
             self._runs.reserve(reserve_bytes)
         self._padding = AddressPadding(self._device)
         self._inputs_of_calls: list[CallInputs] = []
+        self._in_front: Any = None
         self._candidate: LoadedCandidate | None = None
         self._threads = guards.Threads()
         self._bindings = guards.Bindings(self._runs.clock)
@@ -100,6 +102,7 @@ class WorkerSession:
                 record = self._runs.once(candidate.model, inputs.arguments, flush=True)
         except RequestRefused as refusal:
             if request.get("may_refuse") and refusal.kind in ("runtime", "memory"):
+                self._end_turn()
                 return {"outputs": None, "late": None, "problems": self._problems(),
                         "us": None, "refused": str(refusal)}  # fmt: skip
             raise
@@ -151,8 +154,11 @@ class WorkerSession:
             return {"kernels": []}
         with self.candidate.boundary("runtime"):
             arguments = self._inputs_of_calls[0].arguments
-            return {"kernels": kernels_of(lambda: self._runs.once(
-                self.candidate.model, arguments, flush=False))}  # fmt: skip
+            found = kernels_of(
+                lambda: self._runs.once(self.candidate.model, arguments, flush=False)
+            )
+        self._end_turn()
+        return {"kernels": found}
 
     def record(self, request: dict[str, Any]) -> dict[str, Any]:
         """A trace of several warm calls in a row: what they do on the device, and when."""
@@ -205,16 +211,24 @@ class WorkerSession:
         self._runs.prepare([inputs.arguments for inputs in self._inputs_of_calls])
 
     def _begin_turn(self) -> None:
+        """RequestRefused "memory" if another process has not given back what this one needs."""
         self._runs.drop()
-        if self._in_turns:
-            self._inputs_of_calls = []
-            self._runs.reserve(self._reserve_bytes)
+        if not self._in_turns:
+            return
+        self._drop_inputs()
+        with _memory_refused():
+            self._runs.reserve(self._reserve_bytes, needed=True)
+            self._in_front = self._padding.block()
 
     def _end_turn(self) -> None:
         if self._in_turns:
             self._runs.drop()
-            self._inputs_of_calls = []
+            self._drop_inputs()
             self._give_back()
+
+    def _drop_inputs(self) -> None:
+        self._inputs_of_calls = []
+        self._in_front = None
 
     def _make_inputs(self, coded: Any) -> CallInputs:
         """Make fresh inputs; blocks of random sizes between them keep addresses from recurring."""
@@ -227,7 +241,8 @@ class WorkerSession:
             tensors.append((spec, made))
             return made
 
-        arguments = decode(coded, take)
+        with _memory_refused():
+            arguments = decode(coded, take)
         if not isinstance(arguments, (list, tuple)):
             raise RequestRefused("internal", "the inputs of a call are a list")
         return CallInputs(arguments, tensors, pads)
@@ -254,6 +269,17 @@ class WorkerSession:
     def _only_without_candidate(self) -> None:
         if self._candidate is not None:
             raise RequestRefused("internal", "a candidate is there already; one worker holds one")
+
+
+@contextmanager
+def _memory_refused() -> Iterator[None]:
+    """Turn a lack of memory inside into a refusal: it is not this process that is broken."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise RequestRefused("memory", f"the device has no room: {error}") from error
 
 
 class CallInputs:

@@ -24,7 +24,9 @@ def test_a_folder_with_an_unpacked_wheel_is_a_tree(tree: Path, tmp_path: Path) -
 
 
 def test_another_folder_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no CUTLASS tree.*--root.*pip install --no-deps"):
+    with pytest.raises(
+        InputError, match=r"no CUTLASS tree.*Name a checkout of CUTLASS.*pip install --no-deps"
+    ):
         open_corpus(tmp_path)
 
 

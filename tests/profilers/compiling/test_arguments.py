@@ -31,7 +31,7 @@ def test_what_fits_is_silent_and_so_is_what_is_not_known() -> None:
         (FITTING[:2], "the kernel takes 3 parameters, the plan gives 2"),
         ((FITTING[0], ("int32", 1), FITTING[2]), "write { value = ..., type = 'float32' }"),
         ((FITTING[0], FITTING[1], ("int64", 1)), "write { value = ..., type = 'int32' }"),
-        ((("int32", 1), *FITTING[1:]), "a pointer or a 64-bit integer: write"),
+        ((("int32", 1), *FITTING[1:]), "a pointer or a 64-bit integer: name a buffer, or write"),
         ((FITTING[0], ("buffer", "y"), FITTING[2]), "argument 2 is buffer 'y', the kernel takes a"),
     ],
 )

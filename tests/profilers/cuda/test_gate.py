@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcts.domain import Buffer, KernelTask, Tolerance, Workload
-from mcts.errors import InputError
+from mcts.errors import InputError, UnfairTask
 from profilers.cuda.gate import check_task, smallest
 from profilers.cuda.reference import NumpyReference
 
@@ -61,9 +61,10 @@ def test_a_reference_that_rolls_dice_is_refused(scale_task: KernelTask) -> None:
     assert any("two results" in mark for mark in marks(task, ungated=True))
 
 
-def test_an_output_of_nan_alone_passes_the_gate(scale_task: KernelTask) -> None:
-    task = made("def reference(x):\n    return x * np.nan\n", task=scale_task)
-    assert marks(task) == (), "a NaN never passes, so that no constant does"
+def test_a_reference_that_gives_nan_is_refused(scale_task: KernelTask) -> None:
+    task = made("def reference(x):\n    return np.where(x > 0, x, np.nan)\n", task=scale_task)
+    with pytest.raises(UnfairTask, match="gives NaN for output y, which nothing can equal"):
+        marks(task)
 
 
 def test_the_smallest_workload_is_asked(scale_task: KernelTask) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcts.domain import Candidate, Evaluation, KernelTask, Policy, Tolerance, Workload
-from mcts.errors import InputError
+from mcts.errors import InputError, UnfitTask
 from profilers.kernelbench.judge.evaluator import KernelBenchEvaluator, Processes
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 
@@ -313,7 +313,7 @@ def test_confirming_uses_several_fresh_pairs_of_processes(judge: KernelBenchEval
 
 def test_a_problem_that_does_not_fit_the_device_is_refused_with_its_name() -> None:
     text = PROBLEM.replace("return [rng", 'raise MemoryError("no room for 6 GiB")\n    return [rng')
-    with pytest.raises(InputError, match=r"product is too large for CPU.*no room for 6 GiB"):
+    with pytest.raises(UnfitTask, match=r"product is too large for CPU.*no room for 6 GiB"):
         KernelBenchEvaluator(problem_task(text), device="cpu", settings=SETTINGS, processes=FAKE)
 
 

@@ -79,6 +79,32 @@ def test_a_worker_that_takes_turns_gives_its_memory_back_with_each_answer(
         assert len(made) == 4 and all(ref() is None for ref in made)
 
 
+def test_a_worker_that_takes_turns_gives_back_after_a_refusal_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back: list[int] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given_back.append(1))
+    with Judge(tmp_path, in_turns=True) as judge:
+        judge.load(forward("raise ValueError('not this batch')"), **PLAIN)
+        _, reply = judge.call(may_refuse=True)
+        assert "not this batch" in reply["refused"]
+        assert len(given_back) == 1
+
+
+def test_no_room_for_inputs_is_a_lack_of_memory(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge.load(HONEST)
+
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("tried to allocate 6 GiB")
+
+    monkeypatch.setattr(judge.worker.session._inputs, "fresh", full)
+    with pytest.raises(RequestRefused, match="the device has no room") as raised:
+        judge.call()
+    assert raised.value.kind == "memory"
+
+
 def test_new_weights_are_copied_in_place(judge: Judge) -> None:
     judge.load(HONEST)
     other = torch.nn.Linear(8, 8)
