@@ -4,7 +4,8 @@ A line of a problem file starting with ``# propose:`` is what one trial's candid
 order: ``2.0`` is so many times as fast as eager PyTorch, ``wrong`` is not right, ``shaky`` is
 right once and never again, ``helper`` and ``ours`` import Rooftree's parts. ``# unfair`` is refused
 by the gate, ``# broken`` fails as its own candidate, ``# no compile`` cannot be compiled,
-``# lost`` dies of it, ``# world`` loses the GPU. torch.compile is 1.25 times as fast as eager.
+``# suspect compile`` is doubted, ``# lost`` dies of it, ``# world`` loses the GPU. torch.compile is
+1.25 times as fast as eager.
 
 The environment variables SUITE_LOG (a file of what was asked, a line each) and SUITE_STOP_AT (a
 line of that file at which the process is interrupted, or killed with SUITE_KILL) let a test stop
@@ -24,7 +25,7 @@ from click.testing import Result
 from experiments.runs.options import names
 from experiments.runs.wiring import choosing, gpus
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile, Timing, Verification
-from mcts.errors import NoMoves, UnfairTask, UnfitTask, WorldError
+from mcts.errors import InputError, NoMoves, UnfairTask, UnfitTask, WorldError
 from mcts.ports import Evaluator, Proposal, ProposalRequest, Proposer
 from mcts.requests import EvaluatorRequest, ProposerRequest
 from tests.support.commands import rooftree
@@ -104,6 +105,8 @@ def paper(request: EvaluatorRequest) -> PaperEvaluator:
         raise UnfairTask(f"task {request.task.name} is no fair task: its output is constant")
     if "# no compile" in text and request.judging.compiled:
         raise UnfitTask("torch.compile fails on the model")
+    if "# suspect compile" in text and request.judging.compiled:
+        raise InputError("the model fails as its own candidate (suspect)")
     if "# lost" in text and request.judging.compiled:
         raise WorldError("the reference's process died")
     return PaperEvaluator(request.task, compiled=request.judging.compiled)

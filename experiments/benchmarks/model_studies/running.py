@@ -105,6 +105,12 @@ def _lines_of(
     """The runs of a task side by side. Lines that need the GPU for another baseline come once no
     run is measured any more.
     """
+
+    def leave_out(error: InputError) -> None:
+        if task not in tally.refused:
+            means.say(f"{task}: {error}")
+        tally.refused[task] = str(error)
+
     ended: list[EndedRun] = []
     with ThreadPoolExecutor(min(at_once, len(cells)), "rooftree-cell") as pool:
         futures = [pool.submit(means.advance, cell) for cell in cells]
@@ -120,9 +126,7 @@ def _lines_of(
                     with tally.lock:
                         tally.pending += 1
                 except InputError as error:
-                    if task not in tally.refused:
-                        means.say(f"{task}: {error}")
-                    tally.refused[task] = str(error)
+                    leave_out(error)
         except BaseException:
             means.stop()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -130,6 +134,11 @@ def _lines_of(
             raise
     try:
         for run in ended:
-            yield means.line(run)
+            try:
+                line = means.line(run)
+            except InputError as error:
+                leave_out(error)
+                continue
+            yield line
     finally:
         means.close_task(task)

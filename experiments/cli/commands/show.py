@@ -37,7 +37,8 @@ _TASKS = (
     Column("what it is", "words"),
 )
 _WITH_SUMMARY = 100
-"""A terminal of so many columns or more has room for the tasks' summaries."""
+"""A terminal of so many columns or more has room for the tasks' summaries; in fewer they would
+stand word below word."""
 _MARKS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 
@@ -129,7 +130,6 @@ def _recorded(path: Path) -> dict[str, Any]:
 
 
 def _print_tasks(rows: list[dict[str, Any]]) -> None:
-    """A summary in fewer columns than `_WITH_SUMMARY` leave it would stand word below word."""
     columns = _TASKS if width() >= _WITH_SUMMARY else _TASKS[:-1]
     found = fitted(columns, [_task_cells(row)[: len(columns)] for row in rows], width=width())
     missing = tuple(column.title for column in _TASKS[len(columns) :])

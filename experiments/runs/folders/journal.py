@@ -93,12 +93,13 @@ class SqliteJournal(Journal):
             if durable != self._durable:
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
+            if self._unsure:
+                self._version = event_table.version_of(self._connection)
+                self._head = event_table.head_of(self._connection, self._path)
+            self._unsure = True  # Ctrl-C may come between what is written and what is known of it
             if self._version < SCHEMA_VERSION:
                 self._head = event_table.upgrade(self._connection)
                 self._version = SCHEMA_VERSION
-            if self._unsure:
-                self._head = event_table.head_of(self._connection, self._path)
-            self._unsure = True  # Ctrl-C may come between the event and its head
             row = Row(self._head.seq + 1, kind, text, at)
             self._head = event_table.insert(self._connection, row, self._head)
             self._unsure = False

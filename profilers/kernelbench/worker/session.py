@@ -153,9 +153,10 @@ class WorkerSession:
         if not self._runs.on_device:
             return {"kernels": []}
         with self.candidate.boundary("runtime"):
-            arguments = self._inputs_of_calls[0].arguments
             found = kernels_of(
-                lambda: self._runs.once(self.candidate.model, arguments, flush=False)
+                lambda: self._runs.once(
+                    self.candidate.model, self._inputs_of_calls[0].arguments, flush=False
+                )
             )
         self._end_turn()
         return {"kernels": found}

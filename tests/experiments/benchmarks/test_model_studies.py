@@ -173,6 +173,34 @@ def test_winners_are_set_beside_the_compiled_model_once_no_run_has_the_gpu(
     assert "4 runs come out as they were" in completed("study", "st", "--replay").output
 
 
+def test_a_doubt_about_the_compiled_model_leaves_its_task_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    suite_world.install(monkeypatch)
+    problems = {
+        "1_one.py": suite_world.problem_text("2.0", also="suspect compile"),
+        "2_two.py": suite_world.problem_text("2.0"),
+    }
+    level = suite_world.make_level(tmp_path, problems) / "KernelBench" / "level1"
+    Path("doubt.toml").write_text(
+        f'kind = "model"\ntasks = {[str(level / name) for name in problems]}\ntrials = 1\n'
+        'finalists = 1\nover_compile = true\nreference = "one"\nevaluator = "paper"\n'
+        '[model]\nname = "queue/none"\n[arms.one]\nproposer = "canned"\n'
+    )
+    said = completed("study", "doubt.toml", "-o", "st").output
+    assert "left out: 1_one: the model fails as its own candidate (suspect)" in said
+    (line,) = map(json.loads, Path("st/results.jsonl").read_text().splitlines())
+    assert line["task"] == "2_two" and line["compiled"]["speedup"] > 1
+    monkeypatch.setattr(  # a GPU that is quiet now
+        suite_world,
+        "paper",
+        lambda request: suite_world.PaperEvaluator(request.task, compiled=request.judging.compiled),
+    )
+    completed("study", "doubt.toml", "-o", "st")
+    assert len(Path("st/results.jsonl").read_text().splitlines()) == 2
+
+
 def test_an_arm_alone_asks_for_samples_of_one_question(study: Path) -> None:
     arm = 'search = "best_of_n"\nalone = true\nparallel = 3'
     study.write_text(STUDY.partition("[arms.tree]")[0] + f"[arms.tree]\n{arm}\n")

@@ -180,6 +180,25 @@ def test_a_journal_of_version_1_is_read_as_it_is_and_chained_once_it_is_written_
         read_events(tmp_path)
 
 
+def test_an_interrupt_right_behind_the_chaining_of_version_1_leaves_a_journal_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = of_version_1(tmp_path, ['{"trial": 1}'])
+    usual = event_table.upgrade
+
+    def interrupted(connection: sqlite3.Connection) -> event_table.Head:
+        usual(connection)
+        raise KeyboardInterrupt
+
+    with SqliteJournal(path) as journal:
+        monkeypatch.setattr(event_table, "upgrade", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            journal.append("told", {})
+        monkeypatch.setattr(event_table, "upgrade", usual)
+        journal.append("stopped", {})
+    assert [event.kind for event in read_events(tmp_path)] == ["measured", "stopped"]
+
+
 def test_a_jotted_event_is_in_the_chain_too(tmp_path: Path) -> None:
     with SqliteJournal(tmp_path / "run.sqlite") as journal:
         journal.append("asked", {})
