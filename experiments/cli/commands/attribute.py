@@ -33,7 +33,6 @@ from mcts.options import JudgingOptions, Limits, ModelOptions
 _STYLES = {"effective": "green", "implementation_failed": "red", "unknown": "dim"}
 _AS: dict[str, tuple[Kind, int]] = {
     "method": ("name", 0),
-    "gain": ("words", 0),
     "worth": ("words", 0),
     "taken out by": ("words", 1),
     "in machine code": ("words", 2),
