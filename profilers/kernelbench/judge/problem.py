@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcts.domain import KernelTask, Work
+from mcts.domain import Ceilings, KernelTask, Work
 from mcts.errors import InputError, UnfairTask, UnfitTask
 from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
@@ -104,12 +104,15 @@ class OpenProblem:
             except InputError:
                 self.variations = tuple(one for one in self.variations if one != name)
 
-    def measure_floor(self, l2_bytes: int) -> None:
+    def measure_floor(self, l2_bytes: int, ceilings: Ceilings | None) -> None:
         """Set the least time: every input and weight read, every output written, at the copy rate.
 
-        What the L2 may hold of both is not counted.
+        What the L2 may hold of both is not counted. The rate is the larger of the device's ceiling,
+        if that is known, and of what a copy takes now, as little memory may be left for it.
         """
         rate = self.oracle.ask("ceilings")["copy_gb_per_s"]
+        if rate is not None and ceilings is not None:
+            rate = max(rate, ceilings.copy_gb_per_s)
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - 2 * l2_bytes
         self.floor_us = 0.0 if rate is None else max(0, moved) / rate / 1e3

@@ -126,11 +126,11 @@ class PairedTimer:
         Returns the baseline's times as well: its worker's, or those of the compiled model.
         """
         first = secrets.randbits(1)
-        own = self._baseline_side(calls) if first else None
+        base = self._baseline_side(calls) if first else None
         side = self._candidate_side(calls, exactly=exactly)
-        own = own or self._baseline_side(calls)
+        own, idle_us = base or self._baseline_side(calls)
         before = self._compiled_run(calls) if self._session.settings.compiled else own.events_us
-        return before, PairedBlock(side, own)
+        return before, PairedBlock(side, own, idle_us)
 
     def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
         with self._session.drawn(calls) as ids:
@@ -147,13 +147,15 @@ class PairedTimer:
                 self._compare_exactly(ids, outputs)
             return side
 
-    def _baseline_side(self, calls: int) -> BlockSide:
+    def _baseline_side(self, calls: int) -> tuple[BlockSide, float | None]:
         """Time the baseline on inputs of its own, which the candidate's replace in shared memory.
 
         Its outputs are compared too: a candidate could write into that memory to slow it down.
+        Returns what idle calls take besides, unless one call nearly fills the device.
         """
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(self._session.baseline, ids)
+            idle_us = None if self._session.layout.in_turns else self._idle_us(calls)
             if not all(passes(one) for one in self._comparisons(ids, fetched["outputs"])):
                 raise Unfaithful(
                     Refusal(
@@ -162,7 +164,15 @@ class PairedTimer:
                         "memory",
                     )
                 )
-            return side
+            return side, idle_us
+
+    def _idle_us(self, calls: int) -> float:
+        """What calls that do nothing take beyond their events, by the judge's clock."""
+        limit_s = self._session.batch_s(calls) + self._session.settings.call_deadline_s
+        begin = time.perf_counter_ns()
+        ran = self._session.baseline.ask("idle", timeout_s=limit_s)
+        took_us = (time.perf_counter_ns() - begin) / 1e3
+        return took_us - sum(events_of(ran, calls=calls))
 
     def _side(
         self, worker: WorkerClient | BaselineClient, ids: Sequence[str]

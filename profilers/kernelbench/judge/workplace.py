@@ -229,7 +229,7 @@ class KernelBenchWorkplace:
             self._say(f"the problem's model runs: {problem.sizes()}")
             problem.pass_gate()
             problem.try_variations()
-            problem.measure_floor(self.hardware.l2_bytes or 0)
+            problem.measure_floor(self.hardware.l2_bytes or 0, self.hardware.ceilings)
         except RequestRefused as refused:
             size = f" with {memory / 2**30:.0f} GiB" if memory else ""
             raise UnfitTask(

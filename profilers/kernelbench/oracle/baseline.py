@@ -114,6 +114,7 @@ class Baseline:
         where = torch.device(device_name(self._device))
         source = torch.zeros(size, dtype=torch.uint8, device=where)
         target = torch.zeros_like(source)
+        self._runs.warm()
         times = []
         for _ in range(_COPIES):
             begin = self._runs.clock.mark()

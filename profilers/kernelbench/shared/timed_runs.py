@@ -114,6 +114,18 @@ class TimedRuns:
             times += [record.us for record in self.records]
         return times
 
+    def idle(self) -> list[float]:
+        """Make the calls of the last run again, but return its outputs in place of calling.
+
+        Returns microseconds of each. `records` are dropped, so that copies are made where the last
+        ones lay.
+        """
+        outputs = iter([record.output for record in self.records])
+        self.records = []
+        self._traffic()
+        made = self._record_calls(lambda *_: next(outputs), self._calls, flush=True)
+        return [record.us for record in made]
+
     def once(
         self, function: Callable[..., Any], arguments: Sequence[Any], *, flush: bool
     ) -> RecordedCall:

@@ -40,6 +40,7 @@ class WorkerHandlers:
             "warm": lambda request: self.session.warm(request),
             "prepare": lambda request: self.session.prepare(request),
             "run": lambda request: self.session.run(request),
+            "idle": lambda request: self.session.idle(request),
             "fetch": lambda request: self.session.fetch(request),
             "burn": lambda request: self.session.burn(request),
             "trace": lambda request: self.session.trace(request),

@@ -68,6 +68,9 @@ class Worker:
         device.synchronize()
         return {"events_us": times}
 
+    def idle(self, _request: dict[str, Any]) -> dict[str, Any]:
+        return {"events_us": [1e-3] * len(self.calls)}
+
     def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
         at, outputs, changed = request["at"], [], False
         for result, copy in self.results:
@@ -106,8 +109,8 @@ class Worker:
 def make_handlers(context: ForkContext) -> dict[str, Handler]:
     worker = Worker(context)
     names = (
-        "start", "load", "weights", "call", "prepare", "run", "fetch", "burn", "warm", "build",
-        "probe",
+        "start", "load", "weights", "call", "prepare", "run", "idle", "fetch", "burn", "warm",
+        "build", "probe",
     )  # fmt: skip
     return {name: getattr(worker, name) for name in names}
 

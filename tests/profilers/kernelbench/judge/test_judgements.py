@@ -81,6 +81,28 @@ def test_events_cannot_count_more_than_the_judge_waited() -> None:
     assert "took 10" in str(CLOCK.disagreement(blocks(event_us=900.0, work_us=10.0)))
 
 
+def test_a_slow_baseline_has_more_overhead_than_what_waits_less() -> None:
+    """As on an H100: behind calls of 2.7 ms each call costs 50 us more than an idle one."""
+
+    def paired(event_us: float, work_us: float, *, idle: bool) -> list[PairedBlock]:
+        return [
+            PairedBlock(
+                side((event_us,) * calls, work_us=calls * (work_us + 2.0)),
+                side((2700.0,) * calls, work_us=calls * 2750.0),
+                1000.0 if idle else None,
+            )
+            for calls in (5, 9, 13, 17, 21, 25)
+        ]
+
+    assert "took 62" in str(CLOCK.disagreement(paired(110.0, 110.0, idle=False)))
+    assert CLOCK.disagreement(paired(110.0, 110.0, idle=True)) is None
+    assert CLOCK.call_us(paired(110.0, 110.0, idle=True)) == pytest.approx(110.0, abs=0.5)
+    assert CLOCK.call_us(paired(2700.0, 2748.0, idle=True)) == pytest.approx(2700.0)
+    lie = paired(60.0, 110.0, idle=True)
+    assert "the clocks disagree" in str(CLOCK.disagreement(lie))
+    assert CLOCK.disagreement(paired(60.0, 110.0, idle=False)) is None
+
+
 def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
     found = [block(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
     assert "the clocks disagree" in str(CLOCK.disagreement(found))

@@ -131,6 +131,15 @@ def test_repeats_time_every_call_again(judge: Judge) -> None:
     assert len(judge.ask("fetch", at=0)["outputs"]) == 3
 
 
+def test_idle_calls_hand_over_as_much_and_call_nothing(judge: Judge) -> None:
+    judge.load(forward("seen.append(1); return x + len(seen)", "seen = []"), **PLAIN)
+    _, times, _ = judge.timed(5)
+    idle = judge.ask("idle")["events_us"]
+    assert len(idle) == len(times) == 5
+    (x,), reply = judge.call()
+    assert torch.equal(judge.read(reply["outputs"]), x + 6)
+
+
 def test_burning_goes_round_the_prepared_inputs(judge: Judge) -> None:
     judge.load(forward("seen.append(x.data_ptr()); return x", "seen = []"), **PLAIN)
     _, coded = judge.draw(3)
