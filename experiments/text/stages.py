@@ -20,6 +20,8 @@ _WORDS: Mapping[str, str] = {
     CONFIRMING: "confirming finalists",
 }
 _WORD = 40
+_BETWEEN = 0.05
+"""Part of a run from which on what lies between trials is told: briefing, choosing, waiting."""
 _LEAST_S = 1.0
 """Seconds in all from which on it is worth saying where they went."""
 
@@ -51,7 +53,13 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %") if share >= 0.005 else "under 1 %"
 
 
-def time_text(stages: Mapping[str, float]) -> str:
-    """The shares and what they are shares of; empty if there is nothing to tell."""
+def time_text(stages: Mapping[str, float], elapsed_s: float) -> str:
+    """The shares, what they are shares of, and what of `elapsed_s` no trial can have taken.
+
+    Empty if there is nothing to tell.
+    """
+    total = sum(stages.values())
+    between = elapsed_s - total
+    more = f"; {clock(between)} more between trials" if between > _BETWEEN * elapsed_s else ""
     said = shares_text(stages)
-    return f"{said} (of the {clock(sum(stages.values()))} of all trials)" if said else ""
+    return f"{said} (of the {clock(total)} of all trials{more})" if said else ""

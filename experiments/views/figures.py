@@ -130,7 +130,7 @@ CLOSING_TRIALS = (Figure("trials", _trials),)
 CLOSING_RUN = (
     BRANCHES,
     SPENT,
-    Figure("time went to", lambda run: [time_text(run.totals.stages_s)]),
+    Figure("time went to", lambda run: [time_text(run.totals.stages_s, run.totals.seconds)]),
     METHODS,
     Figure("done by", lambda run: [f"evaluator {run.evaluator}, proposer {run.proposer}"]),
     Figure("hardware", lambda run: [run.hardware]),

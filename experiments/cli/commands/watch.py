@@ -43,7 +43,7 @@ def ending_words(board: Board, run_dir: Path) -> list[str]:
     result = (
         "the baseline is the best so far" if best == 0 else f"{verdict.speedup:.2f}x, node {best}"
     )
-    stages = time_text(board.reader.stages)
+    stages = time_text(board.reader.stages, board.reader.seconds)
     return [
         *words,
         *([f"time went to: {stages}"] if stages else []),

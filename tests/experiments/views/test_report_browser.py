@@ -316,17 +316,32 @@ def test_what_a_model_was_asked_and_took_is_on_the_page(browser: Any, tmp_path: 
         assert seen == Seen()
 
 
-def test_all_nodes_are_handed_over_as_csv(view: Any, tmp_path: Path) -> None:
-    with view.expect_download() as waiting:
-        view.get_by_role("button", name="All as CSV").click()
-    path = tmp_path / "trials.csv"
+def saved_csv(page: Any, path: Path) -> list[dict[str, str]]:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="All as CSV").click()
     waiting.value.save_as(path)
-    lines = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+    return list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+
+
+def test_all_nodes_are_handed_over_as_csv(view: Any, tmp_path: Path) -> None:
+    lines = saved_csv(view, tmp_path / "trials.csv")
     nodes = data_of(view)["nodes"]
     assert [int(line["node"]) for line in lines] == nodes["id"]
     best = lines[data_of(view)["best"]]
     assert float(best["speedup"]) == nodes["speedup"][data_of(view)["best"]]
     assert best["LANES"] and best["outcome"] == "measured"
+
+
+def test_failed_nodes_have_their_values_in_the_csv(
+    browser: Any, large: Path, tmp_path: Path
+) -> None:
+    with opened(browser, large) as (page, seen):
+        lines = saved_csv(page, tmp_path / "trials.csv")
+        assert seen == Seen()
+    assert len(lines) == LARGE
+    failed = [line for line in lines if line["outcome"] == "wrong result"]
+    assert failed
+    assert all(line["ID"] == line["node"] for line in failed)
 
 
 def test_a_value_that_is_clicked_keeps_the_variants_that_have_it(view: Any) -> None:

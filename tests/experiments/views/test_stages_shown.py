@@ -252,12 +252,14 @@ def test_shares_are_of_all_trials_and_the_greatest_comes_first() -> None:
     assert [name for name, _ in shares(stages)] == ["proposing", "timing", "compiling"]
     assert sum(share for _, share in shares(stages)) == pytest.approx(1)
     assert shares_text(stages) == "67 % proposing, 33 % timing, under 1 % compiling"
-    assert time_text(stages).endswith(f"(of the {clock(90.1)} of all trials)")
+    assert time_text(stages, 92.0).endswith(f"(of the {clock(90.1)} of all trials)")
+    assert time_text(stages, 100.1).endswith("of all trials; 10 s more between trials)")
+    assert "between" not in time_text(stages, 45.0)
 
 
 @pytest.mark.parametrize("stages", [{}, {"judging": 99.0}, {"timing": 0.4, "compiling": 0.3}])
 def test_shares_that_tell_nothing_are_left_out(stages: dict[str, float]) -> None:
-    assert time_text(stages) == "" and shares(stages) == []
+    assert time_text(stages, 50.0) == "" and shares(stages) == []
 
 
 # A whole run, through its journal on disk.

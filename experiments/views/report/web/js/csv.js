@@ -16,31 +16,29 @@ const COLUMNS = [
   ["reason", (run, row) => run.nodes.reason[row]],
 ];
 
-export function csv(run) {
-  const values = tunableColumns(run);
-  const lines = [[...COLUMNS.map(([name]) => name), ...values.map((each) => each.name)]];
+export function csv(run, tunables) {
+  const names = [...new Set(tunables.flatMap((values) => Object.keys(values)))];
+  const lines = [[...COLUMNS.map(([name]) => name), ...names]];
   for (let row = 0; row < run.count; row += 1)
-    lines.push([...COLUMNS.map(([, of]) => of(run, row)), ...values.map((each) => each.of(row))]);
+    lines.push([
+      ...COLUMNS.map(([, of]) => of(run, row)),
+      ...names.map((name) => tunables[row][name]),
+    ]);
   return lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
-export function download(run) {
-  const url = URL.createObjectURL(new Blob([csv(run)], { type: "text/csv" }));
+export async function download(run, packed) {
+  const details = await Promise.all(run.nodes.detail.map((number) => packed.value(number)));
+  const table = csv(
+    run,
+    details.map((each) => each.tunables ?? {}),
+  );
+  const url = URL.createObjectURL(new Blob([table], { type: "text/csv" }));
   const link = document.createElement("a");
   link.href = url;
   link.download = "trials.csv";
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-function tunableColumns(run) {
-  const data = run.data.tunables;
-  if (!data) return [];
-  const places = new Map(data.nodes.map((id, at) => [run.rowOf.get(id), at]));
-  return data.tunables.map((each) => ({
-    name: each.name,
-    of: (row) => (places.has(row) ? each.values[each.at[places.get(row)]] : null),
-  }));
 }
 
 // A text that a spreadsheet would take for a formula gets an apostrophe: models write some of them.

@@ -24,7 +24,7 @@ export class Explorer {
       button("Expand all", () => this.grid.expandAll()),
       button("Collapse", () => this.grid.collapse()),
       button("Best", () => this.select(run.best)),
-      button("All as CSV", () => download(run)),
+      button("All as CSV", () => download(run, packed)),
       this.told,
     );
     this.element = section(
