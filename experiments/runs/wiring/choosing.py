@@ -46,7 +46,8 @@ def resolve_evaluator(
         raise InputError(f"task {source.task.name!r} cannot be measured here: {problem}")
     raise InputError(
         f"task {source.task.name!r} cannot be measured here ({problem}) and has no recording to "
-        "replay: give one with --recording FILE"
+        f"replay: give one with --recording FILE (`rooftree check {source.given}` looks at the task "
+        "without a GPU)"
     )
 
 
