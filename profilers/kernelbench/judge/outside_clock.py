@@ -24,6 +24,7 @@ _SLACK = 1.1
 _UNEVEN = 1.3
 _COPY_SLACK = 0.05
 _STANDARD_ERRORS = 4
+_SPARED_SLACK = 0.25
 _BLIND_SHARE = 0.5
 _BLIND_SLACKS = 2
 
@@ -98,8 +99,9 @@ class OutsideClock:
     """Compares the times of paired blocks with what the events claim, over all calls.
 
     The clocks agree if neither exceeds the other by more than a tenth plus `slack_us` per call plus
-    four standard errors. If copies are included, a twentieth of their time is allowed as well,
-    because two processes copy at different speeds.
+    four standard errors, and a quarter of what is interpolated between the overhead of the
+    baseline's calls and idle ones. If copies are included, a twentieth of their time is allowed as
+    well, because two processes copy at different speeds.
     """
 
     slack_us: float = 5.0
@@ -179,8 +181,10 @@ class OutsideClock:
             2 * len(blocks)
         )
         noise_us = _STANDARD_ERRORS * error / calls
-        outside_us = (took - sum(costs) + self._spared_us(blocks)) / calls
-        return _Estimate(outside_us, self.slack_us + noise_us, noise_us)
+        spared_us = self._spared_us(blocks) / calls
+        outside_us = (took - sum(costs)) / calls + spared_us
+        slack_us = self.slack_us + noise_us + _SPARED_SLACK * spared_us
+        return _Estimate(outside_us, slack_us, noise_us)
 
     def _spared_us(self, blocks: Sequence[PairedBlock]) -> float:
         """What the overhead of the candidate's calls is below that of the baseline's, in all.

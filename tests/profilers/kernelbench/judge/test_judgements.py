@@ -98,6 +98,7 @@ def test_a_slow_baseline_has_more_overhead_than_what_waits_less() -> None:
     assert CLOCK.disagreement(paired(110.0, 110.0, idle=True)) is None
     assert CLOCK.call_us(paired(110.0, 110.0, idle=True)) == pytest.approx(110.0, abs=0.5)
     assert CLOCK.call_us(paired(2700.0, 2748.0, idle=True)) == pytest.approx(2700.0)
+    assert CLOCK.disagreement(paired(73.0, 90.0, idle=True)) is None
     lie = paired(60.0, 110.0, idle=True)
     assert "the clocks disagree" in str(CLOCK.disagreement(lie))
     assert CLOCK.disagreement(paired(60.0, 110.0, idle=False)) is None
