@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
@@ -25,7 +26,7 @@ class StoredEvaluator(Evaluator):
     other rules apart, over another baseline say; a task that cannot be measured by them is not
     tried again, so that a study comes out the same whenever it is replayed.
 
-    UnfitTask if the task cannot be measured.
+    `under_way` is how many candidates are being measured. UnfitTask if the task cannot be measured.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class StoredEvaluator(Evaluator):
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
         self._stopping = threading.Event()
+        self.under_way = 0
         self._is_variant = bool(variant)
         if (refusal := store.find(self._place, "", "refusal")) is not None:
             raise UnfitTask(str(refusal["why"]))
@@ -101,12 +103,23 @@ class StoredEvaluator(Evaluator):
                 if self._stopping.is_set():
                     raise Suspended("the study was stopped")
                 begin = time.monotonic()
-                payload = measure(inner).model_dump(mode="json")
+                with self._counted():
+                    payload = measure(inner).model_dump(mode="json")
                 seconds = time.monotonic() - begin
             code = candidate.model_dump(mode="json")
             self._store.keep(self._place, candidate.id, "candidate", code, seconds=0.0)
             self._store.keep(self._place, candidate.id, kind, payload, seconds=seconds)
             return payload
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self.under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.under_way -= 1
 
     def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
         if self._stopping.is_set():

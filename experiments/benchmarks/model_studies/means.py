@@ -98,10 +98,14 @@ class Means:
 
     def stop(self) -> None:
         """Ask and measure nothing more; idempotent."""
+        first = not self._stopping.is_set()
         self._stopping.set()
         self._clients.close()
-        for evaluator in list(self._evaluators.values()):
+        evaluators = list(self._evaluators.values())
+        for evaluator in evaluators:
             evaluator.stop()
+        if first and any(evaluator.under_way for evaluator in evaluators):
+            self.say("stopping: what is being measured is waited for, and kept")
 
     def advance(self, cell: Cell) -> EndedRun:
         """Bring a run to its end, from wherever it is.

@@ -489,9 +489,11 @@ def test_once_stopped_an_evaluator_ends_what_it_measures_and_begins_nothing(
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(evaluator.evaluate, task.baseline)
         assert begun.wait(30)
+        assert evaluator.under_way == 1
         evaluator.stop()
         going.set()
         assert first.result().measured
+    assert evaluator.under_way == 0
     with pytest.raises(Suspended):
         evaluator.evaluate(Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4}))
     assert evaluator.evaluate(task.baseline).measured, "what is known is still given"
