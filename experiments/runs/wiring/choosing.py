@@ -46,8 +46,8 @@ def resolve_evaluator(
         raise InputError(f"task {source.task.name!r} cannot be measured here: {problem}")
     raise InputError(
         f"task {source.task.name!r} cannot be measured here ({problem}) and has no recording to "
-        f"replay: give one with --recording FILE (`rooftree check {source.given}` looks at the task "
-        "without a GPU)"
+        f"replay: give one with --recording FILE (`rooftree check {source.given}` looks at the "
+        "task without a GPU)"
     )
 
 
