@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codegen.branching import branches_of
@@ -16,7 +16,15 @@ from codegen.dialects import Read, Writing, writing_of
 from codegen.dialects.space.values import choosable_space
 from codegen.lookups.conversation import NONE_LEFT, Lookups
 from codegen.lookups.prompt import VERSION
-from codegen.prompting import Prompt, build_prompt, fence
+from codegen.prompting import (
+    Prompt,
+    build_plan,
+    build_prompt,
+    build_review,
+    directions_of,
+    fence,
+)
+from codegen.prompting.contract import Contract
 from codegen.prompting.untrusted import shortened
 from codegen.replies import without_thoughts
 from codegen.tuning import retuned
@@ -33,6 +41,7 @@ from mcts.errors import (
 from mcts.library import Library
 from mcts.options import ModelOptions
 from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
+from mcts.search.seeding import seed_from
 
 PRIOR = 0.5
 """A model's own confidence is not calibrated, so every proposal of it starts alike."""
@@ -48,7 +57,8 @@ class LlmProposer(Proposer):
     all a replay can judge. A reply that cannot be used is asked for again `reply_repairs` times,
     with the reason. Of each proposal `branches` variants are timed: 1 is the candidate alone, more
     add other values of its tunables, and behind them up to `tune` more as long as they promise
-    a gain (`codegen.tuning`).
+    a gain (`codegen.tuning`). Where whole files are written, `roles` may have a planner asked
+    before it and a critic behind it; what they cannot say is done without.
 
     `client` replaces litellm. In `library` a model may look things up while it prepares a proposal,
     as far as the options allow; it is closed with the proposer. Thread-safe.
@@ -98,6 +108,7 @@ class LlmProposer(Proposer):
         contract = writing.contract
         space = None if contract.whole_file else _space_of(request)
         lookups = Lookups(self._library, self._options) if self._library is not None else None
+        planned = self._planned(request, contract)
         prompt = build_prompt(
             request,
             self._hardware,
@@ -105,9 +116,12 @@ class LlmProposer(Proposer):
             options=self._options,
             space=space,
             lookups=lookups.words if lookups is not None else "",
+            directions=planned.directions,
         )
         talk = _Talk(request, prompt, writing, _spending(prompt, lookups), lookups)
-        read = self._ask(talk)
+        if planned.reply is not None:
+            talk.spending.add(planned.reply, planned.seconds)
+        read = self._reviewed(self._ask(talk), talk)
         most = self._options.branches - 1 if contract.whole_file else 0
         return Proposal(
             candidate=read.candidate,
@@ -142,6 +156,51 @@ class LlmProposer(Proposer):
         left = tuple(name for name in request.parent.methods if name != method)
         candidate = found.model_copy(update={"methods": left, "rationale": f"without {method}"})
         return Proposal(candidate=candidate, prior=PRIOR, usage=talk.usage())
+
+    def _planned(self, request: ProposalRequest, contract: Contract) -> _Plan:
+        """What a planner says of a step forward; nothing where none is asked, or its reply says
+        nothing. Raises what clients raise.
+        """
+        wanted = "planner" in self._options.roles and contract.whole_file
+        if not wanted or request.move.kind == "repair":
+            return _Plan()
+        prompt = build_plan(request, self._hardware, contract=contract, options=self._options)
+        begin = time.perf_counter()
+        try:
+            reply = self._client.complete(
+                prompt.messages,
+                max_tokens=self._options.reply_tokens,
+                temperature=self._options.temperature,
+                seed=seed_from("plan", request.parent.id),
+            )
+        except ProposalRejected:  # the service refuses this very prompt
+            return _Plan()
+        return _Plan(directions_of(reply.text), reply, time.perf_counter() - begin)
+
+    def _reviewed(self, read: Read, talk: _Talk) -> Read:
+        """The proposal as a critic mends it; as it is where none is asked, or it has no usable
+        change. Raises AnswerPending.
+        """
+        if "critic" not in self._options.roles or not talk.writing.contract.whole_file:
+            return read
+        proposed = read.candidate
+        shown = replace(talk.request, parent=proposed)
+        try:
+            prompt = build_review(
+                talk.request, self._hardware, proposed,
+                contract=talk.writing.contract, options=self._options,
+            )  # fmt: skip
+            talk.spending.prompt += f"+{prompt.id}"
+            reply = self._complete(prompt.messages, replace(talk, lookups=None))
+            mended = talk.writing.read(reply.text, shown, finish_reason=reply.finish_reason)
+        except AnswerPending:
+            raise
+        except (NoMoves, ProposalRejected, WorldError):  # what was written is there all the same
+            return read
+        if mended.candidate.id == talk.request.parent.id:
+            return read
+        kept = {name: getattr(proposed, name) for name in ("methods", "rationale", "name")}
+        return Read(mended.candidate.model_copy(update=kept), read.branches)
 
     def _writing(self, request: ProposalRequest) -> Writing:
         return writing_of(request.task.dialect).asked(tunables_only=self._tunables_only)
@@ -198,6 +257,15 @@ class LlmProposer(Proposer):
         )
         talk.spending.add(reply, time.perf_counter() - begin)
         return reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Directions, and the reply that named them."""
+
+    directions: tuple[str, ...] = ()
+    reply: Reply | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
 """What a model is told: one prompt for each role, fitted to a budget of tokens."""
 
-from codegen.prompting.build import Prompt, build_prompt
+from codegen.prompting.build import Prompt, build_plan, build_prompt, build_review
+from codegen.prompting.planning import directions_of
 from codegen.prompting.untrusted import fence
 
 __all__ = [
     "Prompt",
+    "build_plan",
     "build_prompt",
+    "build_review",
+    "directions_of",
     "fence",
 ]

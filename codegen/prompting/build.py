@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from string import Template
 from typing import Any
@@ -20,10 +21,11 @@ from codegen.prompting.history import (
     methods_section,
 )
 from codegen.prompting.pending import PENDING, pending_section
+from codegen.prompting.planning import directions_section, proposal_section
 from codegen.prompting.roles import Role, role_of
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
-from mcts.domain import Hardware, TunableSpace
+from mcts.domain import Candidate, Hardware, TunableSpace
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
@@ -48,38 +50,114 @@ def build_prompt(
     space: TunableSpace | None = None,
     without: str | None = None,
     lookups: str = "",
+    directions: Sequence[str] = (),
 ) -> Prompt:
     """The prompt for a request, to be answered by the `contract`; `space` are the tunables if only
     values are asked for, `without` a method that is to be taken out of the parent, `lookups` what
-    it says of looking things up.
+    it says of looking things up, `directions` what a planner has named, of which one is to be
+    taken.
 
     What does not fit is left out, least valuable first, and the prompt says so. Where what must
     stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
     """
     options = options or ModelOptions()
     role = role_of(request, without=without)
-    system = _system(contract, options, lookups)
     far = request.move.far and role == "optimize"
-    order = _order_section(role, contract, without, far=far)
-    before, after = _sections(request, hardware, role, contract, space)
+    before, after = _sections(request, hardware, role, contract, space, planned=bool(directions))
+    planned = [directions_section(request, directions)] if directions else []
+    planned_id = f"+{contract.prompt_id('plan')}" if directions else ""
+    return _assembled(
+        request,
+        system=_system(contract, lookups, contract.reply(options.branches - 1)),
+        before=before,
+        feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
+        after=[*after, *planned, _order_section(role, contract, without, far=far)],
+        id=contract.prompt_id(role) + (PENDING if request.pending else "") + planned_id,
+        options=options,
+    )
+
+
+def build_plan(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    *,
+    contract: Contract,
+    options: ModelOptions,
+) -> Prompt:
+    """What a planner is asked: directions from the parent, by all that its coder will see.
+
+    Trials that are pending are left out, so that all from one parent ask the same. Raises what
+    `build_prompt` raises.
+    """
+    role = role_of(request)
+    alone = replace(request, pending=())
+    before, after = _sections(alone, hardware, role, contract, None, planned=True)
+    return _assembled(
+        alone,
+        system=_system(contract, "", contract.reply_of("plan")),
+        before=before,
+        feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
+        after=[*after, Section(title="Now", parts=(Part(contract.order("plan")),))],
+        id=contract.prompt_id("plan"),
+        options=options,
+    )
+
+
+def build_review(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    proposed: Candidate,
+    *,
+    contract: Contract,
+    options: ModelOptions,
+) -> Prompt:
+    """What a critic is asked of a proposal before it is judged.
+
+    Raises what `build_prompt` raises.
+    """
+    same = _unchanging(_Same(request.task), _Same(hardware), contract)
+    return _assembled(
+        request,
+        system=_system(contract, "", contract.reply_of("review")),
+        before=[section for section in same[:2] if section is not None],
+        feedback=(),
+        after=[
+            proposal_section(proposed, request.task.dialect),
+            Section(title="Now", parts=(Part(contract.order("review")),)),
+        ],
+        id=contract.prompt_id("review"),
+        options=options,
+    )
+
+
+_NOTE_TOKENS = 40
+
+
+def _assembled(
+    request: ProposalRequest,
+    *,
+    system: str,
+    before: Sequence[Section],
+    feedback: tuple[Section, ...],
+    after: Sequence[Section],
+    id: str,
+    options: ModelOptions,
+) -> Prompt:
+    """The messages, as far as the parts fit. Raises what `build_prompt` raises."""
     reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
-    fitted = fit([*before, *after, order], budget=options.prompt_tokens - reserved)
+    fitted = fit([*before, *after], budget=options.prompt_tokens - reserved)
     tokens = fitted.tokens + reserved
     if tokens > options.prompt_tokens:
         _too_long(request, tokens, options)
-    feedback = feedback_sections(request, options.feedback, contract.methods(hardware))
     return Prompt(
         messages=[
             {"role": "system", "content": system},
             {"role": "user", "content": _body(fitted, feedback, len(before))},
         ],
-        id=contract.prompt_id(role) + (PENDING if request.pending else ""),
+        id=id,
         dropped=fitted.dropped,
         tokens=tokens,
     )
-
-
-_NOTE_TOKENS = 40
 
 
 def _sections(
@@ -88,6 +166,8 @@ def _sections(
     role: Role,
     contract: Contract,
     space: TunableSpace | None,
+    *,
+    planned: bool,
 ) -> tuple[list[Section], list[Section]]:
     """What stands before the feedback and what behind it; what changes least comes first."""
     before = [
@@ -101,7 +181,7 @@ def _sections(
         lessons_section(request.lessons),
         exemplars_section(request),
         attempts_section(request, role),
-        pending_section(request, role),
+        pending_section(request, role, planned=planned),
     ]
     return [section for section in before if section is not None], after
 
@@ -137,11 +217,8 @@ def _body(fitted: Fitted, feedback: tuple[Section, ...], place: int) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system(contract: Contract, options: ModelOptions, lookups: str) -> str:
-    parts = [template("system.md"), contract.text]
-    if lookups:
-        parts.append(lookups)
-    return "\n\n".join([*parts, contract.reply(options.branches - 1)])
+def _system(contract: Contract, lookups: str, reply: str) -> str:
+    return "\n\n".join(filter(None, [template("system.md"), contract.text, lookups, reply]))
 
 
 def _order_section(role: Role, contract: Contract, method: str | None, *, far: bool) -> Section:

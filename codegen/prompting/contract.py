@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 
 from codegen.playbook import Method, playbook, playbook_for
-from codegen.prompting.roles import VERSIONS, Role
+from codegen.prompting.roles import VERSIONS, Beside, Role
 from mcts.domain import Dialect, Hardware
 
 _COMMON = "codegen.prompting"
@@ -53,12 +53,17 @@ class Contract:
             reply += "\n" + listed
         return reply
 
-    def order(self, role: Role) -> str:
+    def reply_of(self, beside: Beside) -> str:
+        """How one replies who does not write the variant."""
+        text = Template(template(f"reply_{beside}.md"))
+        return text.substitute(language=self.language, first=self.first)
+
+    def order(self, role: Role | Beside) -> str:
         """What a role is to do."""
         name = f"{role}.md"
         return template(name, self.package) if self._has(name) else template(name)
 
-    def prompt_id(self, role: Role) -> str:
+    def prompt_id(self, role: Role | Beside) -> str:
         """How a prompt is journalled: the order's name and the role's version."""
         name = f"{role}_{self.name}" if self._has(f"{role}.md") else role
         return f"{name}/{VERSIONS[role]}"

@@ -22,11 +22,15 @@ _IDEAS: dict[Role, str] = {
 }
 
 
-def pending_section(request: ProposalRequest, role: Role) -> Section:
-    """What others are writing at this moment, and which idea that leaves to this reply."""
+def pending_section(request: ProposalRequest, role: Role, *, planned: bool = False) -> Section:
+    """What others are writing at this moment, and which idea that leaves to this reply.
+
+    Where it is `planned`, the plan says which.
+    """
     same = [other for other in request.pending if other.parent.id == request.parent.id]
     elsewhere = [other for other in request.pending if other.parent.id != request.parent.id]
-    parts = [Part(_share(same, request.choice, _IDEAS[role]))] if same else []
+    shared = bool(same) and not planned
+    parts = [Part(_share(same, request.choice, _IDEAS[role]))] if shared else []
     parts += [Part(_elsewhere(other, request)) for other in elsewhere[-MAX_ELSEWHERE:]]
     return Section(
         title="What is being written at the same time",

@@ -7,13 +7,17 @@ from typing import Literal
 from mcts.ports import ProposalRequest
 
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
+Beside = Literal["plan", "review"]
+"""Who works on a proposal beside the one who writes it."""
 
-VERSIONS: dict[Role, int] = {
+VERSIONS: dict[Role | Beside, int] = {
     "implement": 3,
     "optimize": 4,
     "repair": 3,
     "diversify": 3,
     "remove": 3,
+    "plan": 1,
+    "review": 1,
 }
 """Raised whenever anything that a role's prompt says of its own accord changes, so that results
 journalled under one version were all asked for in the same words."""

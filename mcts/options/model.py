@@ -12,6 +12,7 @@ CACHE_FILE = "llm_cache.sqlite"
 """Where answers are kept in a run folder."""
 Feedback = Literal["tools", "counters", "both", "evidence", "evidence+tools", "none"]
 Protocol = Literal["auto", "calls", "text"]
+Roles = Literal["coder", "planner", "critic", "planner+critic"]
 
 
 def _asked(name: str, *needs: Need, **said: Any) -> Option:
@@ -25,14 +26,15 @@ class ModelOptions(Options):
     `fallbacks` are asked in their order if the model gives no answer. `prices` are texts as
     ``MODEL=IN,OUT``. `timeout_s` bounds one request, `retries` the further ones to each model.
     A run without `cache` keeps the answers in its folder. `feedback` is what prompts say of the
-    profile, `prompt_tokens` their length, by estimate. Of each proposal `branches` values of its
-    tunables are timed, and of a promising one up to `tune` more. While it prepares one, the model
-    may look things up in the `library` `lookups` times, for `lookup_tokens` in all: twelve look-ups
-    are two or three searches, some definitions and a few readings, and 24,000 tokens are as many as
-    the prompt has, so that the conversation at most doubles. `record` is a file that every question
-    and answer is added to; `replay` one that is played instead of asking anybody. With a `queue`
-    questions and replies are files in that folder, and `timeout_s` bounds the wait only if it is
-    given.
+    profile, `prompt_tokens` their length, by estimate. `roles`: beside the one who writes, a
+    planner that names directions before it, a critic that mends what it wrote, or both, a reply
+    each. Of each proposal `branches` values of its tunables are timed, and of a promising one
+    up to `tune` more. While it prepares one, the model may look things up in the `library`
+    `lookups` times, for `lookup_tokens` in all: twelve look-ups are two or three searches, some
+    definitions and a few readings, and 24,000 tokens are as many as the prompt has, so that the
+    conversation at most doubles. `record` is a file that every question and answer is added to;
+    `replay` one that is played instead of asking anybody. With a `queue` questions and replies
+    are files in that folder, and `timeout_s` bounds the wait only if it is given.
     """
 
     title: ClassVar[str] = "Language model"
@@ -101,6 +103,14 @@ class ModelOptions(Options):
             "(a digest of the counters), evidence+tools, or none",
         ),
     ] = "tools"
+    roles: Annotated[
+        Roles,
+        _asked(
+            "--roles",
+            help="Who works on a variant: coder (one reply), planner (a short reply with three "
+            "directions first), critic (a reply that mends what was written), planner+critic",
+        ),
+    ] = "coder"
     tune: Annotated[
         int,
         Field(ge=0, le=256),

@@ -18,6 +18,7 @@ from codegen.chat.messages import Reply
 from codegen.llm import LlmProposer
 from mcts.domain import Candidate, Hardware
 from mcts.errors import (
+    AnswerPending,
     InputError,
     JournalError,
     NoMoves,
@@ -28,7 +29,7 @@ from mcts.errors import (
 )
 from mcts.journal.spending import spent_on_reply
 from mcts.options import ModelOptions
-from mcts.ports import Proposal, ProposalRequest, Proposer
+from mcts.ports import PendingTrial, Proposal, ProposalRequest, Proposer
 from mcts.search.trial import Move
 from mcts.testing.proposers import ProposerContract
 from tests.codegen.cases import (
@@ -421,3 +422,82 @@ def test_a_method_cannot_be_taken_out_if_only_values_may_change() -> None:
         with pytest.raises(NoMoves):
             proposer.without(ask(), "memory.vectorized_loads")
         assert server.requests == []
+
+
+PLAN = "1. Wider loads: float4. Evidence: 4 sectors. Ceiling: 1.5x, DRAM.\n2. Fewer blocks.\n"
+
+
+def roles_asked(client: ScriptedClient) -> list[str]:
+    """Which role each question was for, by its order."""
+    orders = {"Plan the next step": "plan", "Look the proposal over": "review"}
+    told = [asked.messages[1]["content"].rpartition("# Now")[2].strip() for asked in client.asked]
+    return [next((orders[o] for o in orders if text.startswith(o)), "code") for text in told]
+
+
+def test_a_planner_is_asked_first_and_its_first_direction_taken() -> None:
+    client = script(PLAN, GOOD)
+    found = propose(client, roles="planner")
+    assert roles_asked(client) == ["plan", "code"]
+    written = client.asked[1].messages[1]["content"]
+    assert "2. Fewer blocks." in written and "Take number 1." in written
+    assert found.usage["replies"] == 2 and found.usage["cost_usd"] == 0.02
+    assert found.usage["prompt"] == prompt_id("optimize") + "+plan/1"
+
+
+def test_trials_from_one_parent_ask_a_planner_the_same() -> None:
+    client = script(PLAN, GOOD, PLAN, GOOD)
+    first = ask(seed=1)
+    beside = PendingTrial(parent=first.parent, move=first.move, choice=1)
+    for request in (first, replace(first, seed=2, pending=(beside,))):
+        propose(client, request, roles="planner")
+    one, _, other, written = client.asked
+    assert (one.messages, one.seed) == (other.messages, other.seed)
+    assert "Take number 2." in written.messages[1]["content"]
+
+
+def test_what_a_planner_cannot_say_is_done_without() -> None:
+    for answer in ("<think>hm", ProposalRejected("the service refuses this prompt")):
+        client = script(answer, GOOD)
+        assert propose(client, roles="planner").candidate.source.strip() == FASTER.strip()
+        assert "# The plan" not in client.asked[1].messages[1]["content"]
+
+
+def test_repairs_and_values_are_not_planned() -> None:
+    client = script(GOOD)
+    propose(client, ask(evaluation=failed("wrong_result"), move=Move("repair", 0)), roles="planner")
+    assert roles_asked(client) == ["code"]
+    client = script('## Values\n\n```json\n{"BLOCK": 128}\n```\n')
+    propose(client, roles="planner+critic", tunables_only=True)
+    assert len(client.asked) == 1
+
+
+def test_a_critic_mends_what_was_written_and_leaves_its_claims() -> None:
+    patch = (
+        "## Analysis\n\nOff by one.\n\n## Code\n\n"
+        "<<<<<<< SEARCH\n{line}\n=======\n{line} // mended\n>>>>>>> REPLACE\n"
+    )
+    line = next(text for text in FASTER.splitlines() if "for (" in text)
+    client = script(GOOD, patch.replace("{line}", line))
+    found = propose(client, roles="critic")
+    assert roles_asked(client) == ["code", "review"]
+    assert line in client.asked[1].messages[1]["content"]
+    assert "// mended" in found.candidate.source
+    assert found.candidate.methods == ("memory.vectorized_loads",)
+    assert found.usage["prompt"] == prompt_id("optimize") + "+review/1"
+    assert found.usage["replies"] == 2
+
+
+@pytest.mark.parametrize("said", ["Keep.", "", WorldError("no answer")])
+def test_where_a_critic_changes_nothing_the_proposal_stays(said: Any) -> None:
+    client = script(GOOD, said)
+    assert propose(client, roles="critic").candidate.source.strip() == FASTER.strip()
+
+
+def test_a_critic_that_goes_back_to_the_parent_is_not_heard() -> None:
+    client = script(GOOD, f"## Plan\n\nBack.\n\n## Code\n\n```cuda\n{SCALE}\n```\n")
+    assert propose(client, roles="critic").candidate.source.strip() == FASTER.strip()
+
+
+def test_an_answer_that_is_pending_is_no_verdict() -> None:
+    with pytest.raises(AnswerPending):
+        propose(script(GOOD, AnswerPending("later")), roles="critic")

@@ -20,6 +20,7 @@ from mcts.options import OFF, ModelOptions
 
 ANSWERS_FILE = "answers.sqlite"
 _MONEY = ("cost_usd", "tokens", "prompt_tokens", "completion_tokens")
+_LATER = ("roles",)
 ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
 """What an arm may say of the model: what is asked, not where it is asked."""
 
@@ -43,8 +44,18 @@ Asked = Annotated[
 
 
 def asked_fields(options: ModelOptions) -> dict[str, Any]:
-    """What is asked, by field; where it is asked is left out."""
-    return {name: value for name, value in options.model_dump(mode="json").items() if name in ASKED}
+    """What is asked, by field; where it is asked is left out.
+
+    So are options that came later, where they are as if they were not there: arms of earlier
+    studies stay what they were.
+    """
+    found = options.model_dump(mode="json")
+    usual = ModelOptions().model_dump(mode="json")
+    return {
+        name: value
+        for name, value in found.items()
+        if name in ASKED and not (name in _LATER and value == usual[name])
+    }
 
 
 def same_but_money(one: Noun, other: Noun) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.benchmarks.one_step.config import run_and_node
@@ -21,7 +22,9 @@ _TASK = "task"
 
 
 class Parent(Noun):
-    """A variant from which replies are asked. `speedup` is what its run measured."""
+    """A variant from which replies are asked. `speedup` is what its run measured; `run` is the end
+    of the run folder's path, as long as it must be to tell it from the others.
+    """
 
     run: str
     node: int
@@ -55,7 +58,23 @@ def find_parents(given: tuple[str, ...]) -> list[FoundParent]:
             found.setdefault((each.parent.task_id, each.parent.candidate), each)
     if not found:
         raise InputError("the runs hold no measured variant besides their baselines")
-    return list(found.values())
+    names = _names({each.run.path.resolve() for each in found.values()})
+    return [
+        replace(each, parent=each.parent.model_copy(update={"run": names[each.run.path.resolve()]}))
+        for each in found.values()
+    ]
+
+
+def _names(paths: set[Path]) -> dict[Path, str]:
+    """For each path as many of its last parts as tell it from all others."""
+    names = {path: path.name for path in paths}
+    longest = max(len(path.parts) for path in paths)
+    for depth in range(2, longest + 1):
+        times = Counter(names.values())
+        for path, name in names.items():
+            if times[name] > 1:
+                names[path] = "/".join(path.parts[-depth:])
+    return names
 
 
 def _of_run(place: str) -> Iterator[FoundParent]:

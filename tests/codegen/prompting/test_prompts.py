@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from codegen.dialects import writing_of
-from codegen.prompting import Prompt, build_prompt
+from codegen.prompting import Prompt, build_plan, build_prompt, build_review, directions_of
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from mcts.domain import Candidate
@@ -73,11 +73,17 @@ ABLATIONS = {
 METHOD = "memory.vectorized_loads"
 
 
-def built(request: ProposalRequest, *, without: str | None = None, **settings: object) -> Prompt:
+def built(
+    request: ProposalRequest,
+    *,
+    without: str | None = None,
+    directions: tuple[str, ...] = (),
+    **settings: object,
+) -> Prompt:
     contract = writing_of(request.task.dialect).contract
     space = None if contract.whole_file else request.task.space
     return build_prompt(
-        request, GPU, contract=contract, space=space, without=without,
+        request, GPU, contract=contract, space=space, without=without, directions=directions,
         options=ModelOptions().model_copy(update=settings),
     )  # fmt: skip
 
@@ -94,6 +100,17 @@ def sections(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+def _compare_golden(name: str, prompt: Prompt) -> None:
+    text = f"<!-- {prompt.id} -->\n" + "".join(
+        f"\n<!-- {message['role']} -->\n\n{message['content']}\n" for message in prompt.messages
+    )
+    file = GOLDEN / f"{name}.md"
+    if os.environ.get("ROOFTREE_UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", [*requests(), *ABLATIONS])
 def test_the_golden_prompt_has_not_changed(name: str) -> None:
     """``ROOFTREE_UPDATE_GOLDEN=1 pytest tests/codegen/prompting/test_prompts.py`` accepts the new
@@ -103,14 +120,7 @@ def test_the_golden_prompt_has_not_changed(name: str) -> None:
     request = ABLATIONS[name] if ablation else requests()[name]
     without = METHOD if ablation else None
     prompt = built(request, without=without, branches=1 if ablation else 4)
-    text = f"<!-- {prompt.id} -->\n" + "".join(
-        f"\n<!-- {message['role']} -->\n\n{message['content']}\n" for message in prompt.messages
-    )
-    file = GOLDEN / f"{name}.md"
-    if os.environ.get("ROOFTREE_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    _compare_golden(name, prompt)
     assert role_of(request, without=without) == name.partition(".")[0] and prompt.dropped == {}
 
 
@@ -142,8 +152,63 @@ def test_a_choice_that_became_free_is_taken_first() -> None:
     assert "number 2 of such a ranking is taken; yours is number 1." in user(built(request))
 
 
+def beside() -> dict[str, Prompt]:
+    """What a planner and a critic are asked."""
+    found = {}
+    for name in ("optimize.kernelbench", "optimize.cuda"):
+        request = requests()[name]
+        contract, options = writing_of(request.task.dialect).contract, ModelOptions()
+        dialect = name.partition(".")[2]
+        found[f"plan.{dialect}"] = build_plan(request, GPU, contract=contract, options=options)
+        found[f"review.{dialect}"] = build_review(
+            request, GPU, OTHER if dialect == "cuda" else MODEL, contract=contract, options=options
+        )
+    return found
+
+
+@pytest.mark.parametrize("name", [*beside()])
+def test_what_a_planner_and_a_critic_are_asked_has_not_changed(name: str) -> None:
+    """Accept the new one as above."""
+    _compare_golden(name, beside()[name])
+
+
+def test_a_planner_sees_what_its_coder_sees_and_no_trial_beside_it() -> None:
+    request = requests()["optimize.kernelbench"]
+    contract, options = writing_of(request.task.dialect).contract, ModelOptions()
+    first = PendingTrial(parent=request.parent, move=request.move, choice=1)
+    busy = replace(request, pending=(first,))
+    plans = [build_plan(one, GPU, contract=contract, options=options) for one in (request, busy)]
+    assert plans[0].messages == plans[1].messages
+    told, seen = sections(user(plans[0])), sections(user(built(request, branches=1)))
+    assert {title: told[title] for title in told if title != "Now"} == {
+        title: seen[title] for title in seen if title != "Now"
+    }
+
+
+def test_each_trial_takes_a_direction_of_its_own() -> None:
+    alone = requests()["optimize.cuda"]
+    first = PendingTrial(parent=alone.parent, move=alone.move, choice=1)
+    for pending, number in (((), 1), ((first,), 2), ((first, replace(first, choice=2)), 2)):
+        prompt = built(replace(alone, pending=pending), directions=("wider loads", "fewer blocks"))
+        found = sections(user(prompt))
+        assert "1. wider loads\n2. fewer blocks" in found["The plan"]
+        assert f"Take number {number}." in found["The plan"]
+        assert "such a ranking" not in user(prompt) and list(found)[-1] == "Now"
+        assert prompt.id.endswith("+plan/1")
+
+
+def test_directions_are_read_however_they_are_numbered() -> None:
+    assert directions_of("1. A: x\n2. B: y\nmore\n3. C: z\n4. D: w") == (
+        "A: x", "B: y\nmore", "C: z",
+    )  # fmt: skip
+    assert directions_of("<think>1. no</think>Here:\n\n**1.** A\n- 2) B") == ("A", "B")
+    assert directions_of("Direction 1: A\n\n### Direction 2: B") == ("A", "B")
+    assert directions_of("just one idea") == ("just one idea",)
+    assert directions_of("<think>nothing") == directions_of("  ") == ()
+
+
 def test_every_role_has_a_version_and_a_golden_prompt() -> None:
-    names = {*requests(), *ABLATIONS}
+    names = {*requests(), *ABLATIONS, *beside()}
     assert {name.partition(".")[0] for name in names} == set(VERSIONS)
     assert {file.stem for file in GOLDEN.glob("*.md")} == names
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from codegen.chat.queue import waiting
+from experiments.benchmarks.evidence.parent_draw import draw
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy, run_and_node
 from experiments.benchmarks.one_step.folder import OneStepPlan, steps_of
-from experiments.benchmarks.one_step.parents import Parent
+from experiments.benchmarks.one_step.parents import Parent, find_parents
 from experiments.benchmarks.one_step.step import StepResult
 from experiments.runs.folders.journal import read_events
 from mcts.journal.record import read_result
@@ -267,3 +269,33 @@ def test_a_node_of_thousands_of_digits_is_no_node() -> None:
     assert run_and_node("run:12") == ("run", 12)
     endless = "run:" + "7" * 5000
     assert run_and_node(endless) == (endless, None)
+
+
+def test_runs_of_one_name_are_told_apart(study: Path) -> None:
+    """As the run folders of a study's arms are, which bear the name of their task."""
+    for arm in ("tree", "best"):
+        shutil.copytree(study.parent / "run", study.parent / arm / "toy-0")
+    whole = find_parents((str(study.parent / "run"),))
+    nodes = [each.parent.node for each in whole]
+    assert {each.parent.run for each in whole} == {"run"}
+    arms = find_parents(
+        (
+            f"{study.parent / 'tree' / 'toy-0'}:{nodes[0]}",
+            f"{study.parent / 'best' / 'toy-0'}:{nodes[1]}",
+        )
+    )
+    assert [each.parent.name for each in arms] == [
+        f"tree/toy-0:{nodes[0]}", f"best/toy-0:{nodes[1]}",
+    ]  # fmt: skip
+
+
+def test_parents_are_drawn_by_their_seed_and_so_many_of_a_task(study: Path) -> None:
+    found = find_parents((str(study.parent / "run"),))
+    assert len(found) >= 3
+    one = draw(found, seed=1, count=9, most=2)
+    assert len(one) == 2 and one == draw(found[::-1], seed=1, count=9, most=2)[::-1]
+    assert len(draw(found, seed=1, count=1, most=2)) == 1
+    drawn = {
+        each.parent.node for seed in range(20) for each in draw(found, seed=seed, count=1, most=1)
+    }
+    assert len(drawn) > 1
