@@ -23,6 +23,7 @@ from codegen.prompting.history import (
 from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.planning import directions_section, proposal_section
 from codegen.prompting.roles import Role, role_of
+from codegen.prompting.steps import STEPS, steps_section
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
 from mcts.domain import Candidate, Hardware, TunableSpace
@@ -63,7 +64,9 @@ def build_prompt(
     options = options or ModelOptions()
     role = role_of(request, without=without)
     far = request.move.far and role == "optimize"
-    before, after = _sections(request, hardware, role, contract, space, planned=bool(directions))
+    before, after = _sections(
+        request, hardware, role, contract, options, space, planned=bool(directions)
+    )
     planned = [directions_section(request, directions)] if directions else []
     planned_id = f"+{contract.prompt_id('plan')}" if directions else ""
     return _assembled(
@@ -72,7 +75,10 @@ def build_prompt(
         before=before,
         feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
         after=[*after, *planned, _order_section(role, contract, without, far=far)],
-        id=contract.prompt_id(role) + (PENDING if request.pending else "") + planned_id,
+        id=contract.prompt_id(role)
+        + (STEPS if _steps(request, hardware, role, options) else "")
+        + (PENDING if request.pending else "")
+        + planned_id,
         options=options,
     )
 
@@ -91,7 +97,7 @@ def build_plan(
     """
     role = role_of(request)
     alone = replace(request, pending=())
-    before, after = _sections(alone, hardware, role, contract, None, planned=True)
+    before, after = _sections(alone, hardware, role, contract, options, None, planned=True)
     return _assembled(
         alone,
         system=_system(contract, "", contract.reply_of("plan")),
@@ -165,6 +171,7 @@ def _sections(
     hardware: Hardware | None,
     role: Role,
     contract: Contract,
+    options: ModelOptions,
     space: TunableSpace | None,
     *,
     planned: bool,
@@ -175,6 +182,7 @@ def _sections(
         space_section(space) if space is not None else None,
         variant_section(request, role),
         result_section(request, role),
+        _steps(request, hardware, role, options),
     ]
     after = [
         experience_section(request),
@@ -184,6 +192,14 @@ def _sections(
         pending_section(request, role, planned=planned),
     ]
     return [section for section in before if section is not None], after
+
+
+def _steps(
+    request: ProposalRequest, hardware: Hardware | None, role: Role, options: ModelOptions
+) -> Section | None:
+    if role != "implement" or not options.problem_steps:
+        return None
+    return steps_section(request.profile, hardware)
 
 
 class _Same:

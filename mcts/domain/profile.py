@@ -252,12 +252,31 @@ class Roofline(Noun):
         return intensity is not None and ridge is not None and intensity <= ridge
 
 
+class ModelStep(Noun):
+    """One operation of a problem's model, as PyTorch dispatches it.
+
+    `detail` is the geometry of a convolution or the dimensions of a reduction, `output` the shape
+    of its first output, of `elements` elements. `bytes` counts each tensor that is read or written
+    once, `flops` those of products, convolutions, attention and recurrent layers. `after` are the
+    steps that its inputs come from, by their place.
+    """
+
+    name: str
+    detail: str = ""
+    output: str = ""
+    bytes: int = Field(default=0, ge=0)
+    flops: int = Field(default=0, ge=0)
+    elements: int = Field(default=0, ge=0)
+    after: tuple[int, ...] = ()
+
+
 class Profile(Noun):
     """The kernels of one candidate, in launch order; `missing` says what is not known, and why.
 
     A quantity that was not measured is absent here and named in `missing`: never zero.
     `hardware` is the device it was measured on, with its ceilings. `work` is the least work of a
-    call if the task declares none and the profiler could tell.
+    call if the task declares none and the profiler could tell. `steps` are those of the problem's
+    model, if there is one.
     """
 
     kernels: tuple[KernelProfile, ...] = ()
@@ -265,6 +284,7 @@ class Profile(Noun):
     roofline: Roofline | None = None
     hardware: Hardware | None = None
     work: Work | None = None
+    steps: tuple[ModelStep, ...] = ()
     missing: dict[str, str] = {}
 
     @property

@@ -111,6 +111,14 @@ class ModelOptions(Options):
             "directions first), critic (a reply that mends what was written), planner+critic",
         ),
     ] = "coder"
+    problem_steps: Annotated[
+        bool,
+        _asked(
+            "--problem-steps",
+            help="Tell first implementations what a KernelBench problem's model does, operation by "
+            "operation, and which algebra that may allow.",
+        ),
+    ] = False
     tune: Annotated[
         int,
         Field(ge=0, le=256),

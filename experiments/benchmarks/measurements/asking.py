@@ -20,7 +20,7 @@ from mcts.options import OFF, ModelOptions
 
 ANSWERS_FILE = "answers.sqlite"
 _MONEY = ("cost_usd", "tokens", "prompt_tokens", "completion_tokens")
-_LATER = ("roles",)
+_LATER = ("roles", "problem_steps")
 ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
 """What an arm may say of the model: what is asked, not where it is asked."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcts.domain import Ceilings, KernelTask, Work
+from mcts.domain import Ceilings, KernelTask, ModelStep, Work
 from mcts.errors import InputError, UnfairTask, UnfitTask
 from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
@@ -46,6 +46,7 @@ class OpenProblem:
     layout: Layout = field(init=False)
     _oracle: OracleClient | None = None
     _work: Work | None = None
+    _steps: tuple[ModelStep, ...] | None = None
 
     @property
     def oracle(self) -> OracleClient:
@@ -125,6 +126,13 @@ class OpenProblem:
             told = self.oracle.ask("work", seed=secrets.randbits(63))
             self._work = Work(**{name: told[name] for name in Work.model_fields})
         return self._work
+
+    def steps(self) -> tuple[ModelStep, ...]:
+        """The operations of a call of the model; none where they cannot be recorded."""
+        if self._steps is None:
+            told = self.oracle.ask("steps", seed=secrets.randbits(63))
+            self._steps = tuple(map(ModelStep.model_validate, told["steps"]))
+        return self._steps
 
     def sizes(self) -> str:
         """Sizes of inputs, outputs and weights in words."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mcts.domain import Candidate, Profile, SassFacts, Work
+from mcts.domain import Candidate, ModelStep, Profile, SassFacts, Work
 from mcts.errors import RooftreeError
 from mcts.ports import StageObserver
 from profilers import ncu
@@ -39,6 +39,8 @@ CEILINGS = "ceilings"
 """Key in `Profile.missing` if the device's ceilings are not known."""
 WORK = "work"
 """Key in `Profile.missing` if the least work of a call is not known."""
+STEPS = "steps"
+"""Key in `Profile.missing` if the operations of the model are not known."""
 TRACED_CALLS = 3
 
 ReadMachineCode = Callable[[Candidate], "MachineCode"]
@@ -90,6 +92,7 @@ def profile_model(
         timeline=seen.timeline,
         hardware=place.hardware,
         work=work,
+        steps=_steps(place, candidate, missing),
         missing={**missing, **counted.missing, **gaps},
     )
     time_us = time_us if time_us is not None else profiled_us(profile)
@@ -105,6 +108,19 @@ def _least_work(place: KernelBenchWorkplace, missing: dict[str, str]) -> Work | 
     except (RooftreeError, RequestRefused) as error:  # operations that PyTorch cannot count
         missing[WORK] = str(error)[:500]
         return None
+
+
+def _steps(
+    place: KernelBenchWorkplace, candidate: Candidate, missing: dict[str, str]
+) -> tuple[ModelStep, ...]:
+    """The steps of the problem's model, in the baseline's own profile."""
+    if place.gpu is None or candidate.id != place.task.baseline.id:
+        return ()
+    try:
+        return place.problem.steps()
+    except (RooftreeError, RequestRefused) as error:  # a model that PyTorch cannot record
+        missing[STEPS] = str(error)[:500]
+        return ()
 
 
 class _NotProfiled(Exception):

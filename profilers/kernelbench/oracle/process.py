@@ -37,6 +37,7 @@ class OracleHandlers:
         names = (
             "buffers", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
             "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget", "work",
+            "steps",
         )  # fmt: skip
         return {"start": _refusing(self.start)} | {
             name: _refusing(functools.partial(self._pass_on, name)) for name in names

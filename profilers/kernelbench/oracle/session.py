@@ -14,6 +14,7 @@ from profilers.kernelbench.oracle.gate import TaskGate
 from profilers.kernelbench.oracle.memory import DeviceMemory, SharedBuffers, shared_bytes
 from profilers.kernelbench.oracle.problem_facts import count_work, problem_facts
 from profilers.kernelbench.oracle.reference import ReferenceModel, release_memory
+from profilers.kernelbench.oracle.steps import steps_of
 from profilers.kernelbench.shared.problem import ProblemFile
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.shared_memory import BufferWriter
@@ -83,6 +84,13 @@ class OracleSession:
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - self.facts["init_bytes"]
         return {"bytes": moved, "written": self.facts["output_bytes"], **told}
+
+    def steps(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The operations of a call of the model."""
+        inputs = self._source.given(request["seed"])
+        found = steps_of(lambda: self._reference.run(inputs))
+        release_memory()
+        return {"steps": found}
 
     def gate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Whether the problem is a fair task."""

@@ -214,7 +214,7 @@ def test_run_json_is_what_its_schema_says(exported: Path, run_dir: Path) -> None
 def test_run_json_has_every_option_of_how_a_model_is_asked() -> None:
     left_out = {"name", "api_base", "library", "queue"}  # said elsewhere, or a place on the machine
     assert set(ModelOptions.model_fields) - left_out == set(AskingDocument.model_fields)
-    for name in set(AskingDocument.model_fields) & {"feedback", "lookup_protocol"}:
+    for name in set(AskingDocument.model_fields) & {"feedback", "lookup_protocol", "roles"}:
         theirs, ours = ModelOptions.model_fields[name], AskingDocument.model_fields[name]
         assert theirs.annotation == ours.annotation, name
 

@@ -1,0 +1,54 @@
+"""The operations of a model: what counts as one, what it moves and does, what it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+from mcts.domain import ModelStep  # noqa: E402
+from profilers.kernelbench.oracle.steps import steps_of  # noqa: E402
+
+
+def steps(module: Any, *inputs: Any) -> list[ModelStep]:
+    return [ModelStep.model_validate(found) for found in steps_of(lambda: module(*inputs))]
+
+
+def test_each_operation_with_what_it_moves_and_does() -> None:
+    linear = torch.nn.Linear(8, 16)
+    found = steps(lambda x: (linear(x) * 0.5).sum(dim=1, keepdim=True), torch.randn(4, 8))
+    assert [step.name for step in found] == ["addmm", "mul", "sum"]
+    product, scaled, summed = found
+    assert product.flops == 2 * 4 * 8 * 16 and scaled.flops == 0
+    assert product.bytes == 4 * (4 * 8 + 8 * 16 + 16 + 4 * 16)
+    assert (product.output, summed.output, summed.detail) == ("4x16", "4x1", "dim [1]")
+    assert [step.after for step in found] == [(), (0,), (1,)]
+
+
+def test_views_are_no_steps_and_hand_on_what_they_show() -> None:
+    found = steps(lambda x: torch.relu(x * 2).view(8, 4).t().exp_(), torch.randn(4, 8))
+    assert [step.name for step in found] == ["mul", "relu", "exp"]
+    assert [step.after for step in found] == [(), (0,), (1,)]
+
+
+def test_a_convolution_has_its_geometry() -> None:
+    up = torch.nn.ConvTranspose2d(3, 5, 3, stride=2, padding=1)
+    (found,) = steps(up, torch.randn(2, 3, 8, 8))
+    assert found.detail == "weight 3x5x3x3, stride 2x2, padding 1x1, dilation 1x1, transposed"
+    assert found.flops > 0 and found.elements == 2 * 5 * 15 * 15
+
+
+def test_a_step_of_several_inputs_comes_from_all_of_them() -> None:
+    found = steps(lambda x: torch.tanh(x) @ torch.exp(x).t(), torch.randn(4, 8))
+    assert found[-1].name == "mm" and found[-1].after == (0, 1)
+
+
+def test_an_endless_model_is_told_by_its_first_steps() -> None:
+    def endless(x: Any) -> Any:
+        for _ in range(100):
+            x = x + 1
+        return x
+
+    assert len(steps(endless, torch.randn(4))) == 64
