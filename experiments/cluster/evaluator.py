@@ -330,8 +330,15 @@ class ClusterEvaluator(Evaluator):
 
 
 def gpu_workers(client: Client) -> list[str]:
-    """The addresses of the cluster's workers that say they have a GPU."""
-    known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    """The addresses of the cluster's workers that say they have a GPU.
+
+    Raises CommClosedError if the client has lost its scheduler, of which it then knows nothing.
+    """
+    from distributed.comm import CommClosedError
+
+    known: dict[str, Any] | None = client.scheduler_info(n_workers=-1).get("workers")
+    if known is None:
+        raise CommClosedError("the scheduler is gone")
     return [address for address, facts in known.items() if facts.get("resources", {}).get(RESOURCE)]
 
 

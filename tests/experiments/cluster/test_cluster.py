@@ -259,6 +259,17 @@ def test_the_end_of_a_cluster_is_no_verdict(
     assert isinstance(failures[0], Suspended)
 
 
+def test_a_client_that_has_lost_its_scheduler_is_no_fault_of_the_program(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its loss and the client's own knowledge of it, Dask says nothing of workers."""
+    evaluator = built()
+    monkeypatch.setattr(Client, "scheduler_info", lambda *_, **__: {"type": "Scheduler"})
+    evaluator._looked_at = 0.0
+    with pytest.raises(Suspended, match="was lost"):
+        evaluator.evaluate(WORKING)
+
+
 def test_closing_lets_go_of_whoever_waits(built: Built) -> None:
     evaluator = built()
     failures: list[str] = []
