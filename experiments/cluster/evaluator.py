@@ -334,7 +334,7 @@ def gpu_workers(client: Client) -> list[str]:
 
     Raises CommClosedError if the client has lost its scheduler, of which it then knows nothing.
     """
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     known: dict[str, Any] | None = client.scheduler_info(n_workers=-1).get("workers")
     if known is None:
