@@ -30,12 +30,12 @@ from codegen.replies import without_thoughts
 from codegen.tuning import retuned
 from mcts.domain import Candidate, Hardware, KernelTask, TunableSpace
 from mcts.errors import (
-    AnswerPending,
     InputError,
     JournalError,
     NoMoves,
     NotRecorded,
     ProposalRejected,
+    Suspended,
     WorldError,
 )
 from mcts.library import Library
@@ -162,7 +162,7 @@ class LlmProposer(Proposer):
         nothing. Raises what clients raise.
         """
         wanted = "planner" in self._options.roles and contract.whole_file
-        if not wanted or request.move.kind == "repair":
+        if not wanted or request.move.kind != "improve" or request.move.far:
             return _Plan()
         prompt = build_plan(request, self._hardware, contract=contract, options=self._options)
         begin = time.perf_counter()
@@ -179,7 +179,8 @@ class LlmProposer(Proposer):
 
     def _reviewed(self, read: Read, talk: _Talk) -> Read:
         """The proposal as a critic mends it; as it is where none is asked, or it has no usable
-        change. Raises AnswerPending.
+        change. Raises what clients raise, with what was paid: the coder's answer is kept, so that
+        it is not paid again when the run goes on.
         """
         if "critic" not in self._options.roles or not talk.writing.contract.whole_file:
             return read
@@ -190,12 +191,17 @@ class LlmProposer(Proposer):
                 talk.request, self._hardware, proposed,
                 contract=talk.writing.contract, options=self._options,
             )  # fmt: skip
+        except (InputError, NoMoves):  # what was written is too long to be shown
+            return read
+        try:
             talk.spending.prompt += f"+{prompt.id}"
             reply = self._complete(prompt.messages, replace(talk, lookups=None))
             mended = talk.writing.read(reply.text, shown, finish_reason=reply.finish_reason)
-        except AnswerPending:
+        except (JournalError, Suspended):
             raise
-        except (NoMoves, ProposalRejected, WorldError):  # what was written is there all the same
+        except (InputError, WorldError) as error:
+            raise type(error)(str(error), usage=talk.usage()) from None
+        except ProposalRejected:  # what was written is there all the same
             return read
         if mended.candidate.id == talk.request.parent.id:
             return read
@@ -215,7 +221,7 @@ class LlmProposer(Proposer):
                 reply, looked = self._converse(messages, talk)
             except ProposalRejected as error:  # the service refuses this very prompt
                 raise ProposalRejected(str(error), usage=talk.usage()) from None
-            except (JournalError, AnswerPending):
+            except (JournalError, Suspended):
                 raise
             except InputError as error:
                 raise InputError(str(error), usage=talk.usage()) from None

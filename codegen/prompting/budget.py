@@ -17,7 +17,16 @@ CHARACTERS_PER_TOKEN = 3.5
 """English and code take 3.2 to 4 characters a token with the tokenizers in use; 3.5 errs towards
 too many tokens. Characters beyond ASCII count as a token each."""
 
-WORTH = ("method", "exemplar", "earlier attempt", "lesson", "hardware limit", "rationale")
+WORTH = (
+    "method",
+    "exemplar",
+    "earlier attempt",
+    "lesson",
+    "hardware limit",
+    "rationale",
+    "steps",
+    "plan",
+)
 """Kinds of parts that may be left out, least valuable first. A model knows most methods without
 being told; exemplars are long; attempts and lessons keep it from repeating what failed."""
 

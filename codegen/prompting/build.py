@@ -92,11 +92,11 @@ def build_plan(
 ) -> Prompt:
     """What a planner is asked: directions from the parent, by all that its coder will see.
 
-    Trials that are pending are left out, so that all from one parent ask the same. Raises what
-    `build_prompt` raises.
+    Trials that are pending are left out, and exemplars, which are drawn for each: trials from one
+    parent ask the same until one of them is told. Raises what `build_prompt` raises.
     """
     role = role_of(request)
-    alone = replace(request, pending=())
+    alone = replace(request, pending=(), exemplars=())
     before, after = _sections(alone, hardware, role, contract, options, None, planned=True)
     return _assembled(
         alone,
@@ -133,6 +133,7 @@ def build_review(
         ],
         id=contract.prompt_id("review"),
         options=options,
+        room=0,
     )
 
 
@@ -148,9 +149,12 @@ def _assembled(
     after: Sequence[Section],
     id: str,
     options: ModelOptions,
+    room: int = FEEDBACK_TOKENS,
 ) -> Prompt:
-    """The messages, as far as the parts fit. Raises what `build_prompt` raises."""
-    reserved = estimate_tokens(system) + FEEDBACK_TOKENS + _NOTE_TOKENS
+    """The messages, as far as the parts fit, with `room` for the feedback. Raises what
+    `build_prompt` raises.
+    """
+    reserved = estimate_tokens(system) + room + _NOTE_TOKENS
     fitted = fit([*before, *after], budget=options.prompt_tokens - reserved)
     tokens = fitted.tokens + reserved
     if tokens > options.prompt_tokens:

@@ -29,8 +29,11 @@ def pending_section(request: ProposalRequest, role: Role, *, planned: bool = Fal
     """
     same = [other for other in request.pending if other.parent.id == request.parent.id]
     elsewhere = [other for other in request.pending if other.parent.id != request.parent.id]
-    shared = bool(same) and not planned
-    parts = [Part(_share(same, request.choice, _IDEAS[role]))] if shared else []
+    parts = []
+    if same and planned:
+        parts.append(Part(f"- From the variant you are shown: {len(same)}, by other directions."))
+    elif same:
+        parts.append(Part(_share(same, request.choice, _IDEAS[role])))
     parts += [Part(_elsewhere(other, request)) for other in elsewhere[-MAX_ELSEWHERE:]]
     return Section(
         title="What is being written at the same time",

@@ -29,19 +29,25 @@ def directions_of(reply: str) -> tuple[str, ...]:
 
 def directions_section(request: ProposalRequest, directions: Sequence[str]) -> Section:
     """The directions, and which of them this reply is to take."""
-    chosen = min(request.choice, len(directions))
     listed = "\n".join(f"{at}. {text}" for at, text in enumerate(directions, start=1))
     return Section(
         title="The plan",
         lead="A planner has looked at the same facts and named these directions, best first:",
         parts=(
-            Part(fence(listed)),
             Part(
-                f"Take number {chosen}. If the facts above speak against it, say so in a sentence "
-                "and take another; the ceilings are guesses."
+                f"{fence(listed)}\n\n{_chosen(request.choice, len(directions))}",
+                "plan",
             ),
         ),
-        joint="\n\n",
+    )
+
+
+def _chosen(choice: int, count: int) -> str:
+    if choice > count:
+        return "Others are writing all of these: find a direction of your own."
+    return (
+        f"Take number {choice}. If the facts above speak against it, say so in a sentence and take "
+        "another; the ceilings are guesses."
     )
 
 

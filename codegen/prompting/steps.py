@@ -18,9 +18,11 @@ STEPS = "+steps/1"
 """What the id of a prompt with this section ends with; raise the number with its words."""
 _MOST_STEPS = 24
 _MOST_KERNELS = 8
+_MOST_REWRITINGS = 8
 _PRODUCTS = ("convolution", "mm", "addmm", "bmm", "baddbmm", "linear")
 _SCALES = ("mul", "div", "add", "sub", "rsub", "neg")
-_SUMS = ("sum", "mean", "avg_pool", "adaptive_avg_pool")
+_SUMS = ("sum", "mean")
+_WINDOWS = ("avg_pool", "adaptive_avg_pool")
 _MAXES = ("max_pool", "adaptive_max_pool", "amax", "amin", "max", "min")
 _MONOTONE = (
     "relu", "tanh", "sigmoid", "hardtanh", "clamp", "clamp_min", "leaky_relu", "elu", "exp",
@@ -44,22 +46,23 @@ def steps_section(profile: Profile | None, hardware: Hardware | None) -> Section
     table = "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows])
     parts = [table]
     if len(steps) > _MOST_STEPS:
-        parts.append(f"And {len(steps) - _MOST_STEPS} more.")
+        parts.append("What follows is left out.")
     if kernels := _kernels(profile.kernels):
         parts.append(f"PyTorch's kernels for it, longest first: {kernels}.")
-    if rewritings := list(dict.fromkeys(_rewritings(steps))):
+    if rewritings := list(dict.fromkeys(_rewritings(steps[:_MOST_STEPS])))[:_MOST_REWRITINGS]:
         lead = "Rewritings that this order of steps may allow, each with an id for the plan:"
         parts.append("\n".join([lead, "", *(f"- {each}" for each in rewritings)]))
     return Section(
         title="What the model does, step by step",
-        parts=tuple(map(Part, parts)),
+        parts=tuple(Part(text, "steps", rank) for rank, text in enumerate(parts)),
         joint="\n\n",
     )
 
 
 def _row(at: int, step: ModelStep, ceilings: Ceilings | None) -> str:
     name = inline(step.name, longest=40) + (f" ({inline(step.detail)})" if step.detail else "")
-    after = ", ".join(str(before + 1) for before in step.after) or "inputs"
+    before = dict.fromkeys(step.after)
+    after = ", ".join(str(place + 1) for place in before) or "inputs"
     flops = _figure(step.flops / 1e9) if step.flops else ""
     least = _least_us(step, ceilings)
     told = _figure(least) if least is not None else ""
@@ -118,8 +121,8 @@ def _rewritings(steps: Sequence[ModelStep]) -> Iterator[str]:
         number = place + 1
         if _is(step, _PRODUCTS):
             scales, end = behind(place, _SCALES)
-            if end is not None and _is(steps[end], _SUMS):
-                yield _reduced(step, number, steps[end], end + 1)
+            if end is not None and len(steps[end].after) == 1:
+                yield from _reduced(step, number, steps[end], end + 1)
             if scales:
                 yield (
                     f"`algebra.fold_scale`: {_named(scales)} behind step {number}, scaling or "
@@ -132,7 +135,8 @@ def _rewritings(steps: Sequence[ModelStep]) -> Iterator[str]:
                     f"`algebra.structured_product`: an operand of step {number} is diagonal or "
                     "triangular: what multiplies zeros need not be done."
                 )
-        if _is(step, _MONOTONE):
+        first = not any(_is(steps[before], _MONOTONE) for before in step.after)
+        if _is(step, _MONOTONE) and first:
             row, end = behind(place, _MONOTONE)
             if end is not None and _is(steps[end], _MAXES):
                 yield (
@@ -142,8 +146,16 @@ def _rewritings(steps: Sequence[ModelStep]) -> Iterator[str]:
                 )
 
 
-def _reduced(step: ModelStep, number: int, end: ModelStep, last: int) -> str:
-    return (
+def _reduced(step: ModelStep, number: int, end: ModelStep, last: int) -> Iterator[str]:
+    if _is(end, _WINDOWS) and step.name == "convolution":
+        yield (
+            f"`algebra.reduce_before_linear`: step {last} averages windows of what step {number} "
+            "makes, and both are linear: together they are one convolution with more taps and a "
+            "longer stride."
+        )
+    if not _is(end, _SUMS):
+        return
+    yield (
         f"`algebra.reduce_before_linear`: step {last} sums what step {number} makes, and both are "
         f"linear: sums over its outputs can be taken over its weights or inputs first, which can "
         f"leave one part in {_figure(_factor(step, end))} of its {_figure(step.flops / 1e9)} GFLOP."
@@ -163,10 +175,15 @@ def _of_convolution(step: ModelStep, number: int) -> Iterator[str]:
                 f"one tap in {phases}: {phases} dense convolutions, one for each phase of the "
                 "outputs, skip the zeros."
             )
-    elif taps == (3, 3) and set(strides) == {1} and "dilation 1x1" in step.detail:
+    elif (
+        taps == (3, 3)
+        and set(strides) == {1}
+        and "dilation 1x1" in step.detail
+        and "groups" not in step.detail
+    ):
         yield (
-            f"`algebra.winograd`: step {number} is 3x3 with stride 1: F(2x2, 3x3) multiplies 2.25 "
-            "times less, at a somewhat larger error."
+            f"`algebra.winograd`: step {number} is 3x3 with stride 1: F(2x2, 3x3) needs 2.25 times "
+            "fewer multiplications, at a somewhat larger error."
         )
 
 

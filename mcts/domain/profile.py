@@ -258,7 +258,7 @@ class ModelStep(Noun):
     `detail` is the geometry of a convolution or the dimensions of a reduction, `output` the shape
     of its first output, of `elements` elements. `bytes` counts each tensor that is read or written
     once, `flops` those of products, convolutions, attention and recurrent layers. `after` are the
-    steps that its inputs come from, by their place.
+    steps that its inputs come from, by their place; one that is read twice stands there twice.
     """
 
     name: str

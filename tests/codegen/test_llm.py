@@ -25,6 +25,7 @@ from mcts.errors import (
     NotRecorded,
     ProposalRejected,
     RooftreeError,
+    Suspended,
     WorldError,
 )
 from mcts.journal.spending import spent_on_reply
@@ -487,7 +488,7 @@ def test_a_critic_mends_what_was_written_and_leaves_its_claims() -> None:
     assert found.usage["replies"] == 2
 
 
-@pytest.mark.parametrize("said", ["Keep.", "", WorldError("no answer")])
+@pytest.mark.parametrize("said", ["Keep.", "", ProposalRejected("the service refuses this")])
 def test_where_a_critic_changes_nothing_the_proposal_stays(said: Any) -> None:
     client = script(GOOD, said)
     assert propose(client, roles="critic").candidate.source.strip() == FASTER.strip()
@@ -498,6 +499,34 @@ def test_a_critic_that_goes_back_to_the_parent_is_not_heard() -> None:
     assert propose(client, roles="critic").candidate.source.strip() == FASTER.strip()
 
 
-def test_an_answer_that_is_pending_is_no_verdict() -> None:
-    with pytest.raises(AnswerPending):
-        propose(script(GOOD, AnswerPending("later")), roles="critic")
+@pytest.mark.parametrize("kind", [AnswerPending, Suspended, JournalError])
+@pytest.mark.parametrize("before", [(), (PLAN,), (PLAN, GOOD)])
+def test_what_only_waits_is_no_verdict(kind: type[RooftreeError], before: tuple[str, ...]) -> None:
+    """Neither a failure, nor done without: the run asks again when it goes on."""
+    with pytest.raises(kind):
+        propose(script(*before, kind("later")), roles="planner+critic")
+
+
+def test_a_proposal_that_is_too_long_to_be_reviewed_stays() -> None:
+    """From the baseline a prompt that is too long is the task's fault, but not a critic's."""
+    padded = FASTER + "// " + "x" * 60_000
+    client = script(GOOD.replace(FASTER, padded))
+    found = propose(client, roles="critic", prompt_tokens=9_000)
+    assert len(client.asked) == 1 and found.candidate.source.strip() == padded.strip()
+
+
+@pytest.mark.parametrize("kind", [InputError, WorldError])
+def test_what_was_paid_before_a_critic_does_not_answer_is_not_lost(
+    kind: type[InputError | WorldError],
+) -> None:
+    client = script(PLAN, GOOD, kind("no answer"))
+    with pytest.raises(kind) as raised:
+        propose(client, roles="planner+critic")
+    assert raised.value.usage["cost_usd"] == 0.02
+
+
+def test_another_way_is_not_planned() -> None:
+    for move in (Move("diversify", 0), Move("improve", 0, far=True)):
+        client = script(GOOD)
+        propose(client, ask(move=move), roles="planner")
+        assert roles_asked(client) == ["code"]

@@ -105,7 +105,7 @@ class Means:
         for evaluator in evaluators:
             evaluator.stop()
         if first and any(evaluator.under_way for evaluator in evaluators):
-            self.say("stopping: what is being measured is waited for, and kept")
+            self.say("stopping: waiting for measurements under way; they are kept")
 
     def advance(self, cell: Cell) -> EndedRun:
         """Bring a run to its end, from wherever it is.

@@ -15,8 +15,8 @@ _MADE = ("empty", "new_empty", "lift_fresh", "detach", "alias", "set")
 def steps_of(call: Callable[[], Any]) -> list[dict[str, Any]]:
     """The steps of a call, as JSON of `mcts.domain.ModelStep`; at most 64.
 
-    Views and allocations are none. `after` names earlier steps by their place, `bytes` counts each
-    tensor that is read and each that is written once.
+    Views and allocations are none. `after` names earlier steps by their place, one that is read
+    twice twice; `bytes` counts each tensor that is read and each that is written once.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -35,10 +35,13 @@ def steps_of(call: Callable[[], Any]) -> list[dict[str, Any]]:
             read, made = list(_tensors([*args, *given.values()])), tensors_in(output)
             places = {_storage(tensor) for tensor in read}
             is_view = not func._schema.is_mutable and any(_storage(one) in places for one in made)
-            counts = bool(made) and made[0].is_floating_point() and len(steps) < _MOST
+            told = bool(made) and (made[0].is_floating_point() or made[0].numel() > 1)
+            counts = told and len(steps) < _MOST
             if is_view or not counts or name.startswith(_MADE):
                 return output
-            after = sorted({writer[place] for place in places if place in writer})
+            after = [writer[place] for place in map(_storage, read) if place in writer]
+            if name == "div" and after and _storage(read[0]) not in writer:
+                name = "rdiv"  # a step's result divides something
             formula = flop_registry.get(func.overloadpacket)
             steps.append(
                 {

@@ -177,9 +177,13 @@ def test_a_planner_sees_what_its_coder_sees_and_no_trial_beside_it() -> None:
     contract, options = writing_of(request.task.dialect).contract, ModelOptions()
     first = PendingTrial(parent=request.parent, move=request.move, choice=1)
     busy = replace(request, pending=(first,))
-    plans = [build_plan(one, GPU, contract=contract, options=options) for one in (request, busy)]
-    assert plans[0].messages == plans[1].messages
-    told, seen = sections(user(plans[0])), sections(user(built(request, branches=1)))
+    other = replace(busy, exemplars=())
+    plans = [
+        build_plan(one, GPU, contract=contract, options=options) for one in (request, busy, other)
+    ]
+    assert plans[0].messages == plans[1].messages == plans[2].messages
+    told, seen = sections(user(plans[0])), sections(user(built(other, branches=1)))
+    seen.pop("What is being written at the same time")
     assert {title: told[title] for title in told if title != "Now"} == {
         title: seen[title] for title in seen if title != "Now"
     }
@@ -188,11 +192,17 @@ def test_a_planner_sees_what_its_coder_sees_and_no_trial_beside_it() -> None:
 def test_each_trial_takes_a_direction_of_its_own() -> None:
     alone = requests()["optimize.cuda"]
     first = PendingTrial(parent=alone.parent, move=alone.move, choice=1)
-    for pending, number in (((), 1), ((first,), 2), ((first, replace(first, choice=2)), 2)):
+    for pending, told in (
+        ((), "Take number 1."),
+        ((first,), "Take number 2."),
+        ((first, replace(first, choice=2)), "find a direction of your own"),
+    ):
         prompt = built(replace(alone, pending=pending), directions=("wider loads", "fewer blocks"))
         found = sections(user(prompt))
         assert "1. wider loads\n2. fewer blocks" in found["The plan"]
-        assert f"Take number {number}." in found["The plan"]
+        assert told in found["The plan"]
+        beside = found.get("What is being written at the same time", "")
+        assert ("by other directions" in beside) == bool(pending)
         assert "such a ranking" not in user(prompt) and list(found)[-1] == "Now"
         assert prompt.id.endswith("+plan/1")
 
@@ -241,11 +251,12 @@ def test_prompts_of_all_feedbacks_differ_in_their_sections_alone(name: str, toke
 
 def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
     request = requests()["optimize.kernelbench"]
-    whole = built(request)
+    directions = ("wider loads", "fewer blocks")
+    whole = built(request, directions=directions)
     seen: list[str] = []
     for tokens in range(whole.tokens, 0, -20):
         try:
-            prompt = built(request, prompt_tokens=tokens, feedback="tools")
+            prompt = built(request, directions=directions, prompt_tokens=tokens, feedback="tools")
         except NoMoves:
             break
         assert prompt.tokens <= tokens
@@ -257,7 +268,7 @@ def test_a_prompt_fits_its_budget_and_says_what_it_left_out() -> None:
             assert user(prompt).index("Left out") < user(prompt).index("# Now")
         for kept in ("The problem file:", "class ModelNew", "50.00 us", "# Now"):
             assert kept in user(prompt)
-    assert seen == [kind for kind in WORTH if kind in seen] and set(seen) == set(WORTH)
+    assert seen == [kind for kind in WORTH if kind in seen] and set(seen) == set(WORTH) - {"steps"}
 
 
 def test_a_part_that_must_stay_and_does_not_fit_is_named() -> None:

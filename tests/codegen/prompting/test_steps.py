@@ -54,7 +54,7 @@ def test_what_is_not_linear_between_them_or_read_elsewhere_forbids_it() -> None:
 
 def test_an_extremum_can_come_before_what_grows() -> None:
     steps = (step("relu"), step("tanh", 0), step("max_pool2d_with_indices", 1, elements=250))
-    assert rewritings(*steps) == ["max_before_monotone", "max_before_monotone"]
+    assert rewritings(*steps) == ["max_before_monotone"]
     assert rewritings(step("gelu"), step("amax", 0, elements=10)) == []
 
 
@@ -64,7 +64,31 @@ def test_convolutions_are_told_by_their_geometry() -> None:
     wide = plain.replace("stride 1x1", "stride 2x2")
     assert rewritings(step("convolution", detail=wide)) == []
     assert rewritings(step("convolution", detail=f"{wide}, transposed")) == ["transposed_by_phase"]
+    assert rewritings(step("convolution", detail=f"{plain}, 4 groups")) == []
     assert rewritings(step("triu"), step("mm", 0)) == ["structured_product"]
+
+
+def test_a_mean_of_windows_makes_no_promise_of_a_share() -> None:
+    steps = (step("convolution", detail="weight 8x4x5x5"), step("avg_pool2d", 0, elements=250))
+    section = steps_section(Profile(steps=steps), GPU)
+    assert section is not None and "one convolution with more taps" in section.text
+    assert "one part in" not in section.text
+
+
+def test_a_square_is_not_linear() -> None:
+    assert rewritings(step("addmm"), step("mul", 0, 0), step("sum", 1, elements=10)) == []
+
+
+def test_steps_are_left_out_before_what_must_stay() -> None:
+    problem = problem_task()
+    long = tuple(step("convolution", detail="x" * 90) for _ in range(60))
+    request = full_request(
+        problem, problem.baseline, Move("improve", 0), profile=Profile(steps=long)
+    )
+    whole = built(request, problem_steps=True)
+    assert "What follows is left out." in user(whole)
+    tight = built(request, problem_steps=True, prompt_tokens=5800)
+    assert tight.dropped["steps"] and "| 1 | convolution" not in user(tight)
 
 
 def test_kernels_are_told_with_their_share_and_precision() -> None:

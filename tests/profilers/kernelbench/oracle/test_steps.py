@@ -52,3 +52,17 @@ def test_an_endless_model_is_told_by_its_first_steps() -> None:
         return x
 
     assert len(steps(endless, torch.randn(4))) == 64
+
+
+def test_what_is_read_twice_and_what_divides_is_told() -> None:
+    squared = steps(lambda x: (lambda y: y * y)(torch.exp(x)).sum(), torch.randn(4))
+    assert [step.name for step in squared] == ["exp", "mul", "sum"] and squared[1].after == (0, 0)
+    assert [step.name for step in steps(lambda x: 1.0 / x.exp() / 2.0, torch.randn(4))][-1] == "div"
+    weights = torch.randn(4)
+    found = steps(lambda x: weights / torch.exp(x), torch.randn(4))
+    assert [step.name for step in found] == ["exp", "rdiv"]
+
+
+def test_a_reader_that_makes_integers_counts() -> None:
+    found = steps(lambda x: torch.argmax(torch.exp(x), dim=1), torch.randn(4, 8))
+    assert [step.name for step in found] == ["exp", "argmax"]
