@@ -175,32 +175,36 @@ class OutsideClock:
 
     def _estimate(self, blocks: Sequence[PairedBlock], part: Part) -> _Estimate:
         calls = sum(block.calls for block in blocks)
-        costs = [part(block.baseline.steps) - sum(block.baseline.events_us) for block in blocks]
+        costs, spared_us = self._costs(blocks, part)
         took = sum(part(block.candidate.steps) for block in blocks)
         error = residual_std_us([block.calls for block in blocks], costs) * math.sqrt(
             2 * len(blocks)
         )
         noise_us = _STANDARD_ERRORS * error / calls
-        spared_us = self._spared_us(blocks) / calls
-        outside_us = (took - sum(costs)) / calls + spared_us
-        slack_us = self.slack_us + noise_us + _SPARED_SLACK * spared_us
-        return _Estimate(outside_us, slack_us, noise_us)
+        slack_us = self.slack_us + noise_us + _SPARED_SLACK * spared_us / calls
+        return _Estimate((took - sum(costs)) / calls, slack_us, noise_us)
 
-    def _spared_us(self, blocks: Sequence[PairedBlock]) -> float:
-        """What the overhead of the candidate's calls is below that of the baseline's, in all.
+    def _costs(self, blocks: Sequence[PairedBlock], part: Part) -> tuple[list[float], float]:
+        """What each block's calls cost beyond themselves, and what all are spared in that beside
+        the baseline's.
 
-        In proportion to how much shorter they are by the events; too short a claim makes it too
-        large, so that a lie is seen sooner.
+        It lies between what idle calls and the baseline's cost, in proportion to how long a call is
+        by the events: too short a claim makes it too small, so that a lie is seen sooner.
         """
-        known = [(block, block.idle_us) for block in blocks if block.idle_us is not None]
-        if not known:
-            return 0.0
-        took = sum(
-            block.baseline.steps.run_us - sum(block.baseline.events_us) for block, _ in known
-        )
-        longer = max(0.0, took - sum(idle for _, idle in known)) * len(blocks) / len(known)
+        costs = [part(block.baseline.steps) - sum(block.baseline.events_us) for block in blocks]
+        idle = [block.idle_us for block in blocks if block.idle_us is not None]
+        if len(idle) < len(blocks):
+            return costs, 0.0
+        longer = [
+            block.baseline.steps.run_us - sum(block.baseline.events_us) - idle_us
+            for block, idle_us in zip(blocks, idle, strict=True)
+        ]
         baseline_us = fmean(us for block in blocks for us in block.baseline.events_us)
-        return longer * max(0.0, 1.0 - self.claimed_us(blocks) / baseline_us)
+        share = max(0.0, 1.0 - self.claimed_us(blocks) / baseline_us)
+        if sum(longer) <= 0 or share == 0:
+            return costs, 0.0
+        spared = [share * more for more in longer]
+        return [cost - less for cost, less in zip(costs, spared, strict=True)], sum(spared)
 
 
 def residual_std_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:

@@ -19,6 +19,7 @@ from profilers.kernelbench.oracle.model_state import (
     wider_dtype,
 )
 from profilers.kernelbench.oracle.slicing import BatchPlan, plan_batch, rows_of
+from profilers.kernelbench.oracle.steps import steps_of
 from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile, seed_all
 from profilers.kernelbench.shared.trees import held_bytes, mapped, tensors
 
@@ -77,6 +78,21 @@ class ReferenceModel:
             inputs = mapped(inputs, torch.clone)
         with precision(tf32=self._tf32):
             return self._call(inputs, seed=seed, restore=restore)
+
+    def steps(self, inputs: Any) -> list[dict[str, Any]]:
+        """The operations of the model alone, as `steps_of` tells them."""
+        import torch
+
+        if self.changes_inputs:
+            inputs = mapped(inputs, torch.clone)
+        seed_all(_RUN_SEED)
+        with (
+            torch.no_grad(),
+            precision(tf32=self._tf32),
+            self._problem.faults_while("forward"),
+            restored_state(self.model),
+        ):
+            return steps_of(lambda: self.model(*inputs))
 
     def callable(self, model: Any) -> Callable[..., Any]:
         """`model` as the baseline calls it: honest precision, inputs protected."""

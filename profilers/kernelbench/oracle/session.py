@@ -14,7 +14,6 @@ from profilers.kernelbench.oracle.gate import TaskGate
 from profilers.kernelbench.oracle.memory import DeviceMemory, SharedBuffers, shared_bytes
 from profilers.kernelbench.oracle.problem_facts import count_work, problem_facts
 from profilers.kernelbench.oracle.reference import ReferenceModel, release_memory
-from profilers.kernelbench.oracle.steps import steps_of
 from profilers.kernelbench.shared.problem import ProblemFile
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.shared_memory import BufferWriter
@@ -88,7 +87,7 @@ class OracleSession:
     def steps(self, request: dict[str, Any]) -> dict[str, Any]:
         """The operations of a call of the model."""
         inputs = self._source.given(request["seed"])
-        found = steps_of(lambda: self._reference.run(inputs))
+        found = self._reference.steps(inputs)
         release_memory()
         return {"steps": found}
 

@@ -135,7 +135,8 @@ class WorkerSession:
 
     def idle(self, _request: dict[str, Any]) -> dict[str, Any]:
         """Repeat the last run's calls without the model: copies of the same outputs alone."""
-        return {"events_us": self._runs.idle()}
+        with self.candidate.boundary("runtime"):
+            return {"events_us": self._runs.idle()}
 
     def fetch(self, request: dict[str, Any]) -> dict[str, Any]:
         """Outputs of every call of the last run, as they were right behind each call."""

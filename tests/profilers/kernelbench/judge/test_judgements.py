@@ -104,6 +104,23 @@ def test_a_slow_baseline_has_more_overhead_than_what_waits_less() -> None:
     assert CLOCK.disagreement(paired(60.0, 110.0, idle=False)) is None
 
 
+def test_idle_calls_that_vary_are_given_room_and_none_change_nothing() -> None:
+    def paired(idle: list[float | None]) -> list[PairedBlock]:
+        return [
+            PairedBlock(
+                side((73.0,) * 20, work_us=20 * 73.0), side((5700.0,) * 20, work_us=20 * 5760.0), us
+            )
+            for us in idle
+        ]
+
+    steady, stalled = paired([1000.0] * 8), paired([1000.0] * 7 + [4000.0])
+    assert CLOCK.call_us(steady) == pytest.approx(73.0, abs=1.0)
+    assert CLOCK.disagreement(steady) is None and CLOCK.disagreement(stalled) is None
+    without = paired([None] * 8)
+    assert CLOCK.call_us(paired([1000.0] * 7 + [None])) == CLOCK.call_us(without)
+    assert CLOCK.call_us(paired([9000.0] * 8)) == CLOCK.call_us(without), "idle costs no more"
+
+
 def test_the_same_wait_in_every_block_is_counted_whatever_its_size() -> None:
     found = [block(calls, event_us=3.0, work_us=3.0, late_us=5000.0) for calls in (8, 16, 24, 32)]
     assert "the clocks disagree" in str(CLOCK.disagreement(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 torch: Any = pytest.importorskip("torch")
 
 from mcts.domain import ModelStep  # noqa: E402
+from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
 from profilers.kernelbench.oracle.steps import steps_of  # noqa: E402
+from profilers.kernelbench.shared.problem import ProblemFile  # noqa: E402
+from tests.support.kernelbench_problems import function  # noqa: E402
 
 
 def steps(module: Any, *inputs: Any) -> list[ModelStep]:
@@ -66,3 +70,15 @@ def test_what_is_read_twice_and_what_divides_is_told() -> None:
 def test_a_reader_that_makes_integers_counts() -> None:
     found = steps(lambda x: torch.argmax(torch.exp(x), dim=1), torch.randn(4, 8))
     assert [step.name for step in found] == ["exp", "argmax"]
+
+
+def test_what_the_oracle_does_around_a_model_is_none_of_its_steps(tmp_path: Path) -> None:
+    """Running statistics are kept and put back, outputs copied."""
+    path = function(tmp_path, "torch.nn.functional.relu(x)", inputs="[torch.rand(2, 3, 4, 4)]")
+    problem = ProblemFile(path, torch.device("cpu"))
+    norm = torch.nn.BatchNorm2d(3)
+    reference = ReferenceModel(problem, norm, tf32=False, room=lambda: None)
+    before = norm.running_mean.clone()
+    found = reference.steps([torch.rand(2, 3, 4, 4)])
+    assert [step["name"] for step in found] == ["native_batch_norm"]
+    assert torch.equal(norm.running_mean, before)
