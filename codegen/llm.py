@@ -21,12 +21,12 @@ from codegen.prompting import (
     build_plan,
     build_prompt,
     build_review,
-    directions_of,
     fence,
 )
 from codegen.prompting.contract import Contract
 from codegen.prompting.untrusted import shortened
 from codegen.replies import without_thoughts
+from codegen.replies.directions import directions_of
 from codegen.tuning import retuned
 from mcts.domain import Candidate, Hardware, KernelTask, TunableSpace
 from mcts.errors import (

@@ -1,7 +1,6 @@
 """What a model is told: one prompt for each role, fitted to a budget of tokens."""
 
 from codegen.prompting.build import Prompt, build_plan, build_prompt, build_review
-from codegen.prompting.planning import directions_of
 from codegen.prompting.untrusted import fence
 
 __all__ = [
@@ -9,6 +8,5 @@ __all__ = [
     "build_plan",
     "build_prompt",
     "build_review",
-    "directions_of",
     "fence",
 ]

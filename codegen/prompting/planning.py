@@ -1,30 +1,16 @@
-"""What a planner has named, what a critic is shown, and how their replies are read."""
+"""What a planner has named, and what a critic is shown."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from codegen.prompting.budget import Part, Section
 from codegen.prompting.untrusted import fence, shortened
 from codegen.prompting.variant import shown_source
-from codegen.replies import without_thoughts
 from mcts.domain import Candidate, Dialect
 from mcts.ports import ProposalRequest
 
-MAX_DIRECTIONS = 3
 _LONGEST = 800
-_NUMBERED = re.compile(r"^[ \t>*#-]*(?:direction )?([1-9])[*.):]+[ \t*]+", re.M | re.IGNORECASE)
-
-
-def directions_of(reply: str) -> tuple[str, ...]:
-    """The directions in a planner's reply, best first; all of it where none are numbered."""
-    text = without_thoughts(reply).strip()
-    starts = list(_NUMBERED.finditer(text))
-    ends = [start.start() for start in starts[1:]] + [len(text)]
-    pieces = [text[start.end() : end].strip() for start, end in zip(starts, ends, strict=False)]
-    told = [piece for piece in pieces if piece] or ([text] if text else [])
-    return tuple(shortened(each, longest=_LONGEST) for each in told[:MAX_DIRECTIONS])
 
 
 def directions_section(request: ProposalRequest, directions: Sequence[str]) -> Section:

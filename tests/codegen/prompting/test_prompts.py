@@ -11,9 +11,10 @@ from typing import get_args
 import pytest
 
 from codegen.dialects import writing_of
-from codegen.prompting import Prompt, build_plan, build_prompt, build_review, directions_of
+from codegen.prompting import Prompt, build_plan, build_prompt, build_review
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
+from codegen.replies.directions import directions_of
 from mcts.domain import Candidate
 from mcts.domain.evaluation import ShapeTiming
 from mcts.errors import InputError, NoMoves
