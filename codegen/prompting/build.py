@@ -23,7 +23,7 @@ from codegen.prompting.history import (
 from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.planning import directions_section, proposal_section
 from codegen.prompting.roles import Role, role_of
-from codegen.prompting.steps import STEPS, steps_section
+from codegen.prompting.steps import STEPS, STEPS_TITLE, steps_section
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
 from mcts.domain import Candidate, Hardware, TunableSpace
@@ -76,7 +76,7 @@ def build_prompt(
         feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
         after=[*after, *planned, _order_section(role, contract, without, far=far)],
         id=contract.prompt_id(role)
-        + (STEPS if _steps(request, hardware, role, options) else "")
+        + (STEPS if any(section.title == STEPS_TITLE for section in before) else "")
         + (PENDING if request.pending else "")
         + planned_id,
         options=options,

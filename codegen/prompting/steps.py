@@ -14,6 +14,7 @@ from codegen.prompting.budget import Part, Section
 from codegen.prompting.untrusted import inline
 from mcts.domain import Ceilings, Hardware, KernelProfile, ModelStep, Profile
 
+STEPS_TITLE = "What the model does, step by step"
 STEPS = "+steps/1"
 """What the id of a prompt with this section ends with; raise the number with its words."""
 _MOST_STEPS = 24
@@ -53,7 +54,7 @@ def steps_section(profile: Profile | None, hardware: Hardware | None) -> Section
         lead = "Rewritings that this order of steps may allow, each with an id for the plan:"
         parts.append("\n".join([lead, "", *(f"- {each}" for each in rewritings)]))
     return Section(
-        title="What the model does, step by step",
+        title=STEPS_TITLE,
         parts=tuple(Part(text, "steps", rank) for rank, text in enumerate(parts)),
         joint="\n\n",
     )
