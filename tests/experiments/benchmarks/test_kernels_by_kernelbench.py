@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benchmarks.evidence import suite_by_kernelbench
+from experiments.benchmarks.evidence import kernels_by_kernelbench
 from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import SuiteFolder
@@ -34,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def ask(
-        _checkout: Checkout, export: suite_by_kernelbench.Export, *, device: int
+        _checkout: Checkout, export: kernels_by_kernelbench.Export, *, device: int
     ) -> KernelBenchVerdict:
         names.append(export.chosen.name)
         good = export.chosen.number == 26
@@ -44,15 +44,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             seconds=4.5,
         )
 
-    monkeypatch.setattr(suite_by_kernelbench, "ask", ask)
-    monkeypatch.setattr(suite_by_kernelbench, "gpu_problem", lambda device, torch: None)
+    monkeypatch.setattr(kernels_by_kernelbench, "ask", ask)
+    monkeypatch.setattr(kernels_by_kernelbench, "gpu_problem", lambda device, torch: None)
     monkeypatch.setattr(Checkout, "check", lambda self: None)
     return names
 
 
 def run(suite: SuiteFolder, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(sys, "argv", ["suite", str(suite.path), "--root", "nowhere"])
-    return suite_by_kernelbench.main()
+    return kernels_by_kernelbench.main()
 
 
 def test_the_table_has_both_verdicts_and_an_unaccepted_kernel_is_exit_code_1(
@@ -85,7 +85,7 @@ def test_damaged_answers_are_exit_code_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (suite.path / suite_by_kernelbench.ANSWERS).write_text("{")
+    (suite.path / kernels_by_kernelbench.ANSWERS).write_text("{")
     assert run(suite, monkeypatch) == 2
     assert "delete it to ask again" in capsys.readouterr().err
     assert asked == []

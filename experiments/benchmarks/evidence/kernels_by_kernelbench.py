@@ -1,6 +1,6 @@
 """Does KernelBench accept the kernels that suites exported?
 
-    python -m experiments.benchmarks.evidence.suite_by_kernelbench --root CHECKOUT SUITE...
+    python -m experiments.benchmarks.evidence.kernels_by_kernelbench --root CHECKOUT SUITE...
 
 Gives every kernel of the suites' folders to KernelBench's own evaluator, each in a fresh process,
 and prints a Markdown table of our figures beside its own. Its answers are kept in
@@ -151,7 +151,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m experiments.benchmarks.evidence.suite_by_kernelbench"
+        prog="python -m experiments.benchmarks.evidence.kernels_by_kernelbench"
     )
     parser.add_argument("suite", nargs="+", type=Path, help="folders of rooftree kernelbench run")
     parser.add_argument("--root", type=Path, required=True, help="a checkout of KernelBench")
