@@ -82,12 +82,12 @@ class ModelCellResult(Noun):
     """What a study keeps of a run: one line of JSON.
 
     best: [trials, speedup] whenever a trial became the best so far, as the search measured it.
-    winner: the candidate to hand back, None if nothing was right; final: its speedup, measured
-    again if it was; compiled: the same over torch.compile. replies: how many were asked for,
-    cached ones included; unusable: trials whose replies held no candidate; unrecorded: proposals
-    that the recording does not hold, which are no trials. near: distinct candidates evaluated until
-    one came near the best recorded, None if none did or the study does not ask. The cost is what
-    this run paid: an answer that another run has paid for costs nothing.
+    winner: the candidate to hand back, None if none was right and faster; final: its speedup,
+    measured again if it was; compiled: the same over torch.compile. replies: how many were asked
+    for, cached ones included; unusable: trials whose replies held no candidate; unrecorded:
+    proposals that the recording does not hold, which are no trials. near: distinct candidates
+    evaluated until one came near the best recorded, None if none did or the study does not ask. The
+    cost is what this run paid: an answer that another run has paid for costs nothing.
     """
 
     key: str
@@ -120,7 +120,7 @@ class ModelCellResult(Noun):
 
     @property
     def kept(self) -> float:
-        """What a user ends with: the winner's speedup, 1 without a right one."""
+        """What a user ends with: the winner's speedup, 1 without a winner."""
         return max(1.0, self.final.speedup) if self.final is not None else 1.0
 
 

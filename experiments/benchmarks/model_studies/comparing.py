@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,7 @@ def compare_searches(
         trials=study.trials,
         near=study.near,
         arms=tuple(_figures(plan, found, arm) for arm in study.arms),
+        by_level=_by_level(plan, found),
         contests=tuple(
             contest.model_copy(update={"p_holm": p})
             for contest, p in zip(contests, corrected, strict=True)
@@ -174,7 +176,7 @@ def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
     return ArmFigures(
         arm=arm,
         runs=len(found),
-        right=sum(line.winner is not None for line in found),
+        right=sum(bool(line.best) for line in found),
         final=_mean([(line.task, line.kept) for line in found], seed) or (1.0, 1.0, 1.0),
         compiled=_mean(compiled, seed),
         compiled_runs=len(compiled),
@@ -197,6 +199,27 @@ def _figures(plan: ModelPlan, lines: Lines, arm: str) -> ArmFigures:
         if any(line.cost_usd is None for line in found)
         else sum(line.cost_usd or 0.0 for line in found),
     )
+
+
+def _by_level(plan: ModelPlan, lines: Lines) -> dict[int, tuple[ArmFigures, ...]]:
+    """What each arm came to on the tasks of each level of KernelBench, as their folders name it;
+    nothing unless all tasks have one and there are several.
+    """
+    levels: dict[int, set[str]] = {}
+    for task in plan.tasks:
+        name = Path(task.given).parent.name
+        if not (name.startswith("level") and (number := name.removeprefix("level")).isdigit()):
+            return {}
+        levels.setdefault(int(number), set()).add(task.name)
+    if len(levels) < 2:
+        return {}
+    return {
+        level: tuple(
+            _figures(plan, {key: line for key, line in lines.items() if key[1] in tasks}, arm)
+            for arm in plan.study.arms
+        )
+        for level, tasks in sorted(levels.items())
+    }
 
 
 def _near(lines: Sequence[ModelCellResult]) -> tuple[int, float | None]:

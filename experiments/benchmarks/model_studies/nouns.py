@@ -9,7 +9,7 @@ class ModelContest(Noun):
     """The reference against one arm by one measure.
 
     measure: `final` is what a user ends with, the winner's speedup as it was measured again, 1
-    without a right one; `over torch.compile` the same over that; a number the best so far after so
+    without a winner; `over torch.compile` the same over that; a number the best so far after so
     many trials, as the search measured it; `near` how many candidates were evaluated until one came
     near the best recorded, where a run that never did counts as one more than the shorter of both
     runs has trials.
@@ -40,10 +40,10 @@ class ModelContest(Noun):
 
 class ArmFigures(Noun):
     """What one arm came to. Means are geometric, over tasks of those over seeds, with 95 %
-    intervals over tasks and seeds; fast: by threshold the share of runs that are right and so many
-    times as fast as the baseline (KernelBench's fast_p). near: how many runs came near the best
-    recorded, and the median number of evaluations that took, None unless more than half did; None
-    where the study does not ask.
+    intervals over tasks and seeds; right: runs with a right variant, a faster one or not; fast: by
+    threshold the share of runs that are right and so many times as fast as the baseline
+    (KernelBench's fast_p). near: how many runs came near the best recorded, and the median number
+    of evaluations that took, None unless more than half did; None where the study does not ask.
     """
 
     arm: str
@@ -81,8 +81,9 @@ class Outcome(Noun):
 
 class ModelComparison(Noun):
     """All that `compare` finds. trials: of each run, where its arm does not say another number.
-    near: the share by which a variant may be slower than the best recorded. `warnings` say what the
-    study cannot say.
+    near: the share by which a variant may be slower than the best recorded. by_level: the arms on
+    the tasks of each level, where all are problems of KernelBench of several levels. `warnings` say
+    what the study cannot say.
     """
 
     study: str
@@ -92,6 +93,7 @@ class ModelComparison(Noun):
     trials: int
     near: float | None = None
     arms: tuple[ArmFigures, ...]
+    by_level: dict[int, tuple[ArmFigures, ...]] = {}
     contests: tuple[ModelContest, ...]
     outcomes: tuple[Outcome, ...]
     warnings: tuple[str, ...]

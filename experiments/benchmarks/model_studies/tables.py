@@ -50,8 +50,12 @@ _OUTCOMES = (
 
 
 def tables(found: ModelComparison, *, width: int) -> tuple[Fitted, ...]:
-    """What each arm came to, the reference against each arm, and each task."""
+    """What each arm came to, in all and by level, the reference against each arm, and each task."""
     shown = [_arm_table(found, width)]
+    shown += [
+        _filled(_ARMS, [_arm_row(arm) for arm in arms], width=width, title=f"level {level} alone")
+        for level, arms in found.by_level.items()
+    ]
     if found.contests:
         shown.append(_contest_table(found, width))
     rows = [_outcome_row(outcome) for outcome in found.outcomes]
@@ -82,8 +86,9 @@ def explanation(found: ModelComparison) -> str:
             "came there counts as if it had after its last trial. "
         )
     return (
-        f"Speedup: of the winner after {found.trials} trials, measured again, 1 without a right "
-        "one; geometric mean over tasks and seeds, 95 % interval by a bootstrap of tasks, then "
+        "Right: runs with a right variant, a faster one or not. "
+        f"Speedup: of the winner after {found.trials} trials, measured again, 1 if nothing was "
+        "faster; geometric mean over tasks and seeds, 95 % interval by a bootstrap of tasks, then "
         "seeds. "
         "Faster, twice: share of runs that are right and more than 1 and 2 times as fast (fast_p). "
         f"{near}p: exact Wilcoxon signed-rank over pairs (task, seed), then after Holm over these "

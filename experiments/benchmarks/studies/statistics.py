@@ -22,6 +22,7 @@ FEW_TASKS = 6
 WANTED_POWER = 0.8
 """Share of studies that should find a difference that is there (Cohen 1988)."""
 _REPEATS = 200
+_FEW_VALUES = 3
 _RATIOS = (
     1.005, 1.01, 1.02, 1.03, 1.05, 1.07, 1.1, 1.15, 1.2, 1.25, 1.35, 1.5, 1.75, 2.0, 3.0, 5.0,
 )  # fmt: skip
@@ -149,11 +150,15 @@ def detectable(by_task: Sequence[Floats], *, alpha: float, seed: int) -> float |
     """The smallest ratio that a study with this spread would find in 80 % of repeats.
 
     By simulation: the observed log differences, less each task's mean, are resampled within their
-    tasks and moved by the log of a ratio; the signed-rank test at `alpha` is then taken. Returns
-    None if not even a ratio of 5 would be found. `alpha` is what Holm leaves to the smallest
-    p-value of the family, which is the cautious choice.
+    tasks and moved by the log of a ratio; the signed-rank test at `alpha` is then taken. Where a
+    task has fewer than three values, which tell no spread of its own, all are resampled together,
+    less the mean of all: how tasks differ is part of the spread then. Returns None if not even a
+    ratio of 5 would be found. `alpha` is what Holm leaves to the smallest p-value of the family,
+    which is the cautious choice.
     """
     generator = np.random.default_rng(seed)
+    if min(len(values) for values in by_task) < _FEW_VALUES:
+        by_task = [np.concatenate(by_task)]
     centred = [values - values.mean() for values in by_task]
     drawn = np.concatenate(
         [generator.choice(values, size=(_REPEATS, len(values))) for values in centred], axis=1

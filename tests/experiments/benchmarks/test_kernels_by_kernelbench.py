@@ -1,17 +1,26 @@
-"""KernelBench's evaluator asked about a suite's exports: once for each kernel, and in a table."""
+"""KernelBench's evaluator asked about what suites and studies ended with: once for each kernel, and
+in a table.
+"""
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 
 from experiments.benchmarks.evidence import kernels_by_kernelbench
+from experiments.benchmarks.evidence.exports import Export, exports
 from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
+from experiments.benchmarks.model_studies.folder import ModelStudyFolder
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
+from mcts.errors import InputError
+
+HEADLINE = Path(kernels_by_kernelbench.__file__).parent / "model_studies" / "headline"
 
 
 @pytest.fixture
@@ -33,11 +42,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which problems KernelBench was asked about; it takes the first alone."""
     names: list[str] = []
 
-    def ask(
-        _checkout: Checkout, export: kernels_by_kernelbench.Export, *, device: int
-    ) -> KernelBenchVerdict:
-        names.append(export.chosen.name)
-        good = export.chosen.number == 26
+    def ask(_checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdict:
+        names.append(export.name)
+        good = export.problem == "level1/26"
         return KernelBenchVerdict(
             verdict="correct" if good else "incorrect",
             speedup=1.97 if good else None,
@@ -95,3 +102,25 @@ def test_a_folder_that_is_no_suite_is_exit_code_2(
     tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(SuiteFolder(tmp_path / "none"), monkeypatch) == 2
+
+
+def test_the_winners_of_a_study_stand_alone_and_have_its_figures() -> None:
+    winners = {export.key: export for export in exports(HEADLINE)}
+    lines = [line for line in ModelStudyFolder(HEADLINE).lines() if line.final is not None]
+    assert len(winners) == len(lines) > 0
+    for line in lines:
+        winner = winners[f"{line.arm}/{line.task}-{line.seed}"]
+        assert winner.problem.partition("/")[2] == line.task.partition("_")[0]
+        assert "class ModelNew" in winner.source and "import codegen" not in winner.source
+        assert "from codegen" not in winner.source
+        assert winner.eager is not None and line.final is not None
+        assert winner.eager.speedup == pytest.approx(line.final.speedup, abs=1e-6)
+        assert (winner.compiled is None) == (line.compiled is None)
+
+
+def test_a_study_whose_winner_is_not_in_its_measurements_says_which(tmp_path: Path) -> None:
+    shutil.copytree(HEADLINE, tmp_path / "study")
+    with sqlite3.connect(tmp_path / "study" / "measurements.sqlite") as store:
+        store.execute("DELETE FROM measurement WHERE kind = 'candidate'")
+    with pytest.raises(InputError, match="does not hold candidate-"):
+        exports(tmp_path / "study")

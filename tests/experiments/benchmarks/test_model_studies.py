@@ -332,7 +332,8 @@ def test_a_difference_between_arms_is_found_and_a_failed_run_counts_as_one() -> 
         failed_run = cell.arm == "greedy" and cell.task.name == "t0"
         final = None if failed_run else Gain(speedup=speedup, low=speedup, high=speedup)
         return ModelCellResult(
-            key=cell.key, arm=cell.arm, task=cell.task.name, seed=0, best=((1, speedup),),
+            key=cell.key, arm=cell.arm, task=cell.task.name, seed=0,
+            best=() if failed_run else ((1, speedup),),
             winner=None if failed_run else "c", final=final, trials=4, failed=0, unusable=0,
             replies=4, tokens=None, cost_usd=None, stopped="evaluations spent", digest="",
         )  # fmt: skip
@@ -343,6 +344,36 @@ def test_a_difference_between_arms_is_found_and_a_failed_run_counts_as_one() -> 
     assert contest.ratio > 1.3, "the failed run of the other arm counts as 1"
     greedy = next(arm for arm in found.arms if arm.arm == "greedy")
     assert greedy.right == 11 and greedy.fast[1.0] == pytest.approx(11 / 12)
+
+
+def test_problems_of_several_levels_are_told_by_level_too() -> None:
+    study = ModelStudy(
+        kind="model", name="made", tasks=("a",), trials=1, reference="tree",
+        arms={"tree": ModelArm()},
+    )  # fmt: skip
+    given = {"t1": "level1/1_a.py", "t2": "level1/2_b.py", "t3": "level2/1_c.py"}
+    tasks = tuple(
+        TaskOfStudy(given=path, name=name, task_id=f"task-{name}") for name, path in given.items()
+    )
+    plan = ModelPlan(rooftree="1", study=study, tasks=tasks)
+    plan = plan.model_copy(update={"keys": tuple(cell.key for cell in cells_of(plan))})
+
+    def lines(speedups: tuple[float, ...]) -> list[ModelCellResult]:
+        return [
+            ModelCellResult(
+                key=cell.key, arm=cell.arm, task=cell.task.name, seed=0, best=((1, speedup),),
+                winner="c", final=Gain(speedup=speedup, low=speedup, high=speedup), trials=1,
+                failed=0, unusable=0, replies=1, tokens=None, cost_usd=None, stopped="", digest="",
+            )
+            for cell, speedup in zip(cells_of(plan), speedups, strict=True)
+        ]  # fmt: skip
+
+    found = compare_searches(plan, lines((2.0, 8.0, 3.0)))
+    means = {level: arms[0].final[0] for level, arms in found.by_level.items()}
+    assert means == pytest.approx({1: 4.0, 2: 3.0})
+    elsewhere = tasks[2].model_copy(update={"given": "mine"})
+    mixed = plan.model_copy(update={"tasks": (*tasks[:2], elsewhere)})
+    assert compare_searches(mixed, lines((2.0, 8.0, 3.0))).by_level == {}
 
 
 VALUES = """

@@ -221,6 +221,16 @@ def test_more_seeds_see_less_and_a_stricter_test_more() -> None:
     assert strict is not None and strict >= seen[1]
 
 
+def test_with_one_value_a_task_the_differences_of_tasks_are_the_spread() -> None:
+    """Each task's mean is its only value then: less it, nothing of the spread would be left."""
+    generator = np.random.default_rng(23)
+    alone = [generator.normal(0.1, 0.3, 1) for _ in range(12)]
+    together = [np.concatenate(alone)]
+    seen = detectable(alone, alpha=0.05, seed=1)
+    assert seen == detectable(together, alpha=0.05, seed=1)
+    assert seen is not None and seen > 1.1
+
+
 def test_too_few_pairs_see_nothing() -> None:
     assert detectable([np.array([0.1, 0.2, 0.3])], alpha=0.05, seed=1) is None
 
