@@ -51,6 +51,14 @@ def study(
         int | None,
         typer.Option(min=1, help="Runs at a time, one per core by default; or questions, 64."),
     ] = None,
+    reuse: Annotated[
+        Path | None,
+        typer.Option(
+            help="For a study with a model: another one's folder, whose answers and measurements "
+            "are taken over where this one asks or measures the same.",
+            metavar="STUDY",
+        ),
+    ] = None,
     replay: Annotated[
         bool,
         typer.Option(
@@ -65,7 +73,7 @@ def study(
     """
     from experiments.cli.commands.study import study as run
 
-    run(config, out=out, jobs=jobs, model=model, judging=judging, replay=replay)
+    run(config, out=out, jobs=jobs, model=model, judging=judging, reuse=reuse, replay=replay)
 
 
 def compare(

@@ -13,6 +13,7 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
+from experiments.benchmarks.measurements.reusing import reuse as reused
 from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.model_studies.comparing import compare_searches
 from experiments.benchmarks.model_studies.config import ModelStudy
@@ -46,6 +47,7 @@ def run(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
+    reuse: Path | None,
     progress: Progress,
 ) -> None:
     """Go on with the missing runs of a study.
@@ -76,6 +78,8 @@ def run(
     plan = plan_of(asked, version=rooftree_version())
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
+        if reuse is not None:
+            take_over(reuse, folder.path)
         say(
             f"{len(plan.keys)} runs of {asked.trials} trials: {len(asked.arms)} arms x "
             f"{len(plan.tasks)} tasks x {asked.seeds} seeds, folder {folder.path}"
@@ -134,6 +138,12 @@ def go_on_words(config: str, out: Path | None, model: ModelOptions) -> str:
     if model.queue is not None:
         words += ["--llm-queue", str(model.queue)]
     return shlex.join(words)
+
+
+def take_over(source: Path, folder: Path) -> None:
+    """Take over what another study asked and measured."""
+    answers, measurements = reused(source, folder)
+    say(f"taken over from {source}: {answers} answers, {measurements} measurements")
 
 
 def waiting_words(pending: str, queue: Path | None, again: str) -> str:

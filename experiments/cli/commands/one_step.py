@@ -25,7 +25,7 @@ from experiments.benchmarks.one_step.running import (
     run_steps,
 )
 from experiments.benchmarks.one_step.tables import arm_table, as_csv, contest_table, explanation
-from experiments.cli.commands.model_study import go_on_words, waiting_words
+from experiments.cli.commands.model_study import go_on_words, take_over, waiting_words
 from experiments.runs.options.option_conflicts import check_model
 from experiments.runs.wiring.choosing import LLM
 from experiments.runs.wiring.resolving import rooftree_version
@@ -47,6 +47,7 @@ def run(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
+    reuse: Path | None,
     progress: Progress,
 ) -> None:
     """Take the missing steps of a study.
@@ -71,6 +72,8 @@ def run(
     plan = plan_of(asked, parents, version=rooftree_version())
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
+        if reuse is not None:
+            take_over(reuse, folder.path)
         keep_parents(folder.path, parents)
         say(
             f"{len(plan.keys)} steps: {len(asked.arms)} arms x {len(plan.parents)} parents x "

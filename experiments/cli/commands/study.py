@@ -38,10 +38,11 @@ def study(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
+    reuse: Path | None = None,
     replay: bool = False,
 ) -> None:
     """Run what is missing of a study; `config` is a file, or the name of a bundled study. With
-    `replay` it is the folder of a study with a model.
+    `replay` it is the folder of a study with a model. `reuse` is the folder of another one.
 
     Raises InputError if the configuration cannot be run. If interrupted, raises KeyboardInterrupt
     with a message that says how to continue.
@@ -54,19 +55,21 @@ def study(
     if table.get("kind") == ONE_STEP:
         one_step.run(
             read_one_step(table, path),
-            config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
+            config=config, out=out, jobs=jobs, model=model, judging=judging, reuse=reuse,
+            progress=_progress,
         )  # fmt: skip
         return
     if table.get("kind") == MODEL_SEARCHES:
         model_study.run(
             read_model_study(table, path),
-            config=config, out=out, jobs=jobs, model=model, judging=judging, progress=_progress,
+            config=config, out=out, jobs=jobs, model=model, judging=judging, reuse=reuse,
+            progress=_progress,
         )  # fmt: skip
         return
     known = (*KINDS, ONE_STEP, MODEL_SEARCHES)
     if table.get("kind", SEARCH) not in known:
         raise InputError(f"{path}: kind = {table['kind']!r}: one of {', '.join(known)}")
-    if given := [*model.given(), *judging.given()]:
+    if given := [*model.given(), *judging.given(), *(["--reuse"] if reuse is not None else [])]:
         raise InputError(f"a study of recordings asks no model and measures nothing: {given[0]}")
     _search(read_study(path), config=config, out=out, jobs=jobs)
 

@@ -232,6 +232,28 @@ def test_a_study_is_replayed_to_the_digit_without_model_and_gpu(
     failed(rooftree("study", "st", "--replay"), "changed after it was written")
 
 
+def test_another_study_pays_for_nothing_that_it_takes_over(study: Path, asked: list[str]) -> None:
+    finish(study, AutoModel())
+    asked.clear()
+    for file in (study.parent / "queue").iterdir():
+        file.unlink()
+    again = study.with_name("again.toml")
+    again.write_text(STUDY + "[arms.longer]\ntrials = 4\nsettings = { far_proposals = 0 }\n")
+    words = ("study", again, "-o", "st2", "--llm-queue", study.parent / "queue", "--reuse", "st")
+    told = completed(*words, "--llm-timeout", 0.1).output
+    assert re.search(r"taken over from st: [1-9]\d* answers, [1-9]\d* measurements", told)
+    assert asked == [], "nothing is measured again"
+    assert "1 runs wait for an answer" in told, "only the fourth trial is new"
+    store = MeasurementStore(Path("st2/measurements.sqlite"), read_only=True)
+    assert store.seconds == 0.0, "the study itself has measured nothing"
+    store.close()
+
+
+def test_what_is_no_study_cannot_be_taken_over(study: Path, tmp_path: Path) -> None:
+    words = ("study", study, "-o", "st", "--llm-queue", "queue", "--reuse", tmp_path)
+    failed(rooftree(*words), "has nothing to reuse")
+
+
 def test_compare_shows_arms_contests_and_tasks(study: Path) -> None:
     finish(study, AutoModel())
     out = completed("compare", "st").output

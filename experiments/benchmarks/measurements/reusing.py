@@ -1,0 +1,49 @@
+"""What another study asked and measured, for one that asks some of the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from codegen.chat.cache import AnswerStore
+from experiments.benchmarks.measurements.asking import ANSWERS_FILE
+from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
+from mcts.errors import InputError
+from mcts.formats import SQLITE_ERRORS
+
+
+def reuse(source: Path, target: Path) -> tuple[int, int]:
+    """Add to a study's folder the answers and measurements of another's; how many were new.
+
+    What the folder has already stays. Reused answers cost nothing, and reused measurements take
+    none of the study's GPU minutes. InputError for a folder without answers and measurements.
+    """
+    answers, measurements = source / ANSWERS_FILE, source / MEASUREMENTS_FILE
+    for path in (answers, measurements):
+        if not path.is_file():
+            raise InputError(f"{source} has nothing to reuse: it has no {path.name}")
+    AnswerStore(target / ANSWERS_FILE).close()
+    MeasurementStore(target / MEASUREMENTS_FILE).close()
+    return (
+        _added(target / ANSWERS_FILE, answers, "answer", "key, request, reply, run_id, at"),
+        _added(
+            target / MEASUREMENTS_FILE, measurements, "measurement",
+            "task, candidate, kind, payload, 0.0",
+        ),
+    )  # fmt: skip
+
+
+def _added(target: Path, source: Path, table: str, columns: str) -> int:
+    """Copy the rows whose key is new."""
+    uri = f"{source.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(target, uri=True)) as connection:
+            connection.execute("ATTACH ? AS other", (uri,))
+            with connection:
+                cursor = connection.execute(
+                    f"INSERT OR IGNORE INTO main.{table} SELECT {columns} FROM other.{table}"
+                )
+            return cursor.rowcount
+    except SQLITE_ERRORS as error:
+        raise InputError(f"{source} cannot be reused: {error}") from None
