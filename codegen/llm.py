@@ -18,6 +18,7 @@ from codegen.lookups.conversation import NONE_LEFT, Lookups
 from codegen.lookups.prompt import VERSION
 from codegen.prompting import (
     Prompt,
+    build_choice,
     build_plan,
     build_prompt,
     build_review,
@@ -27,6 +28,7 @@ from codegen.prompting.contract import Contract
 from codegen.prompting.untrusted import shortened
 from codegen.replies import without_thoughts
 from codegen.replies.directions import directions_of
+from codegen.replies.tool_names import tool_names_of
 from codegen.tuning import retuned
 from mcts.domain import Candidate, Hardware, KernelTask, TunableSpace
 from mcts.errors import (
@@ -39,6 +41,7 @@ from mcts.errors import (
     WorldError,
 )
 from mcts.library import Library
+from mcts.microtool.toolbox import Toolbox
 from mcts.options import ModelOptions
 from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.seeding import seed_from
@@ -58,7 +61,9 @@ class LlmProposer(Proposer):
     with the reason. Of each proposal `branches` variants are timed: 1 is the candidate alone, more
     add other values of its tunables, and behind them up to `tune` more as long as they promise
     a gain (`codegen.tuning`). Where whole files are written, `roles` may have a planner asked
-    before it and a critic behind it; what they cannot say is done without.
+    before it and a critic behind it; what they cannot say is done without. With feedback `chosen`
+    the model is asked first which of `tools` shall look at the parent's profile; where it is not,
+    or names none, it is given what all say.
 
     `client` replaces litellm. In `library` a model may look things up while it prepares a proposal,
     as far as the options allow; it is closed with the proposer. Thread-safe.
@@ -74,6 +79,7 @@ class LlmProposer(Proposer):
         hardware: Hardware | None = None,
         client: ChatClient | None = None,
         library: Library | None = None,
+        tools: Toolbox | None = None,
     ) -> None:
         self.name = f"llm:{options.name}"
         self._options = options
@@ -82,6 +88,7 @@ class LlmProposer(Proposer):
         self._prices = parse_prices(options.prices)
         self._library, self._hardware = library, hardware
         self._tunables_only = tunables_only
+        self._tools = tools
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
@@ -108,6 +115,7 @@ class LlmProposer(Proposer):
         contract = writing.contract
         space = None if contract.whole_file else _space_of(request)
         lookups = Lookups(self._library, self._options) if self._library is not None else None
+        request, chosen = self._informed(request, contract)
         planned = self._planned(request, contract)
         prompt = build_prompt(
             request,
@@ -119,8 +127,11 @@ class LlmProposer(Proposer):
             directions=planned.directions,
         )
         talk = _Talk(request, prompt, writing, _spending(prompt, lookups), lookups)
-        if planned.reply is not None:
-            talk.spending.add(planned.reply, planned.seconds)
+        if chosen is not None:
+            talk.spending.prompt += f"+{contract.prompt_id('choose')}"
+        for beside in (chosen, planned.beside):
+            if beside is not None:
+                talk.spending.add(beside.reply, beside.seconds)
         read = self._reviewed(self._ask(talk), talk)
         most = self._options.branches - 1 if contract.whole_file else 0
         return Proposal(
@@ -165,17 +176,44 @@ class LlmProposer(Proposer):
         if not wanted or request.move.kind != "improve" or request.move.far:
             return _Plan()
         prompt = build_plan(request, self._hardware, contract=contract, options=self._options)
+        beside = self._asked_beside(prompt, seed=seed_from("plan", request.parent.id))
+        return _Plan(directions_of(beside.reply.text), beside) if beside is not None else _Plan()
+
+    def _informed(
+        self, request: ProposalRequest, contract: Contract
+    ) -> tuple[ProposalRequest, _Beside | None]:
+        """The request with what the tools say that the model chooses, and its reply; as it is
+        where it does not choose. Raises what clients raise.
+        """
+        wanted = self._options.feedback == "chosen" and contract.whole_file
+        if not wanted or self._tools is None or request.profile is None:
+            return request, None
+        if not request.evaluation.measured:
+            return request, None
+        tools = self._tools.tools
+        prompt = build_choice(
+            request, self._hardware, tools, contract=contract, options=self._options
+        )
+        beside = self._asked_beside(prompt, seed=seed_from("choose", request.parent.id))
+        names = tool_names_of(beside.reply.text, tools) if beside is not None else ()
+        if not names:
+            return request, beside
+        found = self._tools.run(names, request.task, request.evaluation, request.profile)
+        return replace(request, guidance=found), beside
+
+    def _asked_beside(self, prompt: Prompt, *, seed: int) -> _Beside | None:
+        """A reply that is no variant; None where the service refuses the prompt."""
         begin = time.perf_counter()
         try:
             reply = self._client.complete(
                 prompt.messages,
                 max_tokens=self._options.reply_tokens,
                 temperature=self._options.temperature,
-                seed=seed_from("plan", request.parent.id),
+                seed=seed,
             )
-        except ProposalRejected:  # the service refuses this very prompt
-            return _Plan()
-        return _Plan(directions_of(reply.text), reply, time.perf_counter() - begin)
+        except ProposalRejected:
+            return None
+        return _Beside(reply, time.perf_counter() - begin)
 
     def _reviewed(self, read: Read, talk: _Talk) -> Read:
         """The proposal as a critic mends it; as it is where none is asked, or it has no usable
@@ -266,12 +304,19 @@ class LlmProposer(Proposer):
 
 
 @dataclass(frozen=True, slots=True)
+class _Beside:
+    """A reply that is no variant, and how long it took."""
+
+    reply: Reply
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """Directions, and the reply that named them."""
 
     directions: tuple[str, ...] = ()
-    reply: Reply | None = None
-    seconds: float = 0.0
+    beside: _Beside | None = None
 
 
 @dataclass(frozen=True, slots=True)

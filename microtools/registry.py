@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Set
 from functools import cache
 from importlib import import_module
@@ -35,6 +36,19 @@ def builtin() -> tuple[Tool, ...]:
                 raise RooftreeError(f"the micro-tool of {module} {problem}")
             tools[tool.name] = tool
     return tuple(sorted(tools.values(), key=lambda tool: (tool.order, tool.name)))
+
+
+def summary(tool: MicroTool) -> str:
+    """What a tool looks for, in a sentence: the first one of its module, or of its own text."""
+    for level in (instruction, kernel, system):
+        module = sys.modules.get(f"{level.__name__}.{tool.name}")
+        if module is not None and getattr(module, "TOOL", None) is tool:
+            return _first_sentence(module.__doc__)
+    return _first_sentence(type(tool).__doc__ if not isinstance(tool, Tool) else None)
+
+
+def _first_sentence(text: str | None) -> str:
+    return " ".join((text or "").strip().partition("\n\n")[0].split())
 
 
 @cache

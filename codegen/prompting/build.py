@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from string import Template
@@ -21,7 +21,7 @@ from codegen.prompting.history import (
     methods_section,
 )
 from codegen.prompting.pending import PENDING, pending_section
-from codegen.prompting.planning import directions_section, proposal_section
+from codegen.prompting.planning import directions_section, proposal_section, tools_section
 from codegen.prompting.roles import Role, role_of
 from codegen.prompting.steps import STEPS, STEPS_TITLE, steps_section
 from codegen.prompting.task import space_section, task_section
@@ -106,6 +106,38 @@ def build_plan(
         after=[*after, Section(title="Now", parts=(Part(contract.order("plan")),))],
         id=contract.prompt_id("plan"),
         options=options,
+    )
+
+
+def build_choice(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    tools: Mapping[str, str],
+    *,
+    contract: Contract,
+    options: ModelOptions,
+) -> Prompt:
+    """Which of the `tools`, told by name with what they look for, shall look at the parent's
+    profile. Trials from one parent ask the same, as they do of a planner.
+
+    Raises what `build_prompt` raises.
+    """
+    role = role_of(request)
+    alone = replace(request, pending=(), exemplars=())
+    before, after = _sections(alone, hardware, role, contract, options, None, planned=True)
+    return _assembled(
+        alone,
+        system=_system(contract, "", contract.reply_of("choose")),
+        before=before,
+        feedback=(),
+        after=[
+            *after,
+            tools_section(request, tools),
+            Section(title="Now", parts=(Part(contract.order("choose")),)),
+        ],
+        id=contract.prompt_id("choose"),
+        options=options,
+        room=0,
     )
 
 

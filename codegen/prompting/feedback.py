@@ -40,7 +40,7 @@ def feedback_sections(
         texts = evidence_texts(request.profile, before=request.profile_before)
         parts, room = _fitting(texts, room)
         found.append(Section(title="What the profile measured", parts=parts, joint="\n\n"))
-    if feedback in ("tools", "both", "evidence+tools"):
+    if feedback in ("tools", "both", "evidence+tools", "chosen"):
         texts = _advice(request.guidance, request.parent.source, known)
         parts, room = _fitting(texts, room)
         found.append(Section(title="Advice from the profile", parts=parts, joint="\n\n"))

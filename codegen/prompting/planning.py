@@ -1,13 +1,13 @@
-"""What a planner has named, and what a critic is shown."""
+"""What a planner has named, what a critic is shown, and the tools to choose from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codegen.prompting.budget import Part, Section
-from codegen.prompting.untrusted import fence, shortened
+from codegen.prompting.untrusted import fence, inline, shortened
 from codegen.prompting.variant import shown_source
-from mcts.domain import Candidate, Dialect
+from mcts.domain import Candidate, Dialect, Guidance
 from mcts.ports import ProposalRequest
 
 _LONGEST = 800
@@ -34,6 +34,17 @@ def _chosen(choice: int, count: int) -> str:
     return (
         f"Take number {choice}. If the facts above speak against it, say so in a sentence and take "
         "another; the ceilings are guesses."
+    )
+
+
+def tools_section(request: ProposalRequest, tools: Mapping[str, str]) -> Section:
+    """Where the variant stands under the roofline, and the tools that may look at its profile."""
+    stands = Guidance(roofline=request.guidance.roofline).render()
+    return Section(
+        title="Tools that can look at the profile",
+        lead=f"{stands}\n\nEach tool reads the counters, the machine code or the timeline for one "
+        "thing:",
+        parts=tuple(Part(f"- `{name}`: {inline(what)}") for name, what in tools.items()),
     )
 
 

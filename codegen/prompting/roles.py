@@ -7,7 +7,7 @@ from typing import Literal
 from mcts.ports import ProposalRequest
 
 Role = Literal["implement", "optimize", "repair", "diversify", "remove"]
-Beside = Literal["plan", "review"]
+Beside = Literal["plan", "review", "choose"]
 """Who works on a proposal beside the one who writes it."""
 
 VERSIONS: dict[Role | Beside, int] = {
@@ -18,6 +18,7 @@ VERSIONS: dict[Role | Beside, int] = {
     "remove": 3,
     "plan": 1,
     "review": 1,
+    "choose": 1,
 }
 """Raised whenever anything that a role's prompt says of its own accord changes, so that results
 journalled under one version were all asked for in the same words."""

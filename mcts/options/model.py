@@ -10,7 +10,7 @@ from mcts.options.option import DAY_S, Need, Option, Options, Place, PlaceOrOff
 
 CACHE_FILE = "llm_cache.sqlite"
 """Where answers are kept in a run folder."""
-Feedback = Literal["tools", "counters", "both", "evidence", "evidence+tools", "none"]
+Feedback = Literal["tools", "counters", "both", "evidence", "evidence+tools", "chosen", "none"]
 Protocol = Literal["auto", "calls", "text"]
 Roles = Literal["coder", "planner", "critic", "planner+critic"]
 
@@ -100,7 +100,8 @@ class ModelOptions(Options):
         _asked(
             "--feedback",
             help="What prompts say of the profile: tools (advice), counters (raw), both, evidence "
-            "(a digest of the counters), evidence+tools, or none",
+            "(a digest of the counters), evidence+tools, chosen (advice of the tools that the "
+            "model names first), or none",
         ),
     ] = "tools"
     roles: Annotated[

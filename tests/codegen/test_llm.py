@@ -7,16 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from codegen.chat.messages import Reply
 from codegen.llm import LlmProposer
-from mcts.domain import Candidate, Hardware
+from mcts.domain import Candidate, Guidance, Hardware, Profile
 from mcts.errors import (
     AnswerPending,
     InputError,
@@ -523,6 +523,56 @@ def test_what_was_paid_before_a_critic_does_not_answer_is_not_lost(
     with pytest.raises(kind) as raised:
         propose(client, roles="planner+critic")
     assert raised.value.usage["cost_usd"] == 0.02
+
+
+class Tools:
+    """Two tools; remembers which were run."""
+
+    tools: ClassVar = {"bank_conflicts": "Lanes queue for a bank.", "coalescing": "Sectors wasted."}
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, names: Iterable[str], *_: object) -> Guidance:
+        self.ran = list(names)
+        return Guidance(notes=(f"looked with {', '.join(self.ran)}",))
+
+
+def choose(
+    client: ScriptedClient, request: ProposalRequest | None = None
+) -> tuple[Proposal, Tools]:
+    tools = Tools()
+    options = ModelOptions(name="openai/test", feedback="chosen")
+    proposer = LlmProposer(options, client=client, tools=tools)
+    guided = Guidance(notes=("what all tools say",))
+    asked = request or ask(guidance=guided, profile=Profile(hardware=Hardware(name="gpu")))
+    return proposer.propose(asked), tools
+
+
+def test_a_model_may_name_the_tools_that_look() -> None:
+    client = script("- `coalescing`\n- occupancy\n", GOOD)
+    found, tools = choose(client)
+    asked, written = (each.messages[1]["content"] for each in client.asked)
+    assert "- `bank_conflicts`: Lanes queue for a bank." in asked
+    assert "what all tools say" not in asked, "the choice is made blind"
+    assert tools.ran == ["coalescing"]
+    assert "looked with coalescing" in written and "what all tools say" not in written
+    assert found.usage["replies"] == 2 and found.usage["cost_usd"] == 0.02
+    assert found.usage["prompt"] == prompt_id("optimize") + "+choose/1"
+
+
+@pytest.mark.parametrize("said", ["None of them.", ProposalRejected("the service refuses this")])
+def test_without_a_choice_all_tools_are_heard(said: Any) -> None:
+    client = script(said, GOOD)
+    _, tools = choose(client)
+    assert tools.ran == []
+    assert "what all tools say" in client.asked[1].messages[1]["content"]
+
+
+def test_where_nothing_was_profiled_there_is_nothing_to_choose() -> None:
+    client = script(GOOD)
+    choose(client, ask())
+    assert len(client.asked) == 1
 
 
 def test_another_way_is_not_planned() -> None:

@@ -44,6 +44,7 @@ from mcts.journal.record import Result
 from mcts.loop.progress import Progress
 from mcts.options import OFF, JudgingOptions, Limits, SearchOptions
 from mcts.ports import Evaluator, Journal, Proposer
+from microtools.toolbox import ChosenTools
 from profilers.recordings.t4 import load_recording
 
 UNNAMED = "unnamed"
@@ -267,6 +268,7 @@ class Means:
             library=open_library(config.library) if config.library else None,
             tunables_only=config.judging.evaluator == REPLAY,
             hardware=evaluator.hardware,
+            tools=ChosenTools(),
         )
         if cell.spec.alone:
             asks = Alone(asks)

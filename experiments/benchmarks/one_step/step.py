@@ -22,6 +22,7 @@ from mcts.options import ModelOptions
 from mcts.ports import Advisor, Evaluator, Proposal, ProposalRequest
 from mcts.search.seeding import seed_from
 from mcts.search.trial import Move
+from microtools.toolbox import ChosenTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,7 @@ class Laboratory:
             client=self.client_of(step.options),
             library=library,
             hardware=self.evaluator.hardware,
+            tools=ChosenTools(),
         )
         with closing(proposer):
             return proposer.propose(request)

@@ -104,6 +104,7 @@ def scripted_proposer(request: ProposerRequest) -> Proposer:
 def llm_proposer(request: ProposerRequest) -> Proposer:
     """A language model through litellm. InputError if none is named."""
     from codegen.llm import LlmProposer
+    from microtools.toolbox import ChosenTools
 
     client = client_of(
         request.model,
@@ -117,4 +118,5 @@ def llm_proposer(request: ProposerRequest) -> Proposer:
         library=request.library,
         tunables_only=request.tunables_only,
         hardware=request.hardware,
+        tools=ChosenTools(),
     )

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from codegen.dialects import writing_of
-from codegen.prompting import Prompt, build_plan, build_prompt, build_review
+from codegen.prompting import Prompt, build_choice, build_plan, build_prompt, build_review
 from codegen.prompting.budget import WORTH, estimate_tokens
 from codegen.prompting.roles import VERSIONS, role_of
 from codegen.replies.directions import directions_of
@@ -154,7 +154,7 @@ def test_a_choice_that_became_free_is_taken_first() -> None:
 
 
 def beside() -> dict[str, Prompt]:
-    """What a planner and a critic are asked."""
+    """What a planner, a critic and one who chooses tools are asked."""
     found = {}
     for name in ("optimize.kernelbench", "optimize.cuda"):
         request = requests()[name]
@@ -163,6 +163,9 @@ def beside() -> dict[str, Prompt]:
         found[f"plan.{dialect}"] = build_plan(request, GPU, contract=contract, options=options)
         found[f"review.{dialect}"] = build_review(
             request, GPU, OTHER if dialect == "cuda" else MODEL, contract=contract, options=options
+        )
+        found[f"choose.{dialect}"] = build_choice(
+            request, GPU, {"coalescing": "Sectors wasted."}, contract=contract, options=options
         )
     return found
 
@@ -242,7 +245,7 @@ def test_prompts_of_all_feedbacks_differ_in_their_sections_alone(name: str, toke
         assert "narrow_access" in said and said == found["both"].pop(advice)
         assert "gpu__time_duration.sum" in found["counters"].pop(counters)
         assert "gpu__time_duration.sum" in found["both"].pop(counters)
-        assert said == found["evidence+tools"].pop(advice)
+        assert said == found["evidence+tools"].pop(advice) == found["chosen"].pop(advice)
         digest = found["evidence"].pop(evidence)
         assert "busy, in % of peak" in digest and digest == found["evidence+tools"].pop(evidence)
     assert all(each == found["none"] for each in found.values())

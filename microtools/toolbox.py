@@ -1,0 +1,68 @@
+"""Micro-tools by name, for a model that chooses which of them to run.
+
+They are run whatever the roofline class is: who chooses has seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from mcts.domain import BoundClass, Evaluation, Finding, Guidance, KernelTask, Level, Profile, Work
+from mcts.microtool.tool import ANY, KernelContext, MicroTool
+from microtools import registry
+from microtools.advisor import RooflineAdvisor
+
+
+class ChosenTools:
+    """The toolbox of all registered micro-tools."""
+
+    @cached_property
+    def tools(self) -> Mapping[str, str]:
+        """What each tool looks for, by its name."""
+        return {tool.name: registry.summary(tool) for tool in registry.available()[0]}
+
+    def run(
+        self, names: Iterable[str], task: KernelTask, evaluation: Evaluation, profile: Profile
+    ) -> Guidance:
+        """What the named tools say of a profile; names of no tool are passed over."""
+        wanted = set(names)
+        chosen = [tool for tool in registry.available()[0] if tool.name in wanted]
+        found = RooflineAdvisor([_Ungated(tool) for tool in chosen]).examine(
+            work=Work.of(task) or profile.work,
+            profile=profile,
+            time_us=evaluation.timing.heaviest.median_us if evaluation.timing else None,
+        )
+        speaking = {finding.tool for finding in found.findings}
+        silent = [tool.name for tool in chosen if tool.name not in speaking]
+        if not silent:
+            return found
+        note = f"nothing found by {', '.join(silent)}"
+        return found.model_copy(update={"notes": (note, *found.notes)})
+
+
+@dataclass(frozen=True)
+class _Ungated:
+    """A tool that runs in every roofline class."""
+
+    tool: MicroTool
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def level(self) -> Level:
+        return self.tool.level
+
+    @property
+    def affinity(self) -> frozenset[BoundClass]:
+        return ANY
+
+    @property
+    def symptom_of(self) -> frozenset[str]:
+        return frozenset(getattr(self.tool, "symptom_of", ()))
+
+    def examine(self, context: KernelContext) -> Finding | None:
+        return self.tool.examine(context)

@@ -1,0 +1,48 @@
+"""Tools that a model chose: those alone, in every roofline class, and silence is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcts.domain import BoundClass, Candidate, KernelTask, Profile, Workload
+from mcts.domain import metrics as m
+from microtools import registry
+from microtools.toolbox import ChosenTools
+from tests.microtools.contexts import H200, kernel, roofline
+from tests.support.evaluations import measured
+
+TASK = KernelTask(
+    name="t",
+    dialect="space",
+    baseline=Candidate(),
+    workloads=(Workload(name="main", shape={"n": 10}),),
+)
+BUSY = kernel({m.DRAM: 92.0, m.SM: 20.0, m.MEMORY: 92.0})
+"""Device memory is the limit."""
+
+
+def look(*names: str, bound: BoundClass = "memory") -> tuple[list[str], str]:
+    """Who speaks, and the notes."""
+    profile = Profile(hardware=H200, kernels=(BUSY,), roofline=roofline(bound))
+    found = ChosenTools().run(names, TASK, measured(100.0), profile)
+    return [finding.tool for finding in found.findings], " ".join(found.notes)
+
+
+def test_only_the_chosen_tools_speak_and_silence_is_told() -> None:
+    speaking, notes = look("dram_saturated", "bank_conflicts", "no_such_tool")
+    assert speaking == ["dram_saturated"]
+    assert "nothing found by bank_conflicts" in notes and "no_such_tool" not in notes
+
+
+@pytest.mark.parametrize("bound", ["memory", "launch"])
+def test_the_roofline_class_does_not_keep_a_chosen_tool_from_looking(bound: BoundClass) -> None:
+    (tool,) = [tool for tool in registry.builtin() if tool.name == "dram_saturated"]
+    assert "launch" not in tool.affinity
+    assert look("dram_saturated", bound=bound)[0] == ["dram_saturated"]
+
+
+def test_every_tool_says_in_a_sentence_what_it_looks_for() -> None:
+    tools = ChosenTools().tools
+    assert set(tools) >= {tool.name for tool in registry.builtin()}
+    assert all(15 < len(what) < 120 and what.endswith(".") for what in tools.values())
+    assert len(set(tools.values())) == len(tools)
