@@ -27,7 +27,8 @@ def floor_text(node: NodeRecord, roofline: Roofline) -> str:
         return (
             f"It is {100 * (1 - time_us / floor):.1f} % below the floor that the task's least work "
             f"sets over this GPU's measured ceilings ({share}): some of the least traffic stays in "
-            "the L2, or the ceilings are a little too low; by this model nothing is left."
+            "the L2, or the ceilings are a little too low. What is left, if anything, is less than "
+            "they can tell."
         )
     if time_us <= _AT_THE_FLOOR * floor:
         return (

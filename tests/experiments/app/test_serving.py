@@ -199,6 +199,8 @@ def test_a_browser_follows_a_run_and_complains_of_nothing(
         completed("resume", tmp_path / "one", "--evaluations", 9)
         trials.filter(has_text="9/9").wait_for(timeout=15_000)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        best = page.locator('tr:has-text("transpose") [data-cell="best"]').bounding_box()
+        assert best is not None and best["x"] + best["width"] <= width, "seen without scrolling"
         page.get_by_role("link", name="one", exact=True).click()
         frame = page.frame_locator("iframe")
         frame.get_by_role("heading", name="Best kernel").wait_for(timeout=15_000)

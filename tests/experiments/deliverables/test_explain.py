@@ -263,6 +263,7 @@ def test_a_little_below_the_floor_is_told_with_what_may_explain_it(delivery: Del
     told = with_best(delivery, guidance=guidance.model_copy(update={"roofline": placed}))
     text = section(explanation(told), "What is left")
     assert "It is 4.8 % below the floor" in text and "stays in the L2" in text
+    assert "nothing is left" not in text
     assert "It is at the floor" not in text
 
 
