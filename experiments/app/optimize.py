@@ -30,7 +30,7 @@ from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.begun_hardware import as_begun
 from experiments.runs.wiring.choosing import LLM, REPLAY
-from experiments.runs.wiring.resolving import resolve, widened
+from experiments.runs.wiring.resolving import resolve, stopping_early, widened
 from experiments.views import summary
 from experiments.views.closing import closing_words
 from mcts.errors import InputError, JournalError, RooftreeError, WorldError
@@ -80,7 +80,7 @@ def run_in_folder(
         request.judging.dialect,
         request.judging.kernel,
     )
-    config = resolve(source, request)
+    config = stopping_early(resolve(source, request))
     if request.out is not None:
         rundir.check_free(request.out)
     if config.search.proposer == LLM:

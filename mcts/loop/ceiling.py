@@ -49,4 +49,7 @@ class Ceiling:
         apart = best / self.speedup
         if apart * (1 + self.share) < 1 or apart > NEAR_PEAK_FACTOR:
             return None
-        return f"within {100 * self.share:g} % of the time that moving inputs and outputs takes"
+        return (
+            f"within {100 * self.share:g} % of the time that moving inputs and outputs takes "
+            "(--stop-within)"
+        )

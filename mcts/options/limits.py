@@ -68,7 +68,7 @@ class Limits(Options):
         Option(
             name="--stop-within",
             help="Stop once the best takes at most this share (0.1: 10 %) longer than moving its "
-            "inputs and outputs once.",
+            "inputs and outputs once; 0.1 if a model's variants are measured, otherwise never.",
             metavar="SHARE",
         ),
     ] = None

@@ -15,6 +15,7 @@ from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
     LLM,
+    REPLAY,
     check_constants,
     fitting_evaluator,
     resolve_memory,
@@ -24,6 +25,8 @@ from experiments.runs.wiring.choosing import (
 )
 from mcts.options import Algorithm, Limits, ModelOptions
 from mcts.search.puct import PuctSettings
+
+STOP_WITHIN = 0.1
 
 
 def rooftree_version() -> str:
@@ -62,6 +65,18 @@ def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
     check_constants(search.algorithm)
     _check_limits(config)
     return config
+
+
+def stopping_early(config: RunConfig) -> RunConfig:
+    """`config`, which ends near the least time of its traffic if it asks a model about variants
+    that are measured, and no other share was given: on sixteen recorded problems that cost nothing
+    of what was gained (`docs/model-studies.md`).
+    """
+    asks = config.search.proposer == LLM and config.judging.evaluator != REPLAY
+    if not asks or config.limits.stop_within is not None:
+        return config
+    limits = config.limits.model_copy(update={"stop_within": STOP_WITHIN})
+    return config.model_copy(update={"limits": limits})
 
 
 def widened(

@@ -89,7 +89,9 @@ def test_a_run_near_the_time_of_its_traffic_ends_and_a_resume_without_the_share_
 ) -> None:
     words = ("optimize", "transpose", "--evaluator", "replay", "--evaluations", 100, "--seed", 1)
     early = json_of(*words, "--stop-within", 0.2, "--out", tmp_path / "a")
-    assert early["stop_reason"] == "within 20 % of the time that moving inputs and outputs takes"
+    assert early["stop_reason"] == (
+        "within 20 % of the time that moving inputs and outputs takes (--stop-within)"
+    )
     assert early["evaluations"] < 50
     again = json_of("resume", tmp_path / "a")
     assert again["tree_digest"] == early["tree_digest"]

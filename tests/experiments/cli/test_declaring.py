@@ -73,7 +73,7 @@ def test_an_option_has_further_names_that_help_does_not_show() -> None:
         (("--budget", 0), "--budget 0: at least 1"),
         (
             ("--feedback", "x"),
-            "--feedback 'x': tools, counters, both, evidence, evidence+tools or none",
+            "--feedback 'x': tools, counters, both, evidence, evidence+tools, chosen or none",
         ),
         (("--library", "x"), "there is no option --library"),
         (("--evaluations", 3), "there is no option --evaluations"),

@@ -44,7 +44,9 @@ def test_a_run_ends_from_the_share_on_but_not_where_the_bound_was_beaten(
 ) -> None:
     reason = ceiling().reached(best)
     assert reason == (
-        "within 10 % of the time that moving inputs and outputs takes" if ends else None
+        "within 10 % of the time that moving inputs and outputs takes (--stop-within)"
+        if ends
+        else None
     )
 
 
