@@ -169,6 +169,7 @@ class Optimizer:
             guidance.roofline,
             objective=self.objective,
             share=self.budget.stop_within,
+            variants=int(self.task.dialect_of(self.task.baseline.source).baseline_is_reference),
         )
         self.guard.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
@@ -258,7 +259,7 @@ class Optimizer:
             return "time spent"
         repeating = self.log.find("asked", self.search.asked + 1) is not None
         return self.guard.exhausted(repeating=repeating) or self.ceiling.reached(
-            self.ledger.best_speedup
+            self.ledger.best_speedup, variants=len(self.ledger.measured) - 1
         )
 
     def _was_spent(self) -> bool:
