@@ -196,7 +196,7 @@ class GpuEvaluator(Evaluator):
 
     def _judge_afresh(self, built: Built) -> Evaluation:
         fresh = self._place.fresh_cases()
-        cases = self._place.timed_cases()
+        cases = self._place.confirmation_cases()
         try:
             with (
                 self._gpu_for(built.candidate.id, "verifying"),
@@ -204,7 +204,7 @@ class GpuEvaluator(Evaluator):
             ):
                 return self._judged(built, fresh, self.settings.for_confirmation())
         finally:
-            self._place.discard([*cases, *fresh])
+            self._place.discard(fresh)
 
     def _judged(
         self, built: Built, fresh: Sequence[FreshCase], settings: GpuSettings

@@ -60,6 +60,7 @@ class CudaWorkplace:
         self.marks: tuple[str, ...] = ()
         self._cache_dir, self._say = cache_dir, say
         self._closers: list[Callable[[], None]] = []
+        self._for_finalists: list[FreshCase] | None = None
 
     def open(self) -> None:
         """Take the GPU, check the task, compute its cases, start a worker.
@@ -129,6 +130,16 @@ class CudaWorkplace:
             for workload in self.task.timed_workloads
             for case in self._store.make(workload, count=count, on_progress=self._say)
         ]
+
+    def confirmation_cases(self) -> list[FreshCase]:
+        """Cases of the timed workloads for all finalists, drawn for the first one.
+
+        The search has never used them; that several finalists do tells none of them anything, as
+        each runs in a process of its own.
+        """
+        if self._for_finalists is None:
+            self._for_finalists = self.timed_cases()
+        return self._for_finalists
 
     def fresh_cases(self) -> list[FreshCase]:
         """A newly drawn case of each workload that is verified only."""

@@ -192,7 +192,29 @@ def test_a_finalist_gets_a_fresh_worker_and_fresh_cases(
     assert world.log.count("worker") == 3, "what a finalist was confirmed in is not used again"
     kept = {path for _, case in usual for path in case.files}
     kept |= {path for case in evaluator._place._variations for path in case.files}
-    assert {str(path) for path in evaluator._place._store.folder.glob("*.bin")} == kept
+    confirming = {path for _, case in evaluator._place.confirmation_cases() for path in case.files}
+    assert not confirming & kept
+    assert {str(path) for path in evaluator._place._store.folder.glob("*.bin")} == kept | confirming
+
+
+def test_all_finalists_are_confirmed_on_the_same_cases_that_the_search_never_saw(
+    evaluator: GpuEvaluator, world: World, make: Callable[..., Candidate]
+) -> None:
+    used: list[list[str]] = []
+    setup = evaluator._place._set_up
+
+    def watched(worker: Any) -> None:
+        used.append([path for _, case in evaluator._place._cases for path in case.files])
+        setup(worker)
+
+    evaluator._place.worker._setup = watched
+    for statement in ("y[i] = x[i] + x[i];", "y[i] = 2.0f * x[i];"):
+        candidate = make(statement)
+        assert evaluator.confirm(candidate, evaluator.evaluate(candidate)).measured
+    first, between, second = used
+    assert first == second
+    assert between == [path for _, case in evaluator._place._cases for path in case.files]
+    assert not set(first) & set(between)
 
 
 def test_both_programs_run_as_often_as_asked(
