@@ -188,7 +188,7 @@ class LlmProposer(Proposer):
         wanted = self._options.feedback == "chosen" and contract.whole_file
         if not wanted or self._tools is None or request.profile is None:
             return request, None
-        if not request.evaluation.measured:
+        if not request.evaluation.measured or request.move.kind != "improve" or request.move.far:
             return request, None
         tools = self._tools.tools
         prompt = build_choice(

@@ -1,7 +1,7 @@
 """From a profile to ranked guidance: the roofline class gates the tools, all gated tools run.
 
-The tools are chosen by rule, never by a language model: invoking them proactively did better than
-letting the model pick (KernelPro, ablation of stage 2).
+The tools are chosen by rule: invoking them proactively did better than letting the model pick
+(KernelPro, ablation of stage 2). `microtools.toolbox` lets it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def summary(tool: MicroTool) -> str:
         module = sys.modules.get(f"{level.__name__}.{tool.name}")
         if module is not None and getattr(module, "TOOL", None) is tool:
             return _first_sentence(module.__doc__)
-    return _first_sentence(type(tool).__doc__ if not isinstance(tool, Tool) else None)
+    if isinstance(tool, Tool):
+        return _first_sentence(getattr(sys.modules.get(tool.judge.__module__), "__doc__", None))
+    return _first_sentence(type(tool).__doc__)
 
 
 def _first_sentence(text: str | None) -> str:

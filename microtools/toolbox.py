@@ -26,27 +26,31 @@ class ChosenTools:
     def run(
         self, names: Iterable[str], task: KernelTask, evaluation: Evaluation, profile: Profile
     ) -> Guidance:
-        """What the named tools say of a profile; names of no tool are passed over."""
+        """What the named tools say of a profile; names of no tool are passed over. Those that have
+        looked and found nothing are named in a note.
+        """
         wanted = set(names)
-        chosen = [tool for tool in registry.available()[0] if tool.name in wanted]
-        found = RooflineAdvisor([_Ungated(tool) for tool in chosen]).examine(
+        chosen = [_Ungated(tool) for tool in registry.available()[0] if tool.name in wanted]
+        found = RooflineAdvisor(chosen).examine(
             work=Work.of(task) or profile.work,
             profile=profile,
             time_us=evaluation.timing.heaviest.median_us if evaluation.timing else None,
         )
-        speaking = {finding.tool for finding in found.findings}
-        silent = [tool.name for tool in chosen if tool.name not in speaking]
+        silent = [tool.name for tool in chosen if tool.looked and not tool.found]
         if not silent:
             return found
-        note = f"nothing found by {', '.join(silent)}"
+        measured = ", by what was measured" if profile.missing else ""
+        note = f"nothing found by {', '.join(silent)}{measured}"
         return found.model_copy(update={"notes": (note, *found.notes)})
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Ungated:
-    """A tool that runs in every roofline class."""
+    """A tool that runs in every roofline class, and whether it has looked and found something."""
 
     tool: MicroTool
+    looked: bool = False
+    found: bool = False
 
     @property
     def name(self) -> str:
@@ -65,4 +69,7 @@ class _Ungated:
         return frozenset(getattr(self.tool, "symptom_of", ()))
 
     def examine(self, context: KernelContext) -> Finding | None:
-        return self.tool.examine(context)
+        finding = self.tool.examine(context)
+        self.looked = True
+        self.found = self.found or finding is not None
+        return finding

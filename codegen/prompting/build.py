@@ -137,7 +137,6 @@ def build_choice(
         ],
         id=contract.prompt_id("choose"),
         options=options,
-        room=0,
     )
 
 

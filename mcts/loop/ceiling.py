@@ -15,14 +15,11 @@ class Ceiling:
 
     Arithmetic bounds nothing here: its operations are counted as the reference writes them, and a
     variant may need fewer. Inputs must be read and outputs written whatever the algorithm. A best
-    that is clearly faster than that shows that the bound is none, and ends nothing. With `variants`
-    the run goes on until so many proposed ones are right: where the baseline is a reference, a run
-    that ends with it has no kernel to hand back.
+    that is clearly faster than that shows that the bound is none, and ends nothing.
     """
 
     speedup: float | None
     share: float
-    variants: int = 0
 
     @classmethod
     def of(
@@ -32,7 +29,6 @@ class Ceiling:
         *,
         objective: Objective,
         share: float | None,
-        variants: int = 0,
     ) -> Ceiling:
         """That of the task whose measured baseline has this roofline.
 
@@ -44,13 +40,11 @@ class Ceiling:
             return cls(None, 0.0)
         if roofline is None or not roofline.bounded_by_traffic or not roofline.speed_of_light_us:
             return cls(None, 0.0)
-        return cls(timing.median_us / roofline.speed_of_light_us, share, variants)
+        return cls(timing.median_us / roofline.speed_of_light_us, share)
 
-    def reached(self, best: float, *, variants: int) -> str | None:
-        """Why the run ends with this best speedup and so many variants that are right, in words;
-        None if it goes on.
-        """
-        if self.speedup is None or variants < self.variants:
+    def reached(self, best: float) -> str | None:
+        """Why the run ends with this best speedup, in words; None if it goes on."""
+        if self.speedup is None:
             return None
         apart = best / self.speedup
         if apart * (1 + self.share) < 1 or apart > NEAR_PEAK_FACTOR:

@@ -18,17 +18,18 @@ class Ledger:
     """Candidates, evaluations and guidance by node id; node 0 is the baseline.
 
     `measured` holds the evaluations that are results, `best_speedup` the greatest speedup among
-    those that may be handed back. `confirmed` holds the second measurements of finalists, by
-    candidate. `nodes` has the first node of each candidate, `children` the attempts below a node,
-    oldest first, and `history` the first attempt of each candidate, in the order of evaluation.
-    `tried` holds the ids of all proposed candidates, except those of abandoned trials.
+    those that may be handed back, `best_proposed` that of the proposed ones. `confirmed` holds the
+    second measurements of finalists, by candidate. `nodes` has the first node of each candidate,
+    `children` the attempts below a node, oldest first, and `history` the first attempt of each
+    candidate, in the order of evaluation. `tried` holds the ids of all proposed candidates, except
+    those of abandoned trials.
     """
 
     def __init__(self, ranking: Ranking) -> None:
         self.ranking = ranking
         self.confirmed: dict[str, Evaluation] = {}
         self.measured: dict[int, Evaluation] = {}
-        self.best_speedup = 0.0
+        self.best_speedup = self.best_proposed = 0.0
         self.candidates: dict[int, Candidate] = {}
         self.evaluations: dict[int, Evaluation | None] = {}
         self.guidance: dict[int, Guidance] = {}
@@ -73,6 +74,8 @@ class Ledger:
             self._unranked.append(node)
             if not evaluation.held_back:
                 self.best_speedup = max(self.best_speedup, evaluation.speedup)
+                if node:
+                    self.best_proposed = max(self.best_proposed, evaluation.speedup)
         self.failed += outcome.kind == "failed"
         if candidate is not None:
             self.candidates[node] = candidate

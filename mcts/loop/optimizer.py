@@ -169,7 +169,6 @@ class Optimizer:
             guidance.roofline,
             objective=self.objective,
             share=self.budget.stop_within,
-            variants=int(self.task.dialect_of(self.task.baseline.source).baseline_is_reference),
         )
         self.guard.pay_judging("measured", [proposal.candidate.id])
         answer = Answer(proposal, evaluation)
@@ -259,8 +258,17 @@ class Optimizer:
             return "time spent"
         repeating = self.log.find("asked", self.search.asked + 1) is not None
         return self.guard.exhausted(repeating=repeating) or self.ceiling.reached(
-            self.ledger.best_speedup, variants=len(self.ledger.measured) - 1
+            self._best_to_hand_back()
         )
+
+    def _best_to_hand_back(self) -> float:
+        """The best speedup; of proposed variants alone where the baseline is a reference, which is
+        no kernel to hand back. 0 if there is none.
+        """
+        baseline = self.task.baseline.source
+        if not self.task.dialect_of(baseline).baseline_is_reference:
+            return self.ledger.best_speedup
+        return self.ledger.best_proposed
 
     def _was_spent(self) -> bool:
         """Whether the journal ends with a search that had spent this budget: it is only read."""

@@ -19,8 +19,8 @@ class Limits(Options):
 
     `stop_within` ends a run that has little left to gain: once the best takes at most this share
     longer than its inputs and outputs need at the measured bandwidth. Traffic alone counts, since
-    no algebra makes it less; a task that arithmetic bounds, or several shapes, never ends by it, and
-    a problem whose baseline is a reference not before a proposed variant is right.
+    no algebra makes it less; a task that arithmetic bounds, or several shapes, never ends by it.
+    Where the baseline is a reference the best proposed variant counts.
     """
 
     title: ClassVar[str] = "Limits"

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mcts.domain import BoundClass, Candidate, KernelTask, Profile, Workload
+from mcts.domain import (
+    BoundClass,
+    Candidate,
+    Evidence,
+    Finding,
+    KernelTask,
+    Profile,
+    Workload,
+)
 from mcts.domain import metrics as m
+from mcts.microtool.tool import ANY, Tool
 from microtools import registry
 from microtools.toolbox import ChosenTools
 from tests.microtools.contexts import H200, kernel, roofline
@@ -39,6 +48,45 @@ def test_the_roofline_class_does_not_keep_a_chosen_tool_from_looking(bound: Boun
     (tool,) = [tool for tool in registry.builtin() if tool.name == "dram_saturated"]
     assert "launch" not in tool.affinity
     assert look("dram_saturated", bound=bound)[0] == ["dram_saturated"]
+
+
+class Broken:
+    """A tool that fails."""
+
+    name, level, affinity = "broken", "kernel", frozenset({"memory"})
+
+    def examine(self, context: object) -> None:
+        raise RuntimeError("no")
+
+
+def test_a_tool_that_has_not_looked_is_not_said_to_have_found_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools = (*registry.builtin(), Broken())
+    monkeypatch.setattr(registry, "available", lambda: (tools, ()))
+    assert "nothing found" not in look("broken")[1]
+    nothing = Profile(hardware=H200, roofline=roofline("memory"))
+    found = ChosenTools().run(["dram_saturated"], TASK, measured(100.0), nothing)
+    assert not any("nothing found" in note for note in found.notes)
+    missing = Profile(
+        hardware=H200, kernels=(BUSY,), roofline=roofline("memory"), missing={"ncu": "not allowed"}
+    )
+    found = ChosenTools().run(["bank_conflicts"], TASK, measured(100.0), missing)
+    assert "nothing found by bank_conflicts, by what was measured" in found.notes
+
+
+def test_what_only_follows_from_another_finding_was_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consequence = Tool(
+        name="after", level="kernel", affinity=ANY, symptom_of=frozenset({"dram_saturated"}),
+        judge=lambda _: Finding(
+            tool="after", strength=0.3, axis="memory", advice="wait less",
+            evidence=(Evidence(metric="x", value=1, threshold=0),),
+        ),
+    )  # fmt: skip
+    monkeypatch.setattr(registry, "available", lambda: ((*registry.builtin(), consequence), ()))
+    assert "nothing found" not in look("dram_saturated", "after")[1]
 
 
 def test_every_tool_says_in_a_sentence_what_it_looks_for() -> None:

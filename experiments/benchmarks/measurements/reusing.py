@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from codegen.chat.cache import AnswerStore
+from codegen.chat.cache import open_cache
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
 from mcts.errors import InputError
@@ -17,21 +17,24 @@ def reuse(source: Path, target: Path) -> tuple[int, int]:
     """Add to a study's folder the answers and measurements of another's; how many were new.
 
     What the folder has already stays. Reused answers cost nothing, and reused measurements take
-    none of the study's GPU minutes. InputError for a folder without answers and measurements.
+    none of the study's GPU minutes. InputError for a folder with neither.
     """
     answers, measurements = source / ANSWERS_FILE, source / MEASUREMENTS_FILE
-    for path in (answers, measurements):
-        if not path.is_file():
-            raise InputError(f"{source} has nothing to reuse: it has no {path.name}")
-    AnswerStore(target / ANSWERS_FILE).close()
-    MeasurementStore(target / MEASUREMENTS_FILE).close()
-    return (
-        _added(target / ANSWERS_FILE, answers, "answer", "key, request, reply, run_id, at"),
-        _added(
-            target / MEASUREMENTS_FILE, measurements, "measurement",
-            "task, candidate, kind, payload, 0.0",
-        ),
-    )  # fmt: skip
+    if not answers.is_file() and not measurements.is_file():
+        raise InputError(
+            f"{source} has nothing to reuse: neither {answers.name} nor {measurements.name}"
+        )
+    added = [0, 0]
+    if answers.is_file():
+        open_cache(target / ANSWERS_FILE).close()
+        # Nobody of this study has paid for them, whatever the other one was called.
+        columns = "key, request, reply, '', at"
+        added[0] = _added(target / ANSWERS_FILE, answers, "answer", columns)
+    if measurements.is_file():
+        MeasurementStore(target / MEASUREMENTS_FILE).close()
+        columns = "task, candidate, kind, payload, 0.0"
+        added[1] = _added(target / MEASUREMENTS_FILE, measurements, "measurement", columns)
+    return added[0], added[1]
 
 
 def _added(target: Path, source: Path, table: str, columns: str) -> int:

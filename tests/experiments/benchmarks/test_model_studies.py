@@ -6,6 +6,7 @@ import json
 import random
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -244,6 +245,10 @@ def test_another_study_pays_for_nothing_that_it_takes_over(study: Path, asked: l
     assert re.search(r"taken over from st: [1-9]\d* answers, [1-9]\d* measurements", told)
     assert asked == [], "nothing is measured again"
     assert "1 runs wait for an answer" in told, "only the fourth trial is new"
+    assert Path("st2/answers.sqlite").stat().st_mode & 0o077 == 0, "prompts hold the user's code"
+    with sqlite3.connect("st2/answers.sqlite") as answers:
+        payers = {row[0] for row in answers.execute("SELECT run_id FROM answer")}
+    assert payers == {""}, "this study has paid for none of them"
     store = MeasurementStore(Path("st2/measurements.sqlite"), read_only=True)
     assert store.seconds == 0.0, "the study itself has measured nothing"
     store.close()

@@ -42,7 +42,7 @@ def ceiling(share: float | None = 0.1, *, objective: Any = "time", **changed: An
 def test_a_run_ends_from_the_share_on_but_not_where_the_bound_was_beaten(
     best: float, ends: bool
 ) -> None:
-    reason = ceiling().reached(best, variants=0)
+    reason = ceiling().reached(best)
     assert reason == (
         "within 10 % of the time that moving inputs and outputs takes (--stop-within)"
         if ends
@@ -63,16 +63,9 @@ def test_a_run_ends_from_the_share_on_but_not_where_the_bound_was_beaten(
     ids=lambda other: next(iter(other)),
 )
 def test_nothing_ends_where_traffic_is_not_known_to_bound_the_time(other: dict[str, Any]) -> None:
-    assert ceiling(**other).reached(8.0, variants=1) is None
-    assert Ceiling.of(BASELINE, None, objective="time", share=0.1).reached(8.0, variants=1) is None
+    assert ceiling(**other).reached(8.0) is None
+    assert Ceiling.of(BASELINE, None, objective="time", share=0.1).reached(8.0) is None
 
 
 def test_a_baseline_that_is_there_already_leaves_nothing_to_do() -> None:
-    assert ceiling(speed_of_light_us=BASELINE_US).reached(1.0, variants=0) is not None
-
-
-def test_where_the_baseline_is_a_reference_a_right_variant_comes_first() -> None:
-    placed = roofline(speed_of_light_us=BASELINE_US)
-    reference = Ceiling.of(BASELINE, placed, objective="time", share=0.1, variants=1)
-    assert reference.reached(1.0, variants=0) is None
-    assert reference.reached(1.0, variants=1) is not None
+    assert ceiling(speed_of_light_us=BASELINE_US).reached(1.0) is not None
