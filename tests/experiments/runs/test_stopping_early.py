@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from experiments.runs.folders.folder import RunFolder
 from experiments.runs.options.config import RunConfig
 from experiments.runs.wiring.resolving import STOP_WITHIN, stopping_early
 from mcts.options import JudgingOptions, Limits, ModelOptions, SearchOptions
+from tests.support import formula_gpu
+from tests.support.commands import completed, rooftree
 
 
 def config(proposer: str, evaluator: str, share: float | None = None) -> RunConfig:
@@ -39,3 +44,15 @@ def test_a_model_whose_variants_are_measured_stops_near_the_floor_unless_told(
     asked = config(proposer, evaluator, given)
     assert stopping_early(asked).limits.stop_within == share
     assert asked.limits.stop_within == given
+
+
+def test_optimize_applies_it_and_writes_it_down(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_gpu.install(monkeypatch)
+    words = ("optimize", toy_folder, "--evaluator", "formula-gpu", "--evaluations", 2)
+    asked = ("--model", "queue/person", "--llm-queue", tmp_path / "q", "--llm-timeout", 0.1)
+    rooftree(*words, *asked, "--out", tmp_path / "model")
+    assert RunFolder(tmp_path / "model").config.limits.stop_within == STOP_WITHIN
+    completed(*words, "--out", tmp_path / "scripted")
+    assert RunFolder(tmp_path / "scripted").config.limits.stop_within is None
