@@ -22,7 +22,7 @@ from codegen.prompting.history import (
 )
 from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.planning import directions_section, proposal_section, tools_section
-from codegen.prompting.roles import Role, role_of
+from codegen.prompting.roles import Beside, Role, role_of
 from codegen.prompting.steps import STEPS, STEPS_TITLE, steps_section
 from codegen.prompting.task import space_section, task_section
 from codegen.prompting.variant import result_section, variant_section
@@ -95,18 +95,10 @@ def build_plan(
     Trials that are pending are left out, and exemplars, which are drawn for each: trials from one
     parent ask the same until one of them is told. Raises what `build_prompt` raises.
     """
-    role = role_of(request)
-    alone = replace(request, pending=(), exemplars=())
-    before, after = _sections(alone, hardware, role, contract, options, None, planned=True)
-    return _assembled(
-        alone,
-        system=_system(contract, "", contract.reply_of("plan")),
-        before=before,
+    return _asked_beside(
+        request, hardware, "plan", contract=contract, options=options,
         feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
-        after=[*after, Section(title="Now", parts=(Part(contract.order("plan")),))],
-        id=contract.prompt_id("plan"),
-        options=options,
-    )
+    )  # fmt: skip
 
 
 def build_choice(
@@ -122,20 +114,37 @@ def build_choice(
 
     Raises what `build_prompt` raises.
     """
-    role = role_of(request)
+    return _asked_beside(
+        request, hardware, "choose", contract=contract, options=options,
+        closing=(tools_section(request, tools),),
+    )  # fmt: skip
+
+
+def _asked_beside(
+    request: ProposalRequest,
+    hardware: Hardware | None,
+    beside: Beside,
+    *,
+    contract: Contract,
+    options: ModelOptions,
+    feedback: tuple[Section, ...] = (),
+    closing: Sequence[Section] = (),
+) -> Prompt:
+    """A question before the variant is written, the same for all trials from one parent; `closing`
+    are sections before its order.
+    """
     alone = replace(request, pending=(), exemplars=())
-    before, after = _sections(alone, hardware, role, contract, options, None, planned=True)
+    before, after = _sections(
+        alone, hardware, role_of(request), contract, options, None, planned=True
+    )
+    order = Section(title="Now", parts=(Part(contract.order(beside)),))
     return _assembled(
         alone,
-        system=_system(contract, "", contract.reply_of("choose")),
+        system=_system(contract, "", contract.reply_of(beside)),
         before=before,
-        feedback=(),
-        after=[
-            *after,
-            tools_section(request, tools),
-            Section(title="Now", parts=(Part(contract.order("choose")),)),
-        ],
-        id=contract.prompt_id("choose"),
+        feedback=feedback,
+        after=[*after, *closing, order],
+        id=contract.prompt_id(beside),
         options=options,
     )
 

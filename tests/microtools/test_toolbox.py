@@ -6,26 +6,18 @@ import pytest
 
 from mcts.domain import (
     BoundClass,
-    Candidate,
     Evidence,
     Finding,
-    KernelTask,
     Profile,
-    Workload,
 )
 from mcts.domain import metrics as m
 from mcts.microtool.tool import ANY, Tool
 from microtools import registry
 from microtools.toolbox import ChosenTools
 from tests.microtools.contexts import H200, kernel, roofline
+from tests.microtools.test_advisor import TASK
 from tests.support.evaluations import measured
 
-TASK = KernelTask(
-    name="t",
-    dialect="space",
-    baseline=Candidate(),
-    workloads=(Workload(name="main", shape={"n": 10}),),
-)
 BUSY = kernel({m.DRAM: 92.0, m.SM: 20.0, m.MEMORY: 92.0})
 """Device memory is the limit."""
 
