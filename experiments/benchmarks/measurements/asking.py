@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,13 @@ from codegen.chat.messages import ChatClient, Message, Offer, Reply
 from codegen.chat.request import Route
 from experiments.text.words import did_you_mean
 from mcts.domain import Noun
-from mcts.errors import Suspended, WorldError
+from mcts.errors import AnswerPending, Suspended, WorldError
 from mcts.options import OFF, ModelOptions
 
 ANSWERS_FILE = "answers.sqlite"
+QUIET_S = 5.0
+"""A question is given up for now if nothing has been measured for so long."""
+_POLL_S = 0.5
 _MONEY = ("cost_usd", "tokens", "prompt_tokens", "completion_tokens")
 _LATER = ("roles", "problem_steps")
 ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
@@ -73,6 +77,9 @@ class SharedClients:
 
     `session` says where the model is asked, None that nobody may be: answers are then the cache's.
     They are known without the server's address, so that another session may ask elsewhere.
+
+    With a queue of files a question without a reply raises AnswerPending, so that whoever asks can
+    go on elsewhere; not before what it has in measurement is measured.
     """
 
     def __init__(self, answers: Path, session: ModelOptions | None, *, run_id: str) -> None:
@@ -80,20 +87,37 @@ class SharedClients:
         self._clients: dict[tuple[str, ...], ChatClient] = {}
         self._lock, self._closed = threading.Lock(), threading.Event()
 
-    def of(self, options: ModelOptions) -> ChatClient:
-        """Who answers; closed with the others, not by who asks."""
+    def of(
+        self, options: ModelOptions, *, is_measuring: Callable[[], bool] = lambda: False
+    ) -> ChatClient:
+        """Who answers; closed with the others, not by who asks. `is_measuring`: whether something
+        is being measured of those that ask.
+        """
         route = Route(options.name or "", options.fallbacks)
         with self._lock:
             if route.models not in self._clients:
                 inner: ChatClient = _Nobody()
                 if self._session is not None:
                     asked = options.changed_by(self._session)
-                    inner = client_of(asked.model_copy(update={"cache": OFF}))
+                    changes: dict[str, Any] = {"cache": OFF}
+                    if asked.queue is not None:
+                        changes["timeout_s"] = 0.0
+                    inner = client_of(asked.model_copy(update=changes))
                 store = open_cache(self._answers)
                 self._clients[route.models] = CachedClient(
                     inner, store, route=route, run_id=self._run_id
                 )
-            return _Lent(self._clients[route.models], self._closed)
+            return _Lent(
+                self._clients[route.models],
+                self._closed,
+                quiet_s=min(QUIET_S, self._patience_s),
+                is_measuring=is_measuring,
+            )
+
+    @property
+    def _patience_s(self) -> float:
+        given = self._session.given() if self._session is not None else {}
+        return float(given.get("timeout_s", QUIET_S))
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
@@ -110,8 +134,16 @@ class _Lent:
     What is cut off when the study closes it is not abandoned: it is asked again.
     """
 
-    def __init__(self, client: ChatClient, closed: threading.Event) -> None:
+    def __init__(
+        self,
+        client: ChatClient,
+        closed: threading.Event,
+        *,
+        quiet_s: float,
+        is_measuring: Callable[[], bool],
+    ) -> None:
         self._client, self._closed = client, closed
+        self._quiet_s, self._is_measuring = quiet_s, is_measuring
 
     def complete(
         self,
@@ -122,14 +154,24 @@ class _Lent:
         seed: int | None = None,
         offer: Offer | None = None,
     ) -> Reply:
-        try:
-            return self._client.complete(
-                messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
-            )
-        except WorldError as error:
-            if self._closed.is_set() and not isinstance(error, Suspended):
-                raise Suspended("the study was stopped") from None
-            raise
+        quiet_since = time.monotonic()
+        while True:
+            try:
+                return self._client.complete(
+                    messages, max_tokens=max_tokens, temperature=temperature, seed=seed, offer=offer
+                )
+            except AnswerPending:
+                now = time.monotonic()
+                if self._is_measuring():
+                    quiet_since = now
+                elif now - quiet_since >= self._quiet_s:
+                    raise
+                if self._closed.wait(min(_POLL_S, self._quiet_s)):
+                    raise Suspended("the study was stopped") from None
+            except WorldError as error:
+                if self._closed.is_set() and not isinstance(error, Suspended):
+                    raise Suspended("the study was stopped") from None
+                raise
 
     def close(self) -> None:
         """It is closed with the study."""

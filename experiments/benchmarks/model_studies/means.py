@@ -147,6 +147,10 @@ class Means:
             for key in [key for key in self._evaluators if key[0] == name]:
                 self._evaluators.pop(key).close()
 
+    def _is_measuring(self, cell: Cell) -> bool:
+        evaluator = self._evaluators.get((cell.task.name, "eager"))
+        return evaluator is not None and evaluator.under_way > 0
+
     def _begun(self, cell: Cell) -> RunFolder:
         """The run's folder, made if there is none; anew if a kill came before its configuration."""
         path = self._folder.run(cell)
@@ -170,7 +174,8 @@ class Means:
             else cell.options,
             limits=Limits(evaluations=cell.trials, stop_within=cell.spec.stop_within),
         )
-        config = resolve(source, request)
+        # What another study measured already needs no GPU.
+        config = resolve(source, request, measures_now=False)
         known = knowledge_from(cell.spec.memory, besides=cell.task.name)
         shutil.rmtree(path, ignore_errors=True)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -264,7 +269,7 @@ class Means:
         options = with_protocol(cell.options) if cell.options.library else cell.options
         asks: Proposer = LlmProposer(
             options,
-            client=self._clients.of(options),
+            client=self._clients.of(options, is_measuring=lambda: self._is_measuring(cell)),
             library=open_library(config.library) if config.library else None,
             tunables_only=config.judging.evaluator == REPLAY,
             hardware=evaluator.hardware,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
 from experiments.benchmarks.measurements.side_by_side import side_by_side
+from experiments.benchmarks.measurements.waiting import Answers
 from experiments.benchmarks.model_studies.cell import (
     Cell,
     ModelCellResult,
@@ -61,11 +62,17 @@ def run_cells(
         plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
     )
     with folder.appending() as results, Means(folder, plan.study, session, say=say) as means:
-        for line in _lines(missing, means, session, tally):
-            results.append([line])
-            done, tally.done = done + 1, tally.done + 1
-            show(done, len(cells))
-            cap.pay(line.cost_usd, replies=line.replies)
+        answers = Answers(session.model)
+        while missing:
+            tally.pending = 0
+            for line in _lines(missing, means, session, tally):
+                results.append([line])
+                missing = [cell for cell in missing if cell.key != line.key]
+                done, tally.done = done + 1, tally.done + 1
+                show(done, len(cells))
+                cap.pay(line.cost_usd, replies=line.replies)
+            if not tally.pending or not answers.more():
+                break
     if tally.refused and len(tally.refused) == len({cell.task.name for cell in cells}):
         raise InputError(next(iter(tally.refused.values())))
     return tally

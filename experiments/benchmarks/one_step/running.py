@@ -14,6 +14,7 @@ from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
 from experiments.benchmarks.measurements.side_by_side import side_by_side
 from experiments.benchmarks.measurements.store import MEASUREMENTS_FILE, MeasurementStore
+from experiments.benchmarks.measurements.waiting import Answers
 from experiments.benchmarks.one_step.config import OneStepStudy
 from experiments.benchmarks.one_step.folder import (
     OneStepFolder,
@@ -32,11 +33,13 @@ from microtools.advisor import RooflineAdvisor
 
 @dataclass(slots=True)
 class Tally:
-    """What a session did: steps with a line, those that wait for an answer, parents that fail."""
+    """What a session did: steps with a line, those that wait for an answer, and by their keys
+    those whose parents fail.
+    """
 
     done: int = 0
     pending: int = 0
-    without_parent: int = 0
+    without_parent: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
 
@@ -76,11 +79,18 @@ def run_steps(
         plan.study.cost_usd, spent_usd=sum(line.cost_usd or 0.0 for line in known.values())
     )
     with folder.appending() as results, _Means(folder.path, plan.study, session) as means:
-        for line in _lines(missing, means, session, tally, say=say):
-            results.append([line])
-            done, tally.done = done + 1, tally.done + 1
-            show(done, len(steps))
-            cap.pay(line.cost_usd, replies=line.replies)
+        answers = Answers(session.model)
+        while missing:
+            tally.pending = 0
+            for line in _lines(missing, means, session, tally, say=say):
+                results.append([line])
+                missing = [step for step in missing if step.key != line.key]
+                done, tally.done = done + 1, tally.done + 1
+                show(done, len(steps))
+                cap.pay(line.cost_usd, replies=line.replies)
+            missing = [step for step in missing if step.key not in tally.without_parent]
+            if not tally.pending or not answers.more():
+                break
     return tally
 
 
@@ -117,7 +127,7 @@ def _lines_of(
     lab = means.of(task)
     _measure_parents(lab, steps, means, say)
     with ThreadPoolExecutor(min(at_once, len(steps)), "rooftree-step") as pool:
-        futures = [pool.submit(lab.take, step, means.candidate(step)) for step in steps]
+        futures = {pool.submit(lab.take, step, means.candidate(step)): step for step in steps}
         try:
             for future in as_completed(futures):
                 try:
@@ -128,7 +138,7 @@ def _lines_of(
                     continue
                 except ParentFails:
                     with tally.lock:
-                        tally.without_parent += 1
+                        tally.without_parent.add(futures[future].key)
                     continue
                 yield line
         except BaseException:

@@ -133,7 +133,7 @@ def _conclude(tally: Tally, folder: Path, queue: Path | None, again: str) -> Non
     """Say what was done, and what is left to do."""
     say(f"{tally.done} steps done")
     if tally.without_parent:
-        say(f"{tally.without_parent} steps left out: their parents fail here")
+        say(f"{len(tally.without_parent)} steps left out: their parents fail here")
     if tally.pending:
         say(waiting_words(f"{tally.pending} steps", queue, again))
     print(f"compare with: rooftree compare {shlex.quote(str(folder))}")

@@ -51,9 +51,14 @@ def resolve_evaluator(
     )
 
 
-def fitting_evaluator(source: TaskSource, judging: JudgingOptions) -> str:
-    """`resolve_evaluator`, for options of which none would do nothing. InputError for one."""
+def fitting_evaluator(source: TaskSource, judging: JudgingOptions, *, now: bool = True) -> str:
+    """`resolve_evaluator`, for options of which none would do nothing. InputError for one.
+
+    Unless it is needed `now`, whether there is a GPU is left to whoever opens the evaluator.
+    """
     check_evaluator(source.task, judging)
+    if judging.evaluator == GPU and not now:
+        return GPU
     name = resolve_evaluator(source, judging.evaluator, judging.recording, device=judging.device)
     check_evaluator(source.task, judging.model_copy(update={"evaluator": name}))
     return name

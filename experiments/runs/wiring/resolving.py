@@ -36,10 +36,13 @@ def rooftree_version() -> str:
         return "0+unknown"
 
 
-def resolve(source: TaskSource, request: RunRequest) -> RunConfig:
-    """A run's configuration with every `auto` decided and every name known to exist."""
+def resolve(source: TaskSource, request: RunRequest, *, measures_now: bool = True) -> RunConfig:
+    """A run's configuration with every `auto` decided and every name known to exist.
+
+    Unless it `measures_now`, a GPU that is asked for need not be there yet.
+    """
     proposer = _proposer(source, request)
-    evaluator = _evaluator(source, request)
+    evaluator = _evaluator(source, request, now=measures_now)
     library = read_library(request.model.library) if request.model.library else None
     tape = resolve_recording(source, evaluator, request.judging.recording)
     search = request.search.model_copy(
@@ -105,9 +108,9 @@ def _proposer(source: TaskSource, request: RunRequest) -> str:
     return proposer
 
 
-def _evaluator(source: TaskSource, request: RunRequest) -> str:
+def _evaluator(source: TaskSource, request: RunRequest, *, now: bool) -> str:
     """The name of the evaluator, which heeds the options about measuring, with its argument."""
-    evaluator = fitting_evaluator(source, request.judging)
+    evaluator = fitting_evaluator(source, request.judging, now=now)
     base, argument = names.split(evaluator)
     names.load(names.EVALUATORS, base)
     if argument and not _is_address(argument):  # a run may be resumed from another folder

@@ -10,12 +10,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from experiments.benchmarks.measurements import asking
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.store import MeasurementStore
 from experiments.benchmarks.model_studies.cell import (
@@ -252,6 +254,49 @@ def test_another_study_pays_for_nothing_that_it_takes_over(study: Path, asked: l
     store = MeasurementStore(Path("st2/measurements.sqlite"), read_only=True)
     assert store.seconds == 0.0, "the study itself has measured nothing"
     store.close()
+
+
+def test_what_is_taken_over_needs_no_gpu(
+    study: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish(study, AutoModel())
+    asked.clear()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    on_gpu = study.with_name("again.toml")
+    on_gpu.write_text(STUDY.replace("formula-gpu", "gpu"))
+    words = ("study", on_gpu, "-o", "st2", "--llm-queue", study.parent / "queue")
+    failed(rooftree(*words, "--llm-timeout", 0.1), "no NVIDIA GPU")
+    assert "3 runs done" in completed(*words, "--reuse", "st").output
+    assert asked == []
+
+
+def test_a_task_that_waits_for_an_answer_keeps_no_gpu_from_the_next(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "QUIET_S", 0.1)
+    write_task(Path("second"), TASK_TOML.replace('name = "toy"', 'name = "second"'))
+    study.write_text(study.read_text().replace('["toy"]', '["toy", "second"]'))
+    queue, model, at_once = study.parent / "queue", AutoModel(), []
+    queue.mkdir()
+
+    def answer() -> None:
+        """Nothing before both tasks have asked, then whatever comes."""
+        ends = time.monotonic() + 60
+        while len(list(queue.glob("*.prompt.md"))) < 2 and time.monotonic() < ends:
+            time.sleep(0.05)
+        at_once.extend(queue.glob("*.prompt.md"))
+        while not ended.wait(0.05):
+            answer_all(queue, model)
+
+    ended, helper = threading.Event(), threading.Thread(target=answer)
+    helper.start()
+    try:
+        told = completed("study", study, "-o", "st", "--llm-queue", queue).output
+    finally:
+        ended.set()
+        helper.join()
+    assert len(at_once) == 2
+    assert "6 runs done" in told and "wait for an answer" not in told
 
 
 def test_what_is_no_study_cannot_be_taken_over(study: Path, tmp_path: Path) -> None:
