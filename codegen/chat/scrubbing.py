@@ -33,6 +33,11 @@ def hide(text: str, environment: Mapping[str, str] | None = None) -> str:
     return _without(text, environment, _IN_A_TEXT)
 
 
+def looks_secret(text: str) -> bool:
+    """Whether something in `text` is shaped like a key, or a secret of the environment."""
+    return _KEY_SHAPE.search(text) is not None or hide(text) != text
+
+
 def address(url: str) -> str:
     """A server's address without login, query and fragment: where it is, not how one gets in."""
     parts = urlsplit(url)

@@ -16,6 +16,7 @@ import typer
 from experiments.cli import (
     attribute,
     cutlass,
+    dataset,
     deliver,
     kernelbench,
     measure,
@@ -58,7 +59,7 @@ def rooftree(
 
 for commands in (search, study, attribute, measure, show, deliver):
     commands.register(app)
-for group in (memory, kernelbench, skill, cutlass):
+for group in (memory, kernelbench, skill, cutlass, dataset):
     app.add_typer(group.app)
 
 

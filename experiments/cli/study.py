@@ -52,10 +52,10 @@ def study(
         typer.Option(min=1, help="Runs at a time, one per core by default; or questions, 64."),
     ] = None,
     reuse: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="For a study with a model: another one's folder, whose answers and measurements "
-            "are taken over where this one asks or measures the same.",
+            "are taken over where this one asks or measures the same. May be repeated.",
             metavar="STUDY",
         ),
     ] = None,
@@ -73,7 +73,7 @@ def study(
     """
     from experiments.cli.commands.study import study as run
 
-    run(config, out=out, jobs=jobs, model=model, judging=judging, reuse=reuse, replay=replay)
+    run(config, out=out, jobs=jobs, model=model, judging=judging, reuse=reuse or (), replay=replay)
 
 
 def compare(

@@ -19,11 +19,8 @@ def reuse(source: Path, target: Path) -> tuple[int, int]:
     What the folder has already stays. Reused answers cost nothing, and reused measurements take
     none of the study's GPU minutes. InputError for a folder with neither.
     """
+    check_reusable(source)
     answers, measurements = source / ANSWERS_FILE, source / MEASUREMENTS_FILE
-    if not answers.is_file() and not measurements.is_file():
-        raise InputError(
-            f"{source} has nothing to reuse: neither {answers.name} nor {measurements.name}"
-        )
     added = [0, 0]
     if answers.is_file():
         open_cache(target / ANSWERS_FILE).close()
@@ -35,6 +32,14 @@ def reuse(source: Path, target: Path) -> tuple[int, int]:
         columns = "task, candidate, kind, payload, 0.0"
         added[1] = _added(target / MEASUREMENTS_FILE, measurements, "measurement", columns)
     return added[0], added[1]
+
+
+def check_reusable(source: Path) -> None:
+    """InputError for a folder that holds neither answers nor measurements."""
+    if not any((source / name).is_file() for name in (ANSWERS_FILE, MEASUREMENTS_FILE)):
+        raise InputError(
+            f"{source} has nothing to reuse: neither {ANSWERS_FILE} nor {MEASUREMENTS_FILE}"
+        )
 
 
 def _added(target: Path, source: Path, table: str, columns: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
+from experiments.benchmarks.measurements.reusing import check_reusable
 from experiments.benchmarks.measurements.reusing import reuse as reused
 from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.model_studies.comparing import compare_searches
@@ -47,7 +48,7 @@ def run(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
-    reuse: Path | None,
+    reuse: Sequence[Path],
     progress: Progress,
 ) -> None:
     """Go on with the missing runs of a study.
@@ -70,6 +71,8 @@ def run(
             raise InputError(f"arm {name}: {error}") from None
     if any(arm.proposer == LLM for arm in asked.arms.values()):
         check_models(asked.model.changed_by(model))
+    for source in reuse:
+        check_reusable(source)
     folder = ModelStudyFolder(out or Path("studies") / asked.name)
     again = go_on_words(config, out, model)
     if "evaluator" not in judging.given():
@@ -78,8 +81,8 @@ def run(
     plan = plan_of(asked, version=rooftree_version())
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
-        if reuse is not None:
-            take_over(reuse, folder.path)
+        for source in reuse:
+            take_over(source, folder.path)
         say(
             f"{len(plan.keys)} runs of {asked.trials} trials: {len(asked.arms)} arms x "
             f"{len(plan.tasks)} tasks x {asked.seeds} seeds, folder {folder.path}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.app.refusals import check_models
 from experiments.benchmarks.measurements.asking import same_but_money
+from experiments.benchmarks.measurements.reusing import check_reusable
 from experiments.benchmarks.measurements.session import Session, Show
 from experiments.benchmarks.one_step.comparing import compare_steps
 from experiments.benchmarks.one_step.config import OneStepStudy
@@ -47,7 +48,7 @@ def run(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
-    reuse: Path | None,
+    reuse: Sequence[Path],
     progress: Progress,
 ) -> None:
     """Take the missing steps of a study.
@@ -61,6 +62,8 @@ def run(
             raise InputError(f"arm {arm}: give the model as name in [model]")
         check_model(LLM, options)
     check_models(asked.model.changed_by(model))
+    for source in reuse:
+        check_reusable(source)
     folder = OneStepFolder(out or Path("studies") / asked.name)
     again = go_on_words(config, out, model)
     session = Session(
@@ -72,8 +75,8 @@ def run(
     plan = plan_of(asked, parents, version=rooftree_version())
     with folder.held(), signals_interrupt():
         folder.write_plan(plan)
-        if reuse is not None:
-            take_over(reuse, folder.path)
+        for source in reuse:
+            take_over(source, folder.path)
         keep_parents(folder.path, parents)
         say(
             f"{len(plan.keys)} steps: {len(asked.arms)} arms x {len(plan.parents)} parents x "

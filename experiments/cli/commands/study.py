@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,16 +38,18 @@ def study(
     jobs: int | None,
     model: ModelOptions,
     judging: JudgingOptions,
-    reuse: Path | None = None,
+    reuse: Sequence[Path] = (),
     replay: bool = False,
 ) -> None:
     """Run what is missing of a study; `config` is a file, or the name of a bundled study. With
-    `replay` it is the folder of a study with a model. `reuse` is the folder of another one.
+    `replay` it is the folder of a study with a model. `reuse` are folders of others.
 
     Raises InputError if the configuration cannot be run. If interrupted, raises KeyboardInterrupt
     with a message that says how to continue.
     """
     if replay:
+        if reuse:
+            raise InputError("--replay takes steps from the study's own folder: leave --reuse out")
         _replay(Path(config))
         return
     path = find_study(config)
@@ -69,7 +71,7 @@ def study(
     known = (*KINDS, ONE_STEP, MODEL_SEARCHES)
     if table.get("kind", SEARCH) not in known:
         raise InputError(f"{path}: kind = {table['kind']!r}: one of {', '.join(known)}")
-    if given := [*model.given(), *judging.given(), *(["--reuse"] if reuse is not None else [])]:
+    if given := [*model.given(), *judging.given(), *(["--reuse"] if reuse else [])]:
         raise InputError(f"a study of recordings asks no model and measures nothing: {given[0]}")
     _search(read_study(path), config=config, out=out, jobs=jobs)
 

@@ -302,6 +302,8 @@ def test_a_task_that_waits_for_an_answer_keeps_no_gpu_from_the_next(
 def test_what_is_no_study_cannot_be_taken_over(study: Path, tmp_path: Path) -> None:
     words = ("study", study, "-o", "st", "--llm-queue", "queue", "--reuse", tmp_path)
     failed(rooftree(*words), "has nothing to reuse")
+    assert not Path("st").exists(), "nothing was begun"
+    failed(rooftree("study", "st", "--replay", "--reuse", tmp_path), "leave --reuse out")
 
 
 def test_compare_shows_arms_contests_and_tasks(study: Path) -> None:

@@ -1,0 +1,1 @@
+"""Where training starts from judged runs: data, rewards, and what trainers call."""

@@ -1,0 +1,283 @@
+"""Replies of a model with the verdict on what they held: what every training set is made of."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codegen.chat.messages import Message
+from codegen.dialects import writing_of
+from codegen.prompting.untrusted import clean, inline
+from codegen.prompting.variant import shown_source
+from experiments.benchmarks.measurements.asking import ANSWERS_FILE
+from experiments.runs.folders.folder import RunFolder
+from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.training.families import family_of
+from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Noun, tagged_hash
+from mcts.errors import InputError, ProposalRejected
+from mcts.formats import SQLITE_ERRORS, FormatError, parse_json
+from mcts.journal.record import NodeRecord, read_result
+from mcts.options.model import CACHE_FILE
+from mcts.ports import ProposalRequest
+from mcts.search.trial import Move
+
+_TITLE = re.compile(r"^# Task: (.*)$", re.MULTILINE)
+_VARIANT = re.compile(r"^# The variant$.*?^(`{3,})[a-z]*\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+"""The first code block below the heading of the variant that a prompt builds upon."""
+
+
+class JudgedReply(Noun):
+    """One reply of a model to one prompt, and what the judge said of it.
+
+    `parent` and `candidate` are ids; `code` is the candidate's source with its values. The
+    evaluation is the confirmation where there was one, as a run reports it, without its samples and
+    its profile; `parent_evaluation` is what the parent came to in the same run. `run` names the
+    folder, `trial` the node in it.
+    """
+
+    id: str
+    task: str
+    task_id: str
+    family: str
+    dialect: str
+    hardware: str
+    model: str
+    parent: str
+    candidate: str
+    code: str
+    prompt: tuple[dict[str, str], ...]
+    reply: str
+    evaluation: Evaluation
+    parent_evaluation: Evaluation | None
+    run: str
+    trial: int
+
+    @property
+    def held(self) -> bool:
+        """Whether the candidate was measured, and may be handed back."""
+        return self.evaluation.measured and not self.evaluation.held_back
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read: the replies, and how many were left out, by reason."""
+
+    replies: list[JudgedReply] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    sources: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A question and what came back."""
+
+    messages: tuple[Message, ...]
+    text: str
+    model: str
+    finish_reason: str | None
+
+
+def read_judged(paths: Sequence[Path]) -> Reading:
+    """The judged replies of run folders, folders of studies with a model, and suites of runs.
+
+    Tapes (`--llm-record`) among the paths add their answers to every run: of themselves they hold
+    no verdict. The same reply of two runs to one question is taken once. Raises InputError for what
+    is none of these, JournalError for a damaged journal.
+    """
+    tapes = [path for path in paths if path.is_file()]
+    folders = [path for path in paths if not path.is_file()]
+    on_tape = [answer for path in tapes for answer in _tape(path)]
+    if tapes and not folders:
+        raise InputError(
+            f"{tapes[0]} is a tape, which holds no verdicts: give the runs that it was recorded in "
+            "as well"
+        )
+    reading, known = Reading(), set[str]()
+    for folder in folders:
+        runs = runs_in(folder)
+        if not runs:
+            raise InputError(f"{folder} is neither a run nor a folder of runs")
+        shared = _stored(folder / ANSWERS_FILE)
+        for run in runs:
+            before = len(reading.replies)
+            own = _stored(run / CACHE_FILE)
+            for reply in _of_run(run, [*own, *shared, *on_tape], reading.left_out):
+                if reply.id in known:
+                    reading.left_out["given by another run to the same question"] += 1
+                    continue
+                known.add(reply.id)
+                reading.replies.append(reply)
+            count = len(reading.replies) - before
+            reading.sources.append(f"{run.parent.name}/{run.name}: {count} replies")
+    return reading
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The run folders at or below a folder, at most three deep; in the order of their names."""
+    if (folder / DATABASE).is_file():
+        return [folder]
+    found = [path.parent for deep in range(1, 4) for path in folder.glob("*/" * deep + DATABASE)]
+    return sorted(found)
+
+
+def _of_run(
+    path: Path, answers: Sequence[_Answer], left_out: dict[str, int]
+) -> Iterator[JudgedReply]:
+    folder = RunFolder(path)
+    config = folder.config
+    events = tuple(read_events(path))
+    result = read_result(events)
+    started = next(event.payload for event in events if event.kind == "started")
+    task = folder.task(config).task
+    usage = {node.id: node.usage for node in result.nodes}
+    asked = _by_question(answers)
+    for node in result.nodes[1:]:
+        parent = result.nodes[node.parent] if node.parent is not None else None
+        if node.restarted or parent is None or parent.candidate is None:
+            continue
+        if node.candidate is None or node.duplicate_of is not None:
+            left_out["no candidate in it, or one that was known"] += 1
+            continue
+        if node.verdict is None:
+            left_out["not judged"] += 1
+            continue
+        found = _answer_of(node, parent, task, asked)
+        if found is None:
+            left_out["its answer is not kept with the run"] += 1
+            continue
+        prompt = tuple(
+            {"role": str(message["role"]), "content": str(message["content"])}
+            for message in found.messages
+        )
+        yield JudgedReply(
+            id=tagged_hash("reply", [task.id, parent.candidate.id, prompt, found.text]),
+            task=task.name,
+            task_id=task.id,
+            family=family_of(task),
+            dialect=str(task.dialect),
+            hardware=str(started["hardware"]),
+            model=str(usage[node.id].get("model") or found.model),
+            parent=parent.candidate.id,
+            candidate=node.candidate.id,
+            code=shown_source(node.candidate, task.dialect),
+            prompt=prompt,
+            reply=found.text,
+            evaluation=_trimmed(node.verdict),
+            parent_evaluation=_trimmed(parent.evaluation) if parent.evaluation else None,
+            run=path.name,
+            trial=node.id,
+        )
+
+
+def _answer_of(
+    node: NodeRecord,
+    parent: NodeRecord,
+    task: KernelTask,
+    asked: Mapping[tuple[str, str], Sequence[_Answer]],
+) -> _Answer | None:
+    """The answer that, read as the run read it, holds the node's candidate."""
+    assert parent.candidate is not None and node.candidate is not None, "looked at before"
+    shown = clean(shown_source(parent.candidate, task.dialect)).strip("\n")
+    request = ProposalRequest(
+        task=task,
+        parent=parent.candidate,
+        evaluation=parent.evaluation
+        or Evaluation(candidate_id=parent.candidate.id, status="runtime_error", message="unknown"),
+        guidance=parent.guidance or Guidance(),
+        move=Move(kind="improve", ordinal=0),
+    )
+    title = inline(task.name)
+    places = [(title, shown), *([(title, "")] if parent.id == 0 else [])]
+    for answer in (answer for place in places for answer in asked.get(place, ())):
+        if _holds(answer, node.candidate, request):
+            return answer
+    return None
+
+
+def _holds(answer: _Answer, candidate: Candidate, request: ProposalRequest) -> bool:
+    """Whether the candidate, with these or other values, is what the answer's code says."""
+    dialect = request.task.dialect
+    for tunables_only in (False, True):
+        writing = writing_of(dialect).asked(tunables_only=tunables_only)
+        try:
+            read = writing.read(answer.text, request, finish_reason=answer.finish_reason)
+        except ProposalRejected:
+            continue
+        same_values = read.candidate.tunables == candidate.tunables
+        if read.candidate.source == candidate.source and (same_values or not tunables_only):
+            return True
+    return False
+
+
+def _by_question(answers: Iterable[_Answer]) -> dict[tuple[str, str], list[_Answer]]:
+    """By the task and the code of the variant that the question shows; "" if it shows none."""
+    found: dict[tuple[str, str], list[_Answer]] = defaultdict(list)
+    for answer in answers:
+        asked = "\n".join(
+            message["content"] for message in answer.messages if message["role"] == "user"
+        )
+        title, variant = _TITLE.search(asked), _VARIANT.search(asked)
+        key = title[1] if title else "", variant[2].strip("\n") if variant else ""
+        found[key].append(answer)
+    return found
+
+
+def _stored(path: Path) -> list[_Answer]:
+    """The answers of a cache; none if there is no such file."""
+    if not path.is_file():
+        return []
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            rows = connection.execute("SELECT request, reply FROM answer ORDER BY at").fetchall()
+        return [_answer(parse_json(request), parse_json(reply)) for request, reply in rows]
+    except (*SQLITE_ERRORS, FormatError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read as a cache of answers: {error}") from None
+
+
+def _tape(path: Path) -> Iterator[_Answer]:
+    """The answers of a file that ``--llm-record`` wrote."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line in filter(str.strip, lines):
+            entry = parse_json(line)
+            if "reply" in entry:
+                yield _answer(entry["request"], entry["reply"])
+    except (OSError, UnicodeDecodeError, FormatError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no tape of --llm-record: {error}") from None
+
+
+def _answer(request: Any, reply: Any) -> _Answer:
+    return _Answer(
+        messages=tuple(request["messages"]),
+        text=str(reply["text"]),
+        model=str(reply.get("model") or request["models"][0]),
+        finish_reason=reply.get("finish_reason"),
+    )
+
+
+def _trimmed(evaluation: Evaluation) -> Evaluation:
+    """The verdict without single samples, build logs and profile."""
+    timing, build = evaluation.timing, evaluation.build
+    if timing is not None:
+        shapes = tuple(
+            shape.model_copy(update={"samples_us": (), "baseline_samples_us": ()})
+            for shape in timing.shapes
+        )
+        timing = timing.model_copy(
+            update={"samples_us": (), "baseline_samples_us": (), "shapes": shapes}
+        )
+    if build is not None:
+        build = build.model_copy(update={"log": ""})
+    return evaluation.model_copy(update={"timing": timing, "build": build, "profile": None})
+
+
+def as_text(reply: JudgedReply) -> str:
+    """All that a row says in words, for looking for what must not leave."""
+    return "\n".join([*(message["content"] for message in reply.prompt), reply.reply, reply.code])

@@ -1,0 +1,168 @@
+"""Training sets of a toy's runs: what is in them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.training.exporting import read_set
+from experiments.training.families import FAMILIES, family_of, held_out
+from experiments.training.judged import read_judged
+from mcts.errors import InputError
+from tests.experiments.conftest import make_task
+from tests.support import formula_gpu
+from tests.support.commands import completed, failed, rooftree
+from tests.support.file_answers import answer_all
+from tests.support.openai_server import AutoModel
+
+datasets = pytest.importorskip("datasets")
+
+STUDY = """
+kind = "model"
+tasks = ["toy"]
+trials = 4
+reference = "tree"
+evaluator = "formula-gpu"
+finalists = 1
+
+[model]
+name = "queue/person"
+
+[arms.tree]
+settings = { far_proposals = 2 }
+
+[arms.greedy]
+search = "greedy"
+"""
+
+
+@pytest.fixture
+def study(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a study whose runs have ended."""
+    formula_gpu.install(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    Path("search.toml").write_text(STUDY)
+    words = ("study", "search.toml", "-o", "st", "--llm-queue", "queue", "--llm-timeout", 0.1)
+    while "wait for an answer" in completed(*words).output:
+        assert answer_all(Path("queue"), AutoModel())
+    return Path("st")
+
+
+def test_every_reply_is_exported_with_its_prompt_and_verdict(study: Path) -> None:
+    told = completed("dataset", "export", study, "-o", "ds", "--test-share", 0).output
+    assert "written: ds" in told
+    rows = read_set(Path("ds"), "replies", "train")
+    replies = {path.read_text() for path in Path("queue").glob("*.reply.md")}
+    questions = [path.read_text() for path in Path("queue").glob("*.prompt.md")]
+    assert rows and {row["reply"] for row in rows} <= replies
+    for row in rows:
+        assert row["verdict"] == "measured" and row["hardware"] == "Formula GPU"
+        assert row["speedup_low"] < row["speedup"] < row["speedup_high"]
+        assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+        assert any(row["prompt"][1]["content"].strip() in question for question in questions)
+    assert len({row["id"] for row in rows}) == len(rows), "each reply once, though two arms had it"
+
+
+def test_sets_are_what_trainers_read(study: Path) -> None:
+    completed("dataset", "export", study, "-o", "ds", "--test-share", 0, "--license", "Ours.")
+    sets = {name: read_set(Path("ds"), name, "train") for name in ("supervised", "preferences")}
+    for row in sets["supervised"]:
+        assert row["completion"][0]["role"] == "assistant"
+    for row in sets["preferences"]:
+        assert row["speedup"] > row["rejected_speedup"]
+    for row in read_set(Path("ds"), "groups", "train"):
+        assert len(row["replies"]) == len(row["rewards"]["levels"]) == len(row["verdicts"]) > 1
+    loaded = datasets.load_dataset("ds", "supervised", cache_dir="cache", split="train")
+    assert len(loaded) == len(sets["supervised"])
+    card = Path("ds/README.md").read_text()
+    assert "Ours." in card and "Formula GPU" in card and "| toy |" not in card
+    told = json.loads(completed("dataset", "show", "ds", "--json").stdout)
+    assert told["supervised"] == {"train": len(sets["supervised"]), "test": 0}
+
+
+def test_a_contrast_shows_two_slower_variants_and_a_faster_reply(study: Path) -> None:
+    completed("dataset", "export", study, "-o", "ds", "--test-share", 0)
+    by_id = {row["id"]: row for row in read_set(Path("ds"), "replies", "train")}
+    for row in read_set(Path("ds"), "contrastive", "train"):
+        shown = [by_id[id]["speedup"] for id in row["exemplars"]]
+        assert shown[0] < shown[1] < row["speedup"]
+        assert f"{shown[0]:.2f} times as fast" in row["prompt"][-1]["content"]
+
+
+def test_a_tape_answers_for_runs_and_has_no_verdict_of_its_own(study: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(study / "answers.sqlite") as answers:
+        rows = answers.execute("SELECT request, reply FROM answer").fetchall()
+        answers.execute("DELETE FROM answer")
+    tape = Path("tape.jsonl")
+    lines = [json.dumps({"request": json.loads(q), "reply": json.loads(a)}) for q, a in rows]
+    tape.write_text("\n".join([*lines, '{"request": {}, "refusal": "no"}']) + "\n")
+    assert read_judged([study, tape]).replies
+    failed(rooftree("dataset", "export", study, "-o", "ds"), "its answer is not kept with the run")
+    failed(rooftree("dataset", "export", tape, "-o", "ds"), "holds no verdicts")
+    tape.write_text("nonsense\n")
+    failed(rooftree("dataset", "export", study, tape, "-o", "ds"), "is no tape")
+
+
+def test_what_looks_like_a_key_does_not_leave(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = read_judged([study]).replies
+    monkeypatch.setenv("SOME_API_KEY", max(replies[0].reply.split(), key=len))
+    told = rooftree("dataset", "export", study, "-o", "ds")
+    failed(told, f"holds what looks like a key: {len(replies)}")
+
+
+def test_damage_is_told(study: Path) -> None:
+    completed("dataset", "export", study, "-o", "ds", "--test-share", 0)
+    file = Path("ds/replies/train.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    failed(rooftree("dataset", "show", "ds"), "was cut off or changed")
+    Path("other").mkdir()
+    Path("other/thing").write_text("x")
+    failed(rooftree("dataset", "export", study, "-o", "other"), "holds something else")
+    failed(rooftree("dataset", "show", "other"), "is no export")
+    failed(rooftree("dataset", "export", "other", "-o", "new"), "neither a run nor")
+
+
+def test_a_row_without_a_verdict_is_refused(study: Path) -> None:
+    import hashlib
+
+    completed("dataset", "export", study, "-o", "ds", "--test-share", 0)
+    file, facts = Path("ds/replies/train.parquet"), Path("ds/export.json")
+    rows: list[dict[str, Any]] = list(datasets.Dataset.from_parquet(str(file)))
+    datasets.Dataset.from_list([{**row, "verdict": None} for row in rows]).to_parquet(str(file))
+    known = json.loads(facts.read_text())
+    known["sha256"]["replies/train.parquet"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    facts.write_text(json.dumps(known))
+    with pytest.raises(InputError, match="row 0 has no verdict"):
+        read_set(Path("ds"), "replies", "train")
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("row_softmax", "softmax"),
+        ("gemm_fp32", "product"),
+        ("conv2d", "convolution"),
+        ("transpose", "layout"),
+        ("gelu", "elementwise"),
+        ("prefix_sum", "scan"),
+        ("comment", "elementwise"),
+    ],
+)
+def test_families_go_by_name_where_there_is_no_model(name: str, family: str) -> None:
+    assert family_of(make_task(name)) == family
+
+
+def test_families_are_held_out_whole() -> None:
+    rows = dict.fromkeys(FAMILIES, 10)
+    for seed in range(20):
+        test = held_out(rows, share=0.2, seed=seed)
+        assert len(test) == 3 and test < set(FAMILIES), "a quarter of 12 at most"
+    assert held_out(rows, share=0, seed=1) == frozenset()
+    assert held_out({"product": 90, "scan": 10}, share=0.01, seed=1) == {"scan"}
+    assert held_out({"product": 5}, share=0.9, seed=1) == frozenset()
