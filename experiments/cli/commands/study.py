@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from experiments.app.counting import counted
 from experiments.app.interrupting import signals_interrupt
 from experiments.app.messages import say
 from experiments.benchmarks.model_studies.config import MODEL_SEARCHES, read_model_study
@@ -27,8 +26,6 @@ from experiments.cli.commands import model_study, one_step
 from experiments.runs.wiring.resolving import rooftree_version
 from mcts.errors import InputError
 from mcts.options import JudgingOptions, ModelOptions
-
-EVERY_S = 10.0
 
 
 def study(
@@ -113,30 +110,5 @@ def _search(asked: Study, *, config: str, out: Path | None, jobs: int | None) ->
     print(f"compare with: rooftree compare {shlex.quote(str(folder.path))}")
 
 
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on a terminal, otherwise a line every few seconds; both on standard error."""
-    if not sys.stderr.isatty():
-        yield _Lines(name)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"study {name}", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-class _Lines:
-    """Prints the progress of a study as lines, for logs."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._last = name, time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._last >= EVERY_S or done == total:
-            self._last = now
-            say(f"study {self._name}: {done}/{total} runs")
+def _progress(name: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    return counted(f"study {name}", "runs")
