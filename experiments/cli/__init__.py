@@ -25,6 +25,7 @@ from experiments.cli import (
     show,
     skill,
     study,
+    tasks,
 )
 from experiments.cli.errors import INTERRUPTED, OneLine, open_streams, output_written
 
@@ -59,7 +60,7 @@ def rooftree(
 
 for commands in (search, study, attribute, measure, show, deliver):
     commands.register(app)
-for group in (memory, kernelbench, skill, cutlass, dataset):
+for group in (tasks, memory, kernelbench, skill, cutlass, dataset):
     app.add_typer(group.app)
 
 

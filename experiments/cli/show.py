@@ -1,4 +1,4 @@
-"""`new`, `tree`, `report`, `runs`, `tasks`, `plugins`, `doctor`, `clinic`: start a task, show what
+"""`new`, `tree`, `report`, `runs`, `plugins`, `doctor`, `clinic`: start a task, show what
 there is.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program, in the order in which help lists them."""
-    declare(app, new, tree, report, runs, tasks, plugins, doctor, clinic)
+    declare(app, new, tree, report, runs, plugins, doctor, clinic)
 
 
 def new(
@@ -72,13 +72,6 @@ def plugins(json: Json = False) -> None:
     from experiments.cli.commands.listing import plugins as show
 
     raise typer.Exit(0 if show(as_json=json) else 1)
-
-
-def tasks(json: Json = False) -> None:
-    """List the bundled tasks and what is recorded of them."""
-    from experiments.cli.commands.show import tasks as show
-
-    show(as_json=json)
 
 
 def doctor(json: Json = False) -> None:

@@ -58,7 +58,7 @@ def options_of(words: list[str]) -> tuple[Any, list[str]]:
     """The command that the words name, and the options that they give it."""
     command: Any = typer.main.get_command(app)
     rest = list(words)
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and (rest or not command.invoke_without_command):
         command = command.commands[rest.pop(0)]
     return command, [word for word in rest if word.startswith("-") and word != "--"]
 

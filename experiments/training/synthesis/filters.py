@@ -1,0 +1,121 @@
+"""What a made task must pass: on a processor at a small size, and on a GPU at its own.
+
+After CUDA Agent, section 3.1: it runs eagerly and compiled, its output repeats, differs with its
+inputs and depends on each of them, it takes 1 to 100 ms, and it is like nothing in a benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from experiments.runs.machines.machine import gpu_problem, has_module
+from experiments.runs.tasks.files import find_task
+from experiments.runs.wiring.choosing import GPU
+from experiments.runs.wiring.composing import choose_evaluator
+from experiments.training.synthesis.likeness import ALIKE, likeness, shape_of
+from mcts.errors import InputError, UnfitTask
+from mcts.options import JudgingOptions
+
+SHORTEST_US, LONGEST_US = 1_000.0, 100_000.0
+_SEEDS = (11, 12)
+
+
+class Likeness:
+    """Refuses what is like a problem of a benchmark, or like a task that was taken before."""
+
+    def __init__(self, benchmark: Sequence[Path]) -> None:
+        self._known = [shape_of(path.read_text(encoding="utf-8")) for path in benchmark]
+        self._taken: list[tuple[str, ...]] = []
+
+    def refusal(self, source: str) -> str | None:
+        """Why it cannot be taken; None if it is like nothing."""
+        shape = shape_of(source)
+        if any(likeness(shape, other, least=ALIKE) for other in self._known):
+            return "is like a problem of the benchmark"
+        if any(likeness(shape, other, least=ALIKE) for other in self._taken):
+            return "is like another task"
+        return None
+
+    def take(self, source: str) -> None:
+        """Count this one among those taken."""
+        self._taken.append(shape_of(source))
+
+
+def fails_on_processor(source: str) -> str | None:
+    """Why a problem of a small size cannot be a task, tried with PyTorch on the processor: None if
+    nothing is wrong.
+
+    `source` is our own text, so that it is run as it is. InputError without PyTorch.
+    """
+    if not has_module("torch"):
+        raise InputError("this needs PyTorch: pip install 'rooftree[torch]'")
+    import torch
+
+    space: dict[str, Any] = {}
+    exec(compile(source, "problem", "exec"), space)
+    try:
+        torch.manual_seed(_SEEDS[0])
+        model = space["Model"](*space["get_init_inputs"]()).eval()
+        draws = []
+        for seed in _SEEDS:
+            torch.manual_seed(seed)
+            draws.append(space["get_inputs"]())
+        with torch.no_grad():
+            outputs = [model(*inputs) for inputs in draws]
+            again = model(*draws[0])
+            compiled = torch.compile(model, backend="eager", fullgraph=True)(*draws[0])
+            swapped = [
+                model(*[*draws[0][:place], draws[1][place], *draws[0][place + 1 :]])
+                for place in range(len(draws[0]))
+            ]
+    except Exception as error:  # noqa: BLE001  whatever PyTorch raises: the task is thrown out
+        return f"does not run: {type(error).__name__}"
+    finally:
+        torch.compiler.reset()
+    first = outputs[0]
+    if not torch.isfinite(first).all():
+        return "its output is not finite"
+    if not torch.equal(first, again):
+        return "its output does not repeat"
+    if not torch.allclose(first, compiled, rtol=1e-4, atol=1e-5):
+        return "comes to something else when it is compiled"
+    if float(first.float().std()) < 1e-6 * max(1.0, float(first.abs().max())):
+        return "its output is constant"
+    if torch.allclose(first, outputs[1]):
+        return "its output is the same for other inputs"
+    if any(torch.allclose(first, other) for other in swapped):
+        return "does not depend on all of its inputs"
+    return None
+
+
+def fails_on_gpu(problem: Path, judging: JudgingOptions, say: Callable[[str], None]) -> str | None:
+    """Why a problem cannot be a task on this GPU: the task gate, torch.compile, its time; None if
+    nothing is wrong. WorldError if the GPU fails.
+    """
+    source = find_task(str(problem), judging.policy, judging.dialect)
+    on_gpu = judging.model_copy(update={"evaluator": GPU})
+    try:
+        with closing(choose_evaluator(source, on_gpu, on_progress=say)) as evaluator:
+            evaluation = evaluator.evaluate(source.task.baseline)
+    except UnfitTask:
+        return "is refused by the task gate"
+    if evaluation.timing is None:
+        return f"cannot be timed: {evaluation.status}"
+    if evaluation.timing.median_us < SHORTEST_US:
+        return "takes less than 1 ms"
+    if evaluation.timing.median_us > LONGEST_US:
+        return "takes more than 100 ms"
+    compiled = on_gpu.model_copy(update={"baseline": "compile"})
+    try:
+        choose_evaluator(source, compiled, on_progress=say).close()
+    except UnfitTask:
+        return "is not taken by torch.compile"
+    return None
+
+
+def can_use_gpu(judging: JudgingOptions) -> bool:
+    """Whether a GPU with PyTorch is at hand."""
+    return gpu_problem(judging.device, torch=True) is None

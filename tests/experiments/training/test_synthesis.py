@@ -1,0 +1,204 @@
+"""Tasks made of operators: that they are what they say, and what is thrown out."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from experiments.runs.tasks.files import find_task
+from experiments.training.synthesis import filters, making
+from experiments.training.synthesis.catalogue import OPERATORS, Shape, start
+from experiments.training.synthesis.composing import (
+    MOST_BYTES,
+    MOST_OPERATORS,
+    WANTED_S,
+    compositions,
+    estimated_s,
+    source_of,
+)
+from experiments.training.synthesis.likeness import ALIKE, likeness, shape_of
+from mcts.errors import UnfitTask
+from mcts.options import JudgingOptions
+from tests.support.commands import completed, failed, rooftree
+from tests.support.evaluations import measured
+
+MADE = list(islice(compositions(7), 60))
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return {}
+
+def get_inputs():
+    return [torch.rand(4, 8), torch.rand(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_same_seed_makes_the_same_tasks() -> None:
+    again = list(islice(compositions(7), 60))
+    assert [source_of(one, one.first) for one in MADE] == [
+        source_of(one, one.first) for one in again
+    ]
+    other = list(islice(compositions(8), 60))
+    assert [one.operators for one in MADE] != [one.operators for one in other]
+
+
+@pytest.mark.parametrize("made", MADE[:20], ids=lambda made: "_".join(made.operators))
+def test_a_task_is_a_problem_file_of_the_wanted_size(made, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert 1 <= len(made.parts) <= MOST_OPERATORS
+    layers = made.layers(made.first)
+    assert WANTED_S[0] / 2 < estimated_s(layers) < WANTED_S[1] * 2
+    assert 4 * made.first.elements < MOST_BYTES
+    file = tmp_path / "1_made.py"
+    file.write_text(source_of(made, made.first))
+    assert find_task(str(file)).task.dialect.in_pytorch
+    ast.parse(source_of(made, made.small))
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_every_operator_is_used_and_keeps_what_it_says_of_shapes(operator) -> None:  # type: ignore[no-untyped-def]
+    torch = pytest.importorskip("torch")
+    draw, tried = random.Random(3), 0
+    while tried < 3:
+        shape = start(draw)
+        layer = operator.make(shape, random.Random(1)) if shape.kind in operator.kinds else None
+        if layer is None:
+            continue
+        tried += 1
+        small = Shape(
+            shape.kind, 2, shape.width, {"image": 32, "sequence": 16, "rows": 1}[shape.kind]
+        )
+        layer = operator.make(small, random.Random(1))
+        assert layer is not None
+        names = {f"{name}1": value for name, value in layer.constants.items()}
+        space = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, **names}
+        model = torch.nn.Module()
+        space |= {"self": model, "x": torch.rand(small.sizes), "y1": torch.rand(small.sizes)}
+        for line in (*layer.init, *layer.forward):
+            exec(line.replace("{n}", "1"), space)
+        assert tuple(space["x"].shape) == layer.out.sizes
+        assert ("y1" in " ".join(layer.forward).replace("{n}", "1")) == layer.second
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("x + y", None),
+        ("x", "does not depend on all of its inputs"),
+        ("x * 0 + y * 0", "its output is constant"),
+        ("torch.ones(4, 8) * torch.arange(8)", "its output is the same for other inputs"),
+        ("x + y + torch.rand(4, 8)", "its output does not repeat"),
+        ("x / 0 + y", "its output is not finite"),
+        ("x @ y", "does not run"),
+        ("x + y if float(x.sum()) > 1 else y - x", "does not run"),
+    ],
+)
+def test_what_cannot_be_a_task_is_thrown_out(formula: str, why: str | None) -> None:
+    pytest.importorskip("torch")
+    found = filters.fails_on_processor(PROBLEM.replace("{}", formula))
+    assert found is why is None or (found or "").partition(":")[0] == why
+
+
+def test_made_tasks_pass_on_the_processor() -> None:
+    pytest.importorskip("torch")
+    found = [filters.fails_on_processor(source_of(made, made.small)) for made in MADE[:25]]
+    assert found.count(None) >= 20
+    assert not [why for why in found if why and why.startswith("does not run")]
+
+
+def test_likeness_knows_syntax_not_names() -> None:
+    one = shape_of(PROBLEM.replace("{}", "torch.relu(x) + y"))
+    assert likeness(one, shape_of(PROBLEM.replace("{}", "torch.relu(y) + x"))) == 1
+    assert likeness(one, shape_of(PROBLEM.replace("{}", "torch.tanh(x) * y"))) < 1
+    assert likeness(one, shape_of("def f(): ...")) == 0
+    assert shape_of("nonsense(") == ()
+    different = shape_of(source_of(MADE[0], MADE[0].first))
+    assert likeness(one, different, least=ALIKE) == 0
+
+
+@pytest.mark.parametrize(
+    ("us", "why"),
+    [(999.0, "takes less than 1 ms"), (5000.0, None), (100_001.0, "takes more than 100 ms")],
+)
+def test_times_outside_of_1_to_100_ms_are_thrown_out(
+    us: float, why: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluators = gpu_of(monkeypatch, us)
+    file = tmp_path / "1_a.py"
+    file.write_text(PROBLEM.replace("{}", "x + y"))
+    assert filters.fails_on_gpu(file, JudgingOptions(), print) == why
+    assert len(evaluators) == (2 if why is None else 1), "compiled as well, if it is timed well"
+
+
+def test_what_the_gate_refuses_is_thrown_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise UnfitTask("its output depends on no input")
+
+    monkeypatch.setattr(filters, "choose_evaluator", refused)
+    file = tmp_path / "1_a.py"
+    file.write_text(PROBLEM.replace("{}", "x + y"))
+    assert filters.fails_on_gpu(file, JudgingOptions(), print) == "is refused by the task gate"
+
+
+def test_synthesise_writes_a_level_and_says_what_it_threw_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    alternately = iter([None, "its output is constant"] * 50)
+    monkeypatch.setattr(making, "fails_on_processor", lambda _source: next(alternately))
+    monkeypatch.setattr(making, "can_use_gpu", lambda _judging: False)
+    told = completed("tasks", "synthesise", "--n", 4, "-o", "made", "--seed", 3).output
+    assert "4 tasks of" in told and "its output is constant" in told
+    assert "not checked: time" in told and "not checked: likeness" in told
+    files = sorted(Path("made/level2").iterdir())
+    assert [file.name.split("_")[0] for file in files] == ["1", "2", "3", "4"]
+    facts = json.loads(Path("made/synthesis.json").read_text())
+    assert facts["taken"] == 4 and sum(facts["thrown_out"].values()) == facts["tried"] - 4
+    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "made"), "holds something")
+    monkeypatch.setattr(making, "fails_on_processor", lambda _source: "its output is constant")
+    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "none"), "only 0 of 50")
+    monkeypatch.setattr(filters, "has_module", lambda _name: False)
+    monkeypatch.setattr(making, "fails_on_processor", filters.fails_on_processor)
+    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "none"), "needs PyTorch")
+
+
+def test_tasks_alone_still_lists_the_bundled_ones() -> None:
+    assert "row_softmax" in completed("tasks").stdout
+    assert len(json.loads(completed("tasks", "--json").stdout)) == 13
+
+
+def gpu_of(patch: pytest.MonkeyPatch, us: float) -> list[str]:
+    """A GPU on which everything takes `us`; the baselines that evaluators were made for."""
+    made: list[str] = []
+
+    class Timed:
+        def evaluate(self, candidate: object) -> object:
+            found = measured(1.0)
+            assert found.timing is not None
+            timing = {"median_us": us, "low_us": us, "high_us": us, "baseline_us": us}
+            return found.model_copy(update={"timing": found.timing.model_copy(update=timing)})
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+    def choose(
+        _source: object, judging: JudgingOptions, *, on_progress: Callable[[str], None]
+    ) -> Timed:
+        made.append(judging.baseline)
+        return Timed()
+
+    patch.setattr(filters, "choose_evaluator", choose)
+    return made
