@@ -43,7 +43,7 @@ class ProposerRequest:
     `tunables_only`: the evaluator cannot judge new source, only tunable values. `hardware` is
     what will measure. `model` says which language model is asked and how, `library` what it may
     look things up in, to be closed with the proposer; `limits` is how far the run may go, `run_dir`
-    and `run_id` are the run's.
+    and `run_id` are the run's. `prior` are recordings of the kernel on other GPUs.
     """
 
     task: KernelTask
@@ -54,3 +54,4 @@ class ProposerRequest:
     run_dir: Path | None = None
     run_id: str = ""
     hardware: Hardware | None = None
+    prior: tuple[Path, ...] = ()

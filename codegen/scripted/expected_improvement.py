@@ -78,7 +78,7 @@ def expected_gains(
         return None
     gains = (gains - gains.mean()) / float(gains.std())
     mean, deviation = _predicted(values, rows, gains, pool)
-    return _improvement(mean - gains.max(), deviation)
+    return improvement(mean - gains.max(), deviation)
 
 
 def counted_gains(log_speedups: Floats) -> Floats | None:
@@ -101,21 +101,21 @@ def _predicted(
     alike = [
         1.0 - CHANGE_COVARIANCE + CHANGE_COVARIANCE * value_covariance(known) for known in values
     ]
-    known = _covariance(alike, rows, rows) + NOISE * np.eye(len(rows))
+    known = covariance(alike, rows, rows) + NOISE * np.eye(len(rows))
     factor = np.linalg.cholesky(known)
-    shared = np.linalg.solve(factor, _covariance(alike, rows, wanted))
+    shared = np.linalg.solve(factor, covariance(alike, rows, wanted))
     mean: Floats = shared.T @ np.linalg.solve(factor, gains)
     return mean, np.sqrt(np.maximum(1.0 - (shared**2).sum(axis=0), NOISE**2))
 
 
-def _covariance(alike: Sequence[Floats], rows: Rows, others: Rows) -> Floats:
+def covariance(alike: Sequence[Floats], rows: Rows, others: Rows) -> Floats:
     covariance = np.ones((len(rows), len(others)))
     for column, known in enumerate(alike):
         covariance *= np.take(known[rows[:, column]], others[:, column], axis=1)
     return covariance
 
 
-def _improvement(above: Floats, deviation: Floats) -> Floats:
+def improvement(above: Floats, deviation: Floats) -> Floats:
     """E[max(0, X)] of X normal with mean `above`: d (u Phi(u) + phi(u)), u = above / d."""
     from scipy.special import ndtr
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from mcts.errors import InputError
-from mcts.options.option import AUTO, Option, Options
+from mcts.options.option import AUTO, Option, Options, Place
 from mcts.options.renamed import current_settings
 
 Objective = Literal["time", "energy", "edp"]
@@ -69,6 +69,7 @@ def _constant(pair: str) -> tuple[str, int | float]:
 class SearchOptions(Options):
     """What is tried next, and for what. The same `seed` and recording give the same tree.
 
+    `prior` are recordings of other GPUs that the proposer `transfer` knows.
     `memory` is the file that the run learns from and teaches, or ``off``; without one it is the
     user's, except for replays. The `finalists` are measured once more at the end.
     """
@@ -79,6 +80,14 @@ class SearchOptions(Options):
         str,
         Option(name="--proposer", help="Who proposes: auto, or a name."),
     ] = AUTO
+    prior: Annotated[
+        tuple[Place, ...],
+        Option(
+            name="--prior",
+            help="A recording of the same kernel on another GPU, for --proposer transfer; "
+            "repeatable.",
+        ),
+    ] = ()
     seed: Annotated[int, Option(name="--seed", help="Same seed and recording, same tree.")] = 0
     parallel: Annotated[
         int, Field(ge=1), Option(name="--parallel", help="Trials in flight at a time.")

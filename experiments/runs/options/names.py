@@ -21,6 +21,7 @@ OURS: Mapping[str, Mapping[str, str]] = {
     PROPOSERS: {
         "scripted": "experiments.runs.wiring.parts:scripted_proposer",
         "llm": "experiments.runs.wiring.parts:llm_proposer",
+        "transfer": "experiments.runs.wiring.parts:transfer_proposer",
         "tpe": "codegen.scripted.tpe:tpe_proposer",
         "uniform": "codegen.scripted.uniform:uniform_proposer",
     },

@@ -7,6 +7,7 @@ several options together tell.
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from experiments.runs.options import names
@@ -17,7 +18,8 @@ from mcts.options.option import AUTO
 
 REPLAY = "replay"
 _WITHOUT_ARGUMENT = ("gpu", REPLAY)
-ASKS_NO_MODEL = frozenset({"scripted", "uniform", "tpe"})
+TRANSFER = "transfer"
+ASKS_NO_MODEL = frozenset({"scripted", "uniform", "tpe", TRANSFER})
 """Ours that choose among values of tunables and write no code."""
 _LACKING: dict[Need, str] = {
     "model": "{option} is for the llm proposer: give --model NAME with it",
@@ -36,6 +38,16 @@ def check_proposer(task: KernelTask, proposer: str) -> None:
             f"the {proposer} proposer writes no code for KernelBench problems: give --model NAME, "
             "--kernel FILE.cu to search its tunables, or judge candidates with rooftree evaluate"
         )
+
+
+def check_prior(proposer: str, prior: Collection[Path]) -> None:
+    """InputError for recordings of other GPUs that nobody looks at, or for none where they are
+    needed.
+    """
+    if prior and proposer != TRANSFER:
+        raise InputError(f"--prior does nothing with --proposer {proposer}: it is for {TRANSFER}")
+    if proposer == TRANSFER and not prior:
+        raise InputError("--proposer transfer needs --prior RECORDING, of another GPU")
 
 
 def check_model(proposer: str, model: ModelOptions) -> None:

@@ -69,6 +69,7 @@ def build_proposer(
         run_dir=run_dir,
         run_id=config.run_id,
         hardware=hardware,
+        prior=config.search.prior,
     )
     proposer: Proposer = names.load(names.PROPOSERS, config.search.proposer)(request)
     return proposer

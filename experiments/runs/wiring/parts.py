@@ -101,6 +101,21 @@ def scripted_proposer(request: ProposerRequest) -> Proposer:
     return ScriptedProposer()
 
 
+def transfer_proposer(request: ProposerRequest) -> Proposer:
+    """Values by what they were worth on other GPUs. InputError without a recording of one."""
+    from codegen.scripted.transfer import Source, TransferProposer
+    from profilers.recordings.t4 import load_recording
+
+    sources = []
+    for path in request.prior:
+        recording = load_recording(path)
+        times = {
+            each.key: each.time_us for each in recording.configurations if each.time_us is not None
+        }
+        sources.append(Source(name=recording.hardware.name, times=times))
+    return TransferProposer(sources)
+
+
 def llm_proposer(request: ProposerRequest) -> Proposer:
     """A language model through litellm. InputError if none is named."""
     from codegen.llm import LlmProposer

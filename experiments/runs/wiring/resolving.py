@@ -10,7 +10,12 @@ from codegen.chat.clients import with_protocol
 from experiments.runs.options import names
 from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.libraries import read_library
-from experiments.runs.options.option_conflicts import check_limits, check_model, check_proposer
+from experiments.runs.options.option_conflicts import (
+    check_limits,
+    check_model,
+    check_prior,
+    check_proposer,
+)
 from experiments.runs.options.request import RunRequest
 from experiments.runs.tasks.files import TaskSource
 from experiments.runs.wiring.choosing import (
@@ -104,6 +109,7 @@ def _proposer(source: TaskSource, request: RunRequest) -> str:
     """The name of the proposer, which can do this task and heeds the options about a model."""
     proposer = resolve_proposer(request.search.proposer, model=request.model.name)
     check_proposer(source.task, proposer)
+    check_prior(proposer, request.search.prior)
     check_model(proposer, request.model)
     return proposer
 
