@@ -38,6 +38,8 @@ SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Standard deviations, in log speed, of what the other GPUs do not explain, to choose from."""
 DOUBTS = (0.0, 0.3, 1.0)
 """Standard deviations of the weights about equal shares, to choose from: 0 believes in these."""
+LEAST_GAIN = 1e-4
+"""Expected gains in log speed below this are none: then what is expected to be fastest comes."""
 LEVEL = 2.0
 """Standard deviation of this GPU's level in log speed, of which nothing is known."""
 _LEAST_VARIANCE = 1e-8
@@ -86,7 +88,7 @@ class TransferProposer(Proposer):
         belief = ground.believe(rows, log_speeds)
         best = float(np.nanmax(log_speeds)) if len(log_speeds) else 0.0
         gains = improvement(belief.mean - best, belief.deviation)
-        # Where nothing promises a gain that can be told from 0, the fastest expected comes first.
+        gains[gains < LEAST_GAIN] = 0.0
         for at in np.lexsort((-belief.mean, -gains)):
             candidate = candidate_of(ground.lattice, ground.lattice_rows[at], request)
             if candidate.id not in request.tried and candidate.id != request.parent.id:
