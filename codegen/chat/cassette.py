@@ -94,7 +94,7 @@ class CassetteClient:
         self._path, self._route = path, replace(route, api_base=None)
         self._lock = threading.Lock()
         self._answers: defaultdict[str, list[Reply | RefusedPrompt]] = defaultdict(list)
-        self._requests, self._torn = _read(path)
+        self._requests, self._torn = recorded(path)
         for request, answer in self._requests:
             self._answers[request.key].append(answer)
         for answers in self._answers.values():
@@ -151,8 +151,11 @@ def _end_last_line(path: Path) -> None:
             stream.write(b"\n")
 
 
-def _read(path: Path) -> tuple[list[tuple[ChatRequest, Reply | RefusedPrompt]], str]:
-    """What was recorded, and words that name a last line which a kill cut off."""
+def recorded(path: Path) -> tuple[list[tuple[ChatRequest, Reply | RefusedPrompt]], str]:
+    """What was recorded, and words that name a last line which a kill cut off.
+
+    InputError for a file that is no recording.
+    """
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

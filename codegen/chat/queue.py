@@ -203,6 +203,20 @@ def waiting(folder: Path) -> list[Path]:
     ]
 
 
+def answered(folder: Path) -> frozenset[Path]:
+    """The replies in `folder` that count: not empty, and left alone for a second."""
+    found = set()
+    for suffix in (REPLY, REPLY_WITH_COSTS):
+        for path in folder.glob(f"*{suffix}"):
+            try:
+                state = path.stat()
+            except OSError:
+                continue  # taken away meanwhile
+            if state.st_size > 0 and time.time() - state.st_mtime >= _SETTLED_S:
+                found.add(path)
+    return frozenset(found)
+
+
 def _as_text(request: ChatRequest) -> str:
     """The messages one after the other; one alone stands without its role."""
     return (

@@ -15,8 +15,8 @@ _ABOUT = {
     "replies": "every reply with its prompt, verdict and rewards",
     "supervised": "`prompt` and `completion`, of replies whose candidates held",
     "preferences": "`chosen` over `rejected`, two replies to one parent that differ for sure",
-    "groups": "the replies to one parent with their `rewards`",
-    "contrastive": "two measured variants with their scores before a reply faster than both",
+    "groups": "the replies to one parent with their `rewards`; the `prompt` is the first one's",
+    "contrastive": "prompts with two measured variants and their scores; no completion",
 }
 
 

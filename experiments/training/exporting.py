@@ -14,7 +14,8 @@ from codegen.chat.scrubbing import looks_secret
 from experiments.training.card import card
 from experiments.training.families import held_out
 from experiments.training.judged import JudgedReply, Reading, as_text, read_judged
-from experiments.training.sets import SETS, Row
+from experiments.training.rewards import REWARDS
+from experiments.training.sets import PLACE, SETS, Row
 from mcts.errors import InputError
 from mcts.files import write_whole
 from mcts.formats import FormatError, parse_json
@@ -77,6 +78,7 @@ def export(
         "test": [reply for reply in replies if reply.family in test],
     }
     out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / FACTS, json.dumps({"format": None}) + "\n")  # ours, and not whole yet
     rows: dict[str, dict[str, int]] = {}
     digests: dict[str, str] = {}
     for name, make in SETS.items():
@@ -140,9 +142,9 @@ def read_set(folder: Path, name: str, split: str) -> list[Row]:
     if hashlib.sha256(content).hexdigest() != wanted:
         raise InputError(f"{path} was cut off or changed after it was written: export it again")
     rows = list(datasets.Dataset.from_parquet(str(path)))
-    verdicts = "verdicts" if name == "groups" else "verdict"
     for number, row in enumerate(rows):
-        if not row.get(verdicts):
+        found = row.get("verdicts") or [row.get("verdict")]
+        if not all(found):
             raise InputError(f"{path}: row {number} has no verdict")
     return rows
 
@@ -153,7 +155,7 @@ def _facts(folder: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError, FormatError):
         raise InputError(f"{folder} is no export of `rooftree dataset export`") from None
     if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
-        raise InputError(f"{folder} is an export of another version of Rooftree: export it again")
+        raise InputError(f"{folder} is not whole, or of another version: export it again")
     return facts
 
 
@@ -187,13 +189,12 @@ def _features(name: str) -> Features:
     text, number = datasets.Value("string"), datasets.Value("float64")
     whole, truth = datasets.Value("int64"), datasets.Value("bool")
     messages = [{"role": text, "content": text}]
-    place = dict.fromkeys(("task", "task_id", "family", "dialect", "hardware", "parent"), text)
+    place = dict.fromkeys((*PLACE, "over"), text)
     if name == "groups":
-        from experiments.training.rewards import REWARDS
-
         return datasets.Features(
             {
                 **place,
+                "parent": text,
                 "parent_speedup": number,
                 "prompt": messages,
                 "replies": [text],
@@ -204,9 +205,21 @@ def _features(name: str) -> Features:
                 "same_prompt": truth,
             }
         )
+    if name == "contrastive":
+        return datasets.Features(
+            {
+                **place,
+                "prompt": messages,
+                "exemplars": [text],
+                "verdicts": [text],
+                "speedups": [number],
+                "best_speedup": number,
+            }
+        )
+    texts = ("id", "model", "run", "parent", "candidate", "verdict", "code", "values")
     row = {
         **place,
-        **dict.fromkeys(("id", "model", "run", "candidate", "verdict", "over"), text),
+        **dict.fromkeys(texts, text),
         **dict.fromkeys(("time_us", "speedup", "speedup_low", "speedup_high"), number),
         "trial": whole,
         "held": truth,
@@ -214,12 +227,7 @@ def _features(name: str) -> Features:
         "prompt": messages,
     }
     more: dict[str, dict[str, Any]] = {
-        "replies": {
-            "reply": text,
-            "reward_levels": number,
-            "reward_log_speedup": number,
-            "reward_lower_bound": number,
-        },
+        "replies": {"reply": text, **{f"reward_{kind}": number for kind in REWARDS}},
         "supervised": {"completion": messages},
         "preferences": {
             "chosen": messages,
@@ -229,7 +237,6 @@ def _features(name: str) -> Features:
             "rejected_speedup": number,
             "same_prompt": truth,
         },
-        "contrastive": {"completion": messages, "exemplars": [text]},
     }
     return datasets.Features({**row, **more[name]})
 

@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from codegen.chat.messages import Message
+from codegen.chat.cassette import recorded
+from codegen.chat.messages import Message, Reply
 from codegen.dialects import writing_of
 from codegen.prompting.untrusted import clean, inline
 from codegen.prompting.variant import shown_source
@@ -19,7 +21,7 @@ from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
 from experiments.training.families import family_of
-from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Noun, tagged_hash
+from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Noun, Scalar, tagged_hash
 from mcts.errors import InputError, ProposalRejected
 from mcts.formats import SQLITE_ERRORS, FormatError, parse_json
 from mcts.journal.record import NodeRecord, read_result
@@ -35,7 +37,8 @@ _VARIANT = re.compile(r"^# The variant$.*?^(`{3,})[a-z]*\n(.*?)\n\1$", re.MULTIL
 class JudgedReply(Noun):
     """One reply of a model to one prompt, and what the judge said of it.
 
-    `parent` and `candidate` are ids; `code` is the candidate's source with its values. The
+    `parent` and `candidate` are ids; `code` is the candidate's source and `values` are its
+    tunables, which may be other ones than the reply's where further values were timed. The
     evaluation is the confirmation where there was one, as a run reports it, without its samples and
     its profile; `parent_evaluation` is what the parent came to in the same run. `run` names the
     folder, `trial` the node in it.
@@ -51,6 +54,7 @@ class JudgedReply(Noun):
     parent: str
     candidate: str
     code: str
+    values: dict[str, Scalar] = {}
     prompt: tuple[dict[str, str], ...]
     reply: str
     evaluation: Evaluation
@@ -103,11 +107,10 @@ def read_judged(paths: Sequence[Path]) -> Reading:
         runs = runs_in(folder)
         if not runs:
             raise InputError(f"{folder} is neither a run nor a folder of runs")
-        shared = _stored(folder / ANSWERS_FILE)
         for run in runs:
             before = len(reading.replies)
-            own = _stored(run / CACHE_FILE)
-            for reply in _of_run(run, [*own, *shared, *on_tape], reading.left_out):
+            kept = [*_stored(run / CACHE_FILE), *_of_study(run), *on_tape]
+            for reply in _of_run(run, kept, reading.left_out):
                 if reply.id in known:
                     reading.left_out["given by another run to the same question"] += 1
                     continue
@@ -119,10 +122,10 @@ def read_judged(paths: Sequence[Path]) -> Reading:
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run folders at or below a folder, at most three deep; in the order of their names."""
+    """The run folders at or below a folder, at most four deep; in the order of their names."""
     if (folder / DATABASE).is_file():
         return [folder]
-    found = [path.parent for deep in range(1, 4) for path in folder.glob("*/" * deep + DATABASE)]
+    found = [path.parent for deep in range(1, 5) for path in folder.glob("*/" * deep + DATABASE)]
     return sorted(found)
 
 
@@ -132,6 +135,9 @@ def _of_run(
     folder = RunFolder(path)
     config = folder.config
     events = tuple(read_events(path))
+    if not any(event.kind == "told" for event in events):
+        left_out["run without a measured baseline"] += 1
+        return
     result = read_result(events)
     started = next(event.payload for event in events if event.kind == "started")
     task = folder.task(config).task
@@ -156,7 +162,10 @@ def _of_run(
             for message in found.messages
         )
         yield JudgedReply(
-            id=tagged_hash("reply", [task.id, parent.candidate.id, prompt, found.text]),
+            id=tagged_hash(
+                "reply",
+                [task.id, started["hardware"], parent.candidate.id, prompt, found.text],
+            ),
             task=task.name,
             task_id=task.id,
             family=family_of(task),
@@ -166,10 +175,11 @@ def _of_run(
             parent=parent.candidate.id,
             candidate=node.candidate.id,
             code=shown_source(node.candidate, task.dialect),
+            values=dict(node.candidate.tunables),
             prompt=prompt,
             reply=found.text,
             evaluation=_trimmed(node.verdict),
-            parent_evaluation=_trimmed(parent.evaluation) if parent.evaluation else None,
+            parent_evaluation=_trimmed(parent.verdict) if parent.verdict else None,
             run=path.name,
             trial=node.id,
         )
@@ -228,6 +238,12 @@ def _by_question(answers: Iterable[_Answer]) -> dict[tuple[str, str], list[_Answ
     return found
 
 
+def _of_study(run: Path) -> list[_Answer]:
+    """What the study that a run belongs to was answered: its folder is three above the run's."""
+    return next(filter(None, (_stored(above / ANSWERS_FILE) for above in run.parents[:3])), [])
+
+
+@lru_cache(maxsize=8)
 def _stored(path: Path) -> list[_Answer]:
     """The answers of a cache; none if there is no such file."""
     if not path.is_file():
@@ -243,14 +259,15 @@ def _stored(path: Path) -> list[_Answer]:
 
 def _tape(path: Path) -> Iterator[_Answer]:
     """The answers of a file that ``--llm-record`` wrote."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for line in filter(str.strip, lines):
-            entry = parse_json(line)
-            if "reply" in entry:
-                yield _answer(entry["request"], entry["reply"])
-    except (OSError, UnicodeDecodeError, FormatError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is no tape of --llm-record: {error}") from None
+    answers, _ = recorded(path)
+    for request, answer in answers:
+        if isinstance(answer, Reply):
+            yield _Answer(
+                messages=request.messages,
+                text=answer.text,
+                model=answer.model or request.models[0],
+                finish_reason=answer.finish_reason,
+            )
 
 
 def _answer(request: Any, reply: Any) -> _Answer:

@@ -21,7 +21,7 @@ from codegen.scripted.uniform import UniformProposer
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.composing import choose_evaluator
 from experiments.training.rewards import LOWEST, REWARDS, Reward, why
-from mcts.domain import Candidate, Evaluation
+from mcts.domain import Candidate, Evaluation, Guidance
 from mcts.errors import InputError, NoMoves, NotRecorded, ProposalRejected
 from mcts.options import JudgingOptions, ModelOptions
 from mcts.ports import Evaluator, ProposalRequest
@@ -38,7 +38,10 @@ _AT_ONCE = 2
 
 class LiveJudge:
     """Judges replies to prompts about tasks, by the evaluator that `judging` names; a GPU where
-    there is one, else what was recorded. Each task's evaluator is opened once. Thread-safe.
+    there is one, else what was recorded. Thread-safe.
+
+    Recordings stay open. What measures is open for one task at a time, as it has its GPU alone:
+    rows of a task that follow one another are judged sooner. A reward measures the reply alone.
 
     Without a GPU replies choose values of a recorded kernel's tunables; with one they write code.
     """
@@ -48,7 +51,8 @@ class LiveJudge:
     ) -> None:
         self._judging, self._say = judging or JudgingOptions(), say
         self._evaluators: dict[str, Evaluator] = {}
-        self._lock = threading.Lock()
+        self._requests: dict[tuple[str, str], ProposalRequest] = {}
+        self._lock = threading.RLock()
 
     def __enter__(self) -> LiveJudge:
         return self
@@ -116,7 +120,7 @@ class LiveJudge:
             raise InputError(
                 "a row's parent is no candidate: make the rows with questions()"
             ) from None
-        request = self._request(evaluator, candidate, seed=0)
+        request = self._known(task, evaluator, candidate)
         try:
             read = _writing(evaluator).read(reply, request)
             return evaluator.evaluate(read.candidate)
@@ -127,21 +131,44 @@ class LiveJudge:
         self, tasks: Sequence[str], parents: Sequence[str], replies: Sequence[str]
     ) -> list[Evaluation | None]:
         """The verdicts on many replies, judged side by side on all devices; in order."""
-        if not replies:
-            return []
-        devices = max(self._of(task).devices for task in set(tasks))
-        with ThreadPoolExecutor(_AT_ONCE * devices, "rooftree-reward") as pool:
-            return list(pool.map(self.verdict, tasks, parents, replies))
+        found: dict[int, Evaluation | None] = {}
+        for task in dict.fromkeys(tasks):
+            places = [at for at, other in enumerate(tasks) if other == task]
+            devices = self._of(task).devices
+            with ThreadPoolExecutor(_AT_ONCE * devices, "rooftree-reward") as pool:
+                judged = pool.map(
+                    lambda at: self.verdict(tasks[at], parents[at], replies[at]), places
+                )
+                found.update(zip(places, judged, strict=True))
+        return [found[at] for at in range(len(replies))]
 
     def _of(self, task: str) -> Evaluator:
         with self._lock:
             if task not in self._evaluators:
+                for other, open_one in list(self._evaluators.items()):
+                    if not isinstance(open_one, ReplayEvaluator):
+                        self._evaluators.pop(other).close()
                 self._evaluators[task] = choose_evaluator(
                     find_task(task, self._judging.policy, self._judging.dialect),
                     self._judging,
                     on_progress=self._say,
                 )
             return self._evaluators[task]
+
+    def _known(self, task: str, evaluator: Evaluator, parent: Candidate) -> ProposalRequest:
+        """What a reply is read against: the parent alone counts."""
+        with self._lock:
+            if (task, parent.id) not in self._requests:
+                self._requests[task, parent.id] = ProposalRequest(
+                    task=evaluator.task,
+                    parent=parent,
+                    evaluation=Evaluation(
+                        candidate_id=parent.id, status="runtime_error", message="not looked at"
+                    ),
+                    guidance=Guidance(),
+                    move=Move("improve", 0),
+                )
+            return self._requests[task, parent.id]
 
     @staticmethod
     def _request(evaluator: Evaluator, parent: Candidate, *, seed: int) -> ProposalRequest:

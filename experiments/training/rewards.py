@@ -39,7 +39,7 @@ def levels(evaluation: Evaluation, over_compile: Evaluation | None = None) -> fl
     """
     if evaluation.speedup is None:
         return LOWEST
-    if not _is_faster(evaluation):
+    if evaluation.held_back or not _is_faster(evaluation):
         return 1.0
     return 3.0 if over_compile is not None and _is_faster(over_compile) else 2.0
 
@@ -50,7 +50,9 @@ def log_speedup(evaluation: Evaluation) -> float:
     After KernelPro, whose log keeps outliers from deciding. From -1: a candidate that is slower
     loses no more than one that is wrong.
     """
-    return LOWEST if evaluation.speedup is None else _log_share(evaluation.speedup)
+    if evaluation.speedup is None:
+        return LOWEST
+    return _kept(evaluation, _log_share(evaluation.speedup))
 
 
 def lower_bound(evaluation: Evaluation) -> float:
@@ -63,7 +65,7 @@ def lower_bound(evaluation: Evaluation) -> float:
         return LOWEST
     if timing.speedup_low <= 1 <= timing.speedup_high:
         return 0.0
-    return _log_share(timing.speedup_low if timing.speedup > 1 else timing.speedup_high)
+    return _kept(evaluation, _log_share(timing.speedup_low))
 
 
 def smoothed(group: Sequence[Evaluation], *, at: float = CLIPPED_AT) -> list[float]:
@@ -93,6 +95,11 @@ REWARDS: Mapping[str, Reward] = {
     "lower_bound": lower_bound,
 }
 """The rewards of one evaluation, by name."""
+
+
+def _kept(evaluation: Evaluation, reward: float) -> float:
+    """The reward; nothing at most where the candidate may not be handed back."""
+    return min(0.0, reward) if evaluation.held_back else reward
 
 
 def _is_faster(evaluation: Evaluation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,10 @@ from mcts.loop.exemplars import Exemplars
 from mcts.ports import Attempt
 
 Row = dict[str, Any]
+Place = tuple[str, str, str]
+"""Task, GPU and baseline: only within these are speedups compared."""
+PLACE = ("task", "task_id", "family", "dialect", "hardware")
+"""The columns that say of what and where."""
 _TASK_ENDS = re.compile(r"^# (?:Methods|The variant|What )", re.MULTILINE)
 """Where a prompt has said what is to be computed, and on what."""
 _NOW = (
@@ -41,7 +46,9 @@ def rows_of(reply: JudgedReply) -> Row:
         "candidate": reply.candidate,
         "verdict": why(reply.evaluation),
         "held": reply.held,
-        "over": timing.baseline if timing is not None else None,
+        "over": _over(reply) or None,
+        "code": reply.code,
+        "values": json.dumps(reply.values),
         "time_us": timing.median_us if timing is not None else None,
         "speedup": reply.evaluation.speedup,
         "speedup_low": timing.speedup_low if reply.evaluation.measured and timing else None,
@@ -95,7 +102,7 @@ def groups(replies: Iterable[JudgedReply]) -> Iterator[Row]:
         if len(group) < 2:
             continue
         first = rows_of(group[0])
-        kept = ("task", "task_id", "family", "dialect", "hardware", "parent", "parent_speedup")
+        kept = (*PLACE, "over", "parent", "parent_speedup")
         yield {
             **{name: first[name] for name in kept},
             "prompt": list(group[0].prompt),
@@ -112,26 +119,30 @@ def groups(replies: Iterable[JudgedReply]) -> Iterator[Row]:
 
 
 def contrastive(replies: Iterable[JudgedReply]) -> Iterator[Row]:
-    """Two variants of a task that differ in speed, with their scores, before a reply that was
-    faster than both.
+    """Prompts that show two variants of a task with their scores, of which one is faster for sure,
+    and ask for one that is faster than both: what CUDA-L1 trains on.
 
-    The two are drawn as CUDA-L1's eq. 1 has it, of variants that were slower than the reply beyond
-    both intervals, by the reply's id as the seed. The completion is the reply's own.
+    Drawn as its eq. 1 has it, once for each variant that held, of all that were measured on the
+    same GPU over the same baseline. There is no completion: none was written for such a prompt.
+    `best_speedup` is the fastest known.
     """
-    of_task: dict[str, list[JudgedReply]] = defaultdict(list)
+    of_place: dict[Place, list[JudgedReply]] = defaultdict(list)
     for reply in replies:
         if reply.held:
-            of_task[reply.task_id].append(reply)
-    for group in of_task.values():
+            of_place[_place(reply)].append(reply)
+    for group in of_place.values():
+        best = max(reply.evaluation.speedup or 0.0 for reply in group)
         for reply in group:
-            slower = [other for other in group if _is_faster(reply, other)]
-            shown = _drawn(slower, seed=int(reply.id.rpartition("-")[2][:12], 16))
-            if len(shown) == 2:
+            shown = _drawn(group, seed=int(reply.id.rpartition("-")[2][:12], 16))
+            if len(shown) == 2 and _is_faster(shown[1], shown[0]):
                 yield {
-                    **rows_of(reply),
+                    **{name: rows_of(reply)[name] for name in PLACE},
+                    "over": _over(reply),
                     "prompt": _contrast(reply, shown),
-                    "completion": _said(reply),
                     "exemplars": [other.id for other in shown],
+                    "verdicts": [why(other.evaluation) for other in shown],
+                    "speedups": [other.evaluation.speedup for other in shown],
+                    "best_speedup": best,
                 }
 
 
@@ -150,13 +161,24 @@ def _said(reply: JudgedReply) -> list[dict[str, str]]:
 
 
 def _by_parent(replies: Iterable[JudgedReply]) -> Iterator[list[JudgedReply]]:
-    """By task, GPU and parent, each candidate once."""
-    found: dict[tuple[str, str, str], dict[str, JudgedReply]] = defaultdict(dict)
+    """By parent, GPU and baseline, each candidate once."""
+    found: dict[tuple[Place, str], dict[str, JudgedReply]] = defaultdict(dict)
     for reply in replies:
-        place = found[reply.task_id, reply.hardware, reply.parent]
-        place.setdefault(reply.candidate, reply)
+        found[_place(reply), reply.parent].setdefault(reply.candidate, reply)
     for group in found.values():
         yield list(group.values())
+
+
+def _place(reply: JudgedReply) -> Place:
+    return reply.task_id, reply.hardware, _over(reply)
+
+
+def _over(reply: JudgedReply) -> str:
+    """The baseline that the parent was timed over, and so the reply, whether or not it was."""
+    for evaluation in (reply.evaluation, reply.parent_evaluation):
+        if evaluation is not None and evaluation.timing is not None:
+            return evaluation.timing.baseline
+    return ""
 
 
 def _ordered(one: JudgedReply, other: JudgedReply) -> tuple[JudgedReply, JudgedReply] | None:

@@ -88,10 +88,17 @@ class SharedClients:
         self._lock, self._closed = threading.Lock(), threading.Event()
 
     def of(
-        self, options: ModelOptions, *, is_measuring: Callable[[], bool] = lambda: False
+        self,
+        options: ModelOptions,
+        *,
+        is_measuring: Callable[[], bool] = lambda: False,
+        may_leave: Callable[[], bool] = lambda: True,
     ) -> ChatClient:
-        """Who answers; closed with the others, not by who asks. `is_measuring`: whether something
-        is being measured of those that ask.
+        """Who answers; closed with the others, not by who asks.
+
+        is_measuring: whether something is being measured of those that ask. may_leave: whether
+        there is something else to go on with; otherwise an answer is waited for as long as a
+        request may take.
         """
         route = Route(options.name or "", options.fallbacks)
         with self._lock:
@@ -110,14 +117,16 @@ class SharedClients:
             return _Lent(
                 self._clients[route.models],
                 self._closed,
-                quiet_s=min(QUIET_S, self._patience_s),
+                patience_s=self._patience_s,
                 is_measuring=is_measuring,
+                may_leave=may_leave,
             )
 
     @property
-    def _patience_s(self) -> float:
+    def _patience_s(self) -> float | None:
+        """How long an answer may take; None for ever."""
         given = self._session.given() if self._session is not None else {}
-        return float(given.get("timeout_s", QUIET_S))
+        return given.get("timeout_s")
 
     def close(self) -> None:
         """Give up what is in flight; idempotent."""
@@ -139,11 +148,13 @@ class _Lent:
         client: ChatClient,
         closed: threading.Event,
         *,
-        quiet_s: float,
+        patience_s: float | None,
         is_measuring: Callable[[], bool],
+        may_leave: Callable[[], bool],
     ) -> None:
         self._client, self._closed = client, closed
-        self._quiet_s, self._is_measuring = quiet_s, is_measuring
+        self._patience_s, self._is_measuring = patience_s, is_measuring
+        self._may_leave = may_leave
 
     def complete(
         self,
@@ -164,14 +175,20 @@ class _Lent:
                 now = time.monotonic()
                 if self._is_measuring():
                     quiet_since = now
-                elif now - quiet_since >= self._quiet_s:
+                elif self._is_over(now - quiet_since):
                     raise
-                if self._closed.wait(min(_POLL_S, self._quiet_s)):
+                if self._closed.wait(min(_POLL_S, self._patience_s or _POLL_S)):
                     raise Suspended("the study was stopped") from None
             except WorldError as error:
                 if self._closed.is_set() and not isinstance(error, Suspended):
                     raise Suspended("the study was stopped") from None
                 raise
+
+    def _is_over(self, quiet_s: float) -> bool:
+        """Whether to give up for now, after nothing was measured for so long."""
+        if self._patience_s is not None and quiet_s >= self._patience_s:
+            return True
+        return quiet_s >= QUIET_S and self._may_leave()
 
     def close(self) -> None:
         """It is closed with the study."""

@@ -87,6 +87,8 @@ class Means:
         self._judging: dict[str, JudgingOptions] = {}
         self._lock = threading.RLock()
         self._stopping = threading.Event()
+        self.others_wait = True
+        """Whether more tasks are left than there are GPUs."""
 
     def __enter__(self) -> Means:
         return self
@@ -269,7 +271,11 @@ class Means:
         options = with_protocol(cell.options) if cell.options.library else cell.options
         asks: Proposer = LlmProposer(
             options,
-            client=self._clients.of(options, is_measuring=lambda: self._is_measuring(cell)),
+            client=self._clients.of(
+                options,
+                is_measuring=lambda: self._is_measuring(cell),
+                may_leave=lambda: self.others_wait,
+            ),
             library=open_library(config.library) if config.library else None,
             tunables_only=config.judging.evaluator == REPLAY,
             hardware=evaluator.hardware,

@@ -65,6 +65,7 @@ def run_cells(
         answers = Answers(session.model)
         while missing:
             tally.pending = 0
+            answers.look()
             for line in _lines(missing, means, session, tally):
                 results.append([line])
                 missing = [cell for cell in missing if cell.key != line.key]
@@ -103,6 +104,7 @@ def _lines(
 
     tasks = list(dict.fromkeys(cell.task.name for cell in cells))
     gpus = list(one_gpu_each(session.judging).values())
+    means.others_wait = len(tasks) > len(gpus)
     return side_by_side(tasks, gpus, of_task, stop=means.stop)
 
 

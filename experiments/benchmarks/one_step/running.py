@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE, SharedClients
@@ -82,6 +83,7 @@ def run_steps(
         answers = Answers(session.model)
         while missing:
             tally.pending = 0
+            answers.look()
             for line in _lines(missing, means, session, tally, say=say):
                 results.append([line])
                 missing = [step for step in missing if step.key != line.key]
@@ -118,6 +120,7 @@ def _lines(
 
     tasks = list(dict.fromkeys(step.parent.task_id for step in steps))
     gpus = list(one_gpu_each(session.judging).values())
+    means.others_wait = len(tasks) > len(gpus)
     return side_by_side(tasks, gpus, of_task, stop=means.stop)
 
 
@@ -183,6 +186,8 @@ class _Means:
         )
         self._labs: dict[str, StoredEvaluator] = {}
         self._judging: dict[str, JudgingOptions] = {}
+        self.others_wait = True
+        """Whether more tasks are left than there are GPUs."""
 
     def __enter__(self) -> _Means:
         return self
@@ -208,7 +213,9 @@ class _Means:
         if task not in self._labs:
             self._labs[task] = self._evaluator(task)
         return Laboratory(
-            evaluator=self._labs[task], advisor=RooflineAdvisor(), client_of=self._clients.of
+            evaluator=self._labs[task],
+            advisor=RooflineAdvisor(),
+            client_of=partial(self._clients.of, may_leave=lambda: self.others_wait),
         )
 
     def candidate(self, step: Step) -> Candidate:

@@ -11,6 +11,7 @@ from experiments.app.messages import say
 from experiments.benchmarks.suite.finding import problems_of
 from experiments.text.tables import Column, print_fitted
 from experiments.training.synthesis.making import make_tasks
+from mcts.errors import InputError
 from mcts.options import JudgingOptions
 
 _LEVELS = (1, 2, 3)
@@ -30,6 +31,8 @@ def synthesise(
     """Make the tasks, and print what was taken and what was not."""
     benchmark: list[Path] = []
     if unlike is not None:
+        if not unlike.is_dir():
+            raise InputError(f"--unlike {unlike} does not exist")
         for level in _LEVELS:
             benchmark += [problem.path for problem in problems_of(unlike, level).values()]
     with counted("tasks", "made") as progress:

@@ -15,7 +15,7 @@ from experiments.runs.machines.machine import gpu_problem, has_module
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.choosing import GPU
 from experiments.runs.wiring.composing import choose_evaluator
-from experiments.training.synthesis.likeness import ALIKE, likeness, shape_of
+from experiments.training.synthesis.likeness import ALIKE, likeness, operators_of, shape_of
 from mcts.errors import InputError, UnfitTask
 from mcts.options import JudgingOptions
 
@@ -24,24 +24,28 @@ _SEEDS = (11, 12)
 
 
 class Likeness:
-    """Refuses what is like a problem of a benchmark, or like a task that was taken before."""
+    """Refuses what computes or is written like a problem of a benchmark, or computes what a task
+    that was taken before does.
+    """
 
     def __init__(self, benchmark: Sequence[Path]) -> None:
-        self._known = [shape_of(path.read_text(encoding="utf-8")) for path in benchmark]
-        self._taken: list[tuple[str, ...]] = []
+        texts = [path.read_text(encoding="utf-8") for path in benchmark]
+        self._known = [shape_of(text) for text in texts]
+        self._operators = {operators_of(text) for text in texts}
+        self._taken: set[tuple[str, ...]] = set()
 
     def refusal(self, source: str) -> str | None:
         """Why it cannot be taken; None if it is like nothing."""
-        shape = shape_of(source)
+        shape, operators = shape_of(source), operators_of(source)
+        if operators in self._operators:
+            return "computes what a problem of the benchmark does"
         if any(likeness(shape, other, least=ALIKE) for other in self._known):
-            return "is like a problem of the benchmark"
-        if any(likeness(shape, other, least=ALIKE) for other in self._taken):
-            return "is like another task"
-        return None
+            return "is written like a problem of the benchmark"
+        return "computes what another task does" if operators in self._taken else None
 
     def take(self, source: str) -> None:
         """Count this one among those taken."""
-        self._taken.append(shape_of(source))
+        self._taken.add(operators_of(source))
 
 
 def fails_on_processor(source: str) -> str | None:
@@ -102,6 +106,8 @@ def fails_on_gpu(problem: Path, judging: JudgingOptions, say: Callable[[str], No
             evaluation = evaluator.evaluate(source.task.baseline)
     except UnfitTask:
         return "is refused by the task gate"
+    except InputError:
+        return "has no baseline that can be timed"
     if evaluation.timing is None:
         return f"cannot be timed: {evaluation.status}"
     if evaluation.timing.median_us < SHORTEST_US:

@@ -1,30 +1,34 @@
-"""How alike two problems are: by the syntax of their models."""
+"""How alike two problems are: by the syntax of their models, and by what these call."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 ALIKE = 0.9
 """From here on two problems count as the same (CUDA Agent, section 3.1)."""
+_NO_WORK = frozenset(
+    {"super", "__init__", "size", "view", "reshape", "contiguous", "float", "len", "range"}
+    | {"transpose", "permute", "flatten", "squeeze", "unsqueeze"}
+)
+"""What a model calls that computes nothing of its output."""
+_SAME = {
+    "matmul": "linear", "mm": "linear", "bmm": "linear", "swish": "silu", "globalavgpool": "mean",
+    "mult": "scale", "add": "shift", "div": "scale", "sub": "shift", "amax": "max", "pow": "square",
+    "hardtanh": "clamp",
+}  # fmt: skip
+"""Names of one operator, and operations that differ in a constant alone."""
 
 
 def shape_of(source: str) -> tuple[str, ...]:
     """The syntax of a problem's classes, in order: kinds of nodes, and the names of what they call;
-    numbers, docstrings and names of variables do not count.
+    numbers, docstrings, annotations and names of variables do not count.
 
     Empty for a text that is no Python or has no class.
     """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return ()
-    found: list[str] = []
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            found += _walk(node)
-    return tuple(found)
+    return tuple(name for node in _classes(source) for name in _walk(node))
 
 
 def likeness(one: Sequence[str], other: Sequence[str], *, least: float = 0.0) -> float:
@@ -36,6 +40,63 @@ def likeness(one: Sequence[str], other: Sequence[str], *, least: float = 0.0) ->
         return 0.0
     ratio = matcher.ratio()
     return ratio if ratio >= least else 0.0
+
+
+def operators_of(source: str) -> tuple[str, ...]:
+    """What a problem's ``forward`` computes, in order, in whatever way it is written: `nn.ReLU`,
+    `F.relu` and `torch.relu` are one operator, a class of layers is what ``__init__`` makes of it.
+
+    Empty for a text without a ``forward``.
+    """
+    for node in _classes(source):
+        methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+        if "forward" in methods:
+            layers = _layers(methods["__init__"]) if "__init__" in methods else {}
+            called = [found for line in methods["forward"].body for found in _called(line, layers)]
+            return tuple(name for name in called if name and name not in _NO_WORK)
+    return ()
+
+
+def _classes(source: str) -> list[ast.ClassDef]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def _layers(init: ast.FunctionDef) -> dict[str, str]:
+    """The operator of each attribute that is made by a call."""
+    found = {}
+    for node in ast.walk(init):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute):
+                    found[target.attr] = _canonical(_name(node.value.func))
+    return found
+
+
+def _called(node: ast.AST, layers: dict[str, str]) -> Iterator[str]:
+    """The operators below a node, those of its operands first."""
+    for child in ast.iter_child_nodes(node):
+        yield from _called(child, layers)
+    if isinstance(node, ast.Call):
+        name = _name(node.func)
+        yield layers.get(name) or _canonical(name)
+    elif isinstance(node, ast.BinOp):
+        yield _canonical(type(node.op).__name__)
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _canonical(name: str) -> str:
+    """Without case, underscores and dimensions: ``LayerNorm`` and ``layer_norm`` are the same."""
+    plain = name if name in _NO_WORK else re.sub(r"_|\d+d$", "", name.lower())
+    return _SAME.get(plain, plain)
 
 
 def _walk(node: ast.AST) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.training.synthesis.composing import compositions, source_of
+from experiments.training.synthesis.composing import Composition, compositions, source_of
 from experiments.training.synthesis.filters import (
     Likeness,
     can_use_gpu,
@@ -54,55 +56,79 @@ def make_tasks(
 
     on_gpu: whether each is also gated, compiled and timed on a GPU; None where there is one.
     benchmark: problem files that no task may be like. The same seed makes the same files where the
-    same checks were made. Raises InputError if `out` holds something, if PyTorch is missing, or if
-    too few pass.
+    same checks were made. What an earlier call left in `out` is replaced; however this one ends,
+    the folder says what it holds. Raises InputError if `out` holds something else, if PyTorch or a
+    wanted GPU is missing, or if too few pass.
     """
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"{out} is there and holds something: name a new folder with -o")
     checks_gpu = can_use_gpu(judging) if on_gpu is None else on_gpu
-    known, thrown_out, operators = Likeness(benchmark), Counter[str](), Counter[str]()
-    folder = out / LEVEL
-    taken = tried = 0
-    for found in compositions(seed):
-        if taken == count:
-            break
-        if tried >= _MOST_TRIED * count:
-            raise InputError(
-                f"only {taken} of {tried} tasks that were tried passed: {_listed(thrown_out)}"
-            )
-        tried += 1
+    if checks_gpu and not can_use_gpu(judging):
+        raise InputError("--gpu: no GPU with PyTorch can be used here")
+    _clear(out)
+    made = _Making(out, judging, Likeness(benchmark), _unchecked(checks_gpu, benchmark))
+    try:
+        for found in compositions(seed):
+            if made.taken == count:
+                break
+            if made.tried >= _MOST_TRIED * count:
+                raise InputError(
+                    f"only {made.taken} of {made.tried} tasks that were tried passed: "
+                    f"{_listed(made.thrown_out)}"
+                )
+            made.take(found, checks_gpu=checks_gpu, say=say)
+            progress(made.taken, count)
+    finally:
+        write_whole(out / FACTS, json.dumps({"seed": seed, **asdict(made.found)}, indent=1) + "\n")
+    return made.found
+
+
+class _Making:
+    """What was made so far."""
+
+    def __init__(
+        self, out: Path, judging: JudgingOptions, known: Likeness, unchecked: Sequence[str]
+    ) -> None:
+        self._out, self._judging, self._known = out, judging, known
+        self._unchecked = tuple(unchecked)
+        self.thrown_out, self._operators = Counter[str](), Counter[str]()
+        self.taken = self.tried = 0
+
+    def take(self, found: Composition, *, checks_gpu: bool, say: Callable[[str], None]) -> None:
+        """Write the task down if it passes, else count why not."""
+        self.tried += 1
         source = source_of(found, found.first)
-        why = known.refusal(source) or fails_on_processor(source_of(found, found.small))
-        name = f"{taken + 1}_{'_'.join(found.operators)}.py"
-        if why is None:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_whole(folder / name, source)
-            if checks_gpu and (why := fails_on_gpu(folder / name, judging, say)):
-                (folder / name).unlink()
+        why = self._known.refusal(source)
+        why = why or fails_on_processor(source_of(found, found.small))
+        if why is None and checks_gpu:
+            with tempfile.TemporaryDirectory() as aside:
+                problem = Path(aside) / "1_tried.py"
+                write_whole(problem, source)
+                why = fails_on_gpu(problem, self._judging, say)
         if why is not None:
-            thrown_out[why] += 1
-            continue
-        known.take(source)
-        operators.update(found.operators)
-        taken += 1
-        progress(taken, count)
-    made = Made(
-        taken=taken,
-        tried=tried,
-        thrown_out=dict(thrown_out.most_common()),
-        operators=dict(operators.most_common()),
-        unchecked=tuple(_unchecked(checks_gpu, benchmark)),
-    )
-    facts = {
-        "seed": seed,
-        "taken": made.taken,
-        "tried": made.tried,
-        "thrown_out": made.thrown_out,
-        "operators": made.operators,
-        "unchecked": made.unchecked,
-    }
-    write_whole(out / FACTS, json.dumps(facts, indent=1) + "\n")
-    return made
+            self.thrown_out[why] += 1
+            return
+        self.taken += 1
+        name = f"{self.taken}_{'_'.join(found.operators)}.py"
+        write_whole(self._out / LEVEL / name, source)
+        self._known.take(source)
+        self._operators.update(found.operators)
+
+    @property
+    def found(self) -> Made:
+        return Made(
+            taken=self.taken,
+            tried=self.tried,
+            thrown_out=dict(self.thrown_out.most_common()),
+            operators=dict(self._operators.most_common()),
+            unchecked=self._unchecked,
+        )
+
+
+def _clear(out: Path) -> None:
+    """Make the folder, without what an earlier call left there. InputError for another's folder."""
+    if out.exists() and any(out.iterdir()) and not (out / FACTS).is_file():
+        raise InputError(f"{out} is there and holds something else: name a new folder with -o")
+    shutil.rmtree(out / LEVEL, ignore_errors=True)
+    (out / LEVEL).mkdir(parents=True)
 
 
 def _unchecked(checks_gpu: bool, benchmark: Sequence[Path]) -> list[str]:

@@ -18,8 +18,8 @@ from experiments.training.rewards import (
     why,
 )
 from mcts.domain import Evaluation, Refusal, Verification
-from mcts.domain.evaluation import FAILED, CheatClass
-from tests.support.evaluations import measured
+from mcts.domain.evaluation import FAILED, CheatClass, ShapeTiming
+from tests.support.evaluations import measured, times
 
 speedups = st.floats(0.01, 1000)
 
@@ -88,7 +88,28 @@ def test_noise_earns_nothing(speedup: float, spread: float) -> None:
     if found.timing.speedup_low <= 1 <= found.timing.speedup_high:
         assert lower_bound(found) == 0
     else:
-        assert abs(lower_bound(found)) <= abs(log_speedup(found))
+        assert lower_bound(found) <= log_speedup(found)
+
+
+def test_the_lower_end_counts_on_either_side_of_the_baseline() -> None:
+    slower = measured(0.5, spread=0.2)
+    assert lower_bound(slower) < log_speedup(slower) < 0
+    assert lower_bound(measured(0.5, spread=0.3)) < lower_bound(slower), "noise earns nothing"
+
+
+def test_what_may_not_be_handed_back_earns_no_more_than_the_baseline() -> None:
+    found = measured(3.0)
+    assert found.timing is not None
+    shapes = tuple(
+        ShapeTiming(**times(speedup), workload=name, weight=0.5)
+        for name, speedup in (("large", 8.0), ("small", 0.5))
+    )
+    held_back = found.model_copy(
+        update={"timing": found.timing.model_copy(update={"shapes": shapes})}
+    )
+    assert held_back.held_back == ("small",)
+    assert levels(held_back, measured(2.0)) == 1
+    assert log_speedup(held_back) == lower_bound(held_back) == 0
 
 
 @given(st.lists(speedups, min_size=2, max_size=12))

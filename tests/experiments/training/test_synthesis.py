@@ -22,7 +22,7 @@ from experiments.training.synthesis.composing import (
     estimated_s,
     source_of,
 )
-from experiments.training.synthesis.likeness import ALIKE, likeness, shape_of
+from experiments.training.synthesis.likeness import ALIKE, likeness, operators_of, shape_of
 from mcts.errors import UnfitTask
 from mcts.options import JudgingOptions
 from tests.support.commands import completed, failed, rooftree
@@ -122,9 +122,51 @@ def test_likeness_knows_syntax_not_names() -> None:
     assert likeness(one, shape_of(PROBLEM.replace("{}", "torch.relu(y) + x"))) == 1
     assert likeness(one, shape_of(PROBLEM.replace("{}", "torch.tanh(x) * y"))) < 1
     assert likeness(one, shape_of("def f(): ...")) == 0
-    assert shape_of("nonsense(") == ()
+    assert shape_of("nonsense(") == operators_of("nonsense(") == operators_of("x = 1") == ()
     different = shape_of(source_of(MADE[0], MADE[0].first))
     assert likeness(one, different, least=ALIKE) == 0
+
+
+LAYER = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self, n: int):
+        super(Model, self).__init__()
+        self.act = nn.{}
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "operator"),
+    [
+        (PROBLEM.replace("{}", "torch.relu(x)"), "relu"),
+        (PROBLEM.replace("{}", "F.relu(x)"), "relu"),
+        (LAYER.replace("{}", "ReLU()"), "relu"),
+        (LAYER.replace("{}", "Softmax(dim=1)"), "softmax"),
+        (PROBLEM.replace("{}", "x.softmax(-1)"), "softmax"),
+        (LAYER.replace("{}", "LayerNorm(n)"), "layernorm"),
+        (PROBLEM.replace("{}", "F.layer_norm(x, (8,))"), "layernorm"),
+        (LAYER.replace("{}", "InstanceNorm2d(n)"), "instancenorm"),
+    ],
+)
+def test_what_is_computed_is_known_however_it_is_written(written: str, operator: str) -> None:
+    assert operators_of(written) == (operator,)
+
+
+def test_a_problem_of_the_benchmark_is_not_taken(tmp_path: Path) -> None:
+    known = tmp_path / "19_ReLU.py"
+    known.write_text(LAYER.replace("{}", "ReLU()"))
+    likeness_to = filters.Likeness([known])
+    assert likeness_to.refusal(PROBLEM.replace("{}", "F.relu(x)")) is not None
+    other = PROBLEM.replace("{}", "torch.tanh(x) * y")
+    assert likeness_to.refusal(other) is None
+    likeness_to.take(other)
+    assert likeness_to.refusal(PROBLEM.replace("{}", "torch.tanh(y) * x")) is not None
+    assert likeness_to.refusal(PROBLEM.replace("{}", "torch.sigmoid(x) * y")) is None
 
 
 @pytest.mark.parametrize(
@@ -163,13 +205,21 @@ def test_synthesise_writes_a_level_and_says_what_it_threw_out(
     told = completed("tasks", "synthesise", "--n", 4, "-o", "made", "--seed", 3).output
     assert "4 tasks of" in told and "its output is constant" in told
     assert "not checked: time" in told and "not checked: likeness" in told
+    Path("theirs").mkdir()
+    Path("theirs/x").write_text("x")
+    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "theirs"), "holds something else")
+    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "x", "--gpu"), "no GPU with PyTorch")
+    failed(rooftree("tasks", "synthesise", "-o", "x", "--unlike", "no"), "--unlike no does not")
+    assert not Path("x").exists()
     files = sorted(Path("made/level2").iterdir())
     assert [file.name.split("_")[0] for file in files] == ["1", "2", "3", "4"]
     facts = json.loads(Path("made/synthesis.json").read_text())
     assert facts["taken"] == 4 and sum(facts["thrown_out"].values()) == facts["tried"] - 4
-    failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "made"), "holds something")
+    completed("tasks", "synthesise", "--n", 2, "-o", "made")
+    assert len(list(Path("made/level2").iterdir())) == 2, "what was there is replaced"
     monkeypatch.setattr(making, "fails_on_processor", lambda _source: "its output is constant")
     failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "none"), "only 0 of 50")
+    assert json.loads(Path("none/synthesis.json").read_text())["taken"] == 0
     monkeypatch.setattr(filters, "has_module", lambda _name: False)
     monkeypatch.setattr(making, "fails_on_processor", filters.fails_on_processor)
     failed(rooftree("tasks", "synthesise", "--n", 1, "-o", "none"), "needs PyTorch")
