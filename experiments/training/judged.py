@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +103,14 @@ def read_judged(paths: Sequence[Path]) -> Reading:
             "as well"
         )
     reading, known = Reading(), set[str]()
+    stored = cache(_stored)  # once a study, not once a run
     for folder in folders:
         runs = runs_in(folder)
         if not runs:
             raise InputError(f"{folder} is neither a run nor a folder of runs")
         for run in runs:
             before = len(reading.replies)
-            kept = [*_stored(run / CACHE_FILE), *_of_study(run), *on_tape]
+            kept = [*_stored(run / CACHE_FILE), *_of_study(run, stored), *on_tape]
             for reply in _of_run(run, kept, reading.left_out):
                 if reply.id in known:
                     reading.left_out["given by another run to the same question"] += 1
@@ -238,12 +239,11 @@ def _by_question(answers: Iterable[_Answer]) -> dict[tuple[str, str], list[_Answ
     return found
 
 
-def _of_study(run: Path) -> list[_Answer]:
+def _of_study(run: Path, stored: Callable[[Path], list[_Answer]]) -> list[_Answer]:
     """What the study that a run belongs to was answered: its folder is three above the run's."""
-    return next(filter(None, (_stored(above / ANSWERS_FILE) for above in run.parents[:3])), [])
+    return next(filter(None, (stored(above / ANSWERS_FILE) for above in run.parents[:3])), [])
 
 
-@lru_cache(maxsize=8)
 def _stored(path: Path) -> list[_Answer]:
     """The answers of a cache; none if there is no such file."""
     if not path.is_file():

@@ -103,11 +103,11 @@ def test_what_looks_like_a_key_does_not_leave(study: Path, monkeypatch: pytest.M
 
 
 def test_answers_are_found_from_any_folder_of_a_study(study: Path) -> None:
-    whole = {reply.id for reply in read_judged([study]).replies}
+    whole = {reply.candidate for reply in read_judged([study]).replies}
     assert whole
     for given in (study / "runs", Path("st/runs/tree/toy-0"), Path.cwd()):
         found = read_judged([given])
-        assert found.replies and {reply.id for reply in found.replies} <= whole
+        assert found.replies and {reply.candidate for reply in found.replies} <= whole
         assert "its answer is not kept with the run" not in found.left_out
 
 
