@@ -12,7 +12,7 @@ from experiments.training.rewards import why
 _NOTICE = re.compile(r"SPDX-License-Identifier:\s*([\w.+-]+)|(Copyright[^\n\"\\]{0,60})", re.I)
 """What says in a text whose it is."""
 _ABOUT = {
-    "replies": "every reply with its prompt, verdict and rewards",
+    "replies": "every reply whose candidate was judged, with prompt, verdict and rewards",
     "supervised": "`prompt` and `completion`, of replies whose candidates held",
     "preferences": "`chosen` over `rejected`, two replies to one parent that differ for sure",
     "groups": "the replies to one parent with their `rewards`; the `prompt` is the first one's",
