@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mcts.domain import KernelTask, tagged_hash
+from mcts.domain.python_source import parse_module
 
 # The first family whose word is in a name that the problem uses decides: what takes the most time
 # stands first.
@@ -68,8 +69,8 @@ def _says(name: str, word: str) -> bool:
 def _called(source: str) -> Iterator[str]:
     """The names of what a model's class calls: layers, functions, methods."""
     try:
-        tree = ast.parse(source)
-    except SyntaxError:
+        tree = parse_module(source)
+    except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):

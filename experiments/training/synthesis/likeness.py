@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
+from mcts.domain.python_source import parse_module
+
 ALIKE = 0.9
 """From here on two problems count as the same (CUDA Agent, section 3.1)."""
 _NO_WORK = frozenset(
@@ -59,8 +61,8 @@ def operators_of(source: str) -> tuple[str, ...]:
 
 def _classes(source: str) -> list[ast.ClassDef]:
     try:
-        tree = ast.parse(source)
-    except SyntaxError:
+        tree = parse_module(source)
+    except (SyntaxError, ValueError):
         return []
     return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
