@@ -21,13 +21,13 @@ from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
 from experiments.training.families import family_of
-from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, Noun, Scalar, tagged_hash
+from experiments.training.reading import read_against
+from mcts.domain import Candidate, Evaluation, KernelTask, Noun, Scalar, tagged_hash
 from mcts.errors import InputError, ProposalRejected
 from mcts.formats import SQLITE_ERRORS, FormatError, parse_json
 from mcts.journal.record import NodeRecord, read_result
 from mcts.options.model import CACHE_FILE
 from mcts.ports import ProposalRequest
-from mcts.search.trial import Move
 
 _TITLE = re.compile(r"^# Task: (.*)$", re.MULTILINE)
 _VARIANT = re.compile(r"^# The variant$.*?^(`{3,})[a-z]*\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
@@ -142,7 +142,6 @@ def _of_run(
     result = read_result(events)
     started = next(event.payload for event in events if event.kind == "started")
     task = folder.task(config).task
-    usage = {node.id: node.usage for node in result.nodes}
     asked = _by_question(answers)
     for node in result.nodes[1:]:
         parent = result.nodes[node.parent] if node.parent is not None else None
@@ -172,7 +171,7 @@ def _of_run(
             family=family_of(task),
             dialect=str(task.dialect),
             hardware=str(started["hardware"]),
-            model=str(usage[node.id].get("model") or found.model),
+            model=str(node.usage.get("model") or found.model),
             parent=parent.candidate.id,
             candidate=node.candidate.id,
             code=shown_source(node.candidate, task.dialect),
@@ -195,14 +194,7 @@ def _answer_of(
     """The answer that, read as the run read it, holds the node's candidate."""
     assert parent.candidate is not None and node.candidate is not None, "looked at before"
     shown = clean(shown_source(parent.candidate, task.dialect)).strip("\n")
-    request = ProposalRequest(
-        task=task,
-        parent=parent.candidate,
-        evaluation=parent.evaluation
-        or Evaluation(candidate_id=parent.candidate.id, status="runtime_error", message="unknown"),
-        guidance=parent.guidance or Guidance(),
-        move=Move(kind="improve", ordinal=0),
-    )
+    request = read_against(task, parent.candidate)
     title = inline(task.name)
     places = [(title, shown), *([(title, "")] if parent.id == 0 else [])]
     for answer in (answer for place in places for answer in asked.get(place, ())):
@@ -282,17 +274,13 @@ def _answer(request: Any, reply: Any) -> _Answer:
 def _trimmed(evaluation: Evaluation) -> Evaluation:
     """The verdict without single samples, build logs and profile."""
     timing, build = evaluation.timing, evaluation.build
-    if timing is not None:
-        shapes = tuple(
-            shape.model_copy(update={"samples_us": (), "baseline_samples_us": ()})
-            for shape in timing.shapes
-        )
-        timing = timing.model_copy(
-            update={"samples_us": (), "baseline_samples_us": (), "shapes": shapes}
-        )
-    if build is not None:
-        build = build.model_copy(update={"log": ""})
-    return evaluation.model_copy(update={"timing": timing, "build": build, "profile": None})
+    return evaluation.model_copy(
+        update={
+            "timing": timing and timing.without_samples(),
+            "build": build and build.model_copy(update={"log": ""}),
+            "profile": None,
+        }
+    )
 
 
 def as_text(reply: JudgedReply) -> str:

@@ -20,8 +20,9 @@ from codegen.prompting.build import build_prompt
 from codegen.scripted.uniform import UniformProposer
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring.composing import choose_evaluator
+from experiments.training.reading import read_against
 from experiments.training.rewards import LOWEST, REWARDS, Reward, why
-from mcts.domain import Candidate, Evaluation, Guidance
+from mcts.domain import Candidate, Evaluation
 from mcts.errors import InputError, NoMoves, NotRecorded, ProposalRejected
 from mcts.options import JudgingOptions, ModelOptions
 from mcts.ports import Evaluator, ProposalRequest
@@ -51,8 +52,7 @@ class LiveJudge:
     ) -> None:
         self._judging, self._say = judging or JudgingOptions(), say
         self._evaluators: dict[str, Evaluator] = {}
-        self._requests: dict[tuple[str, str], ProposalRequest] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> LiveJudge:
         return self
@@ -120,7 +120,7 @@ class LiveJudge:
             raise InputError(
                 "a row's parent is no candidate: make the rows with questions()"
             ) from None
-        request = self._known(task, evaluator, candidate)
+        request = read_against(evaluator.task, candidate)
         try:
             read = _writing(evaluator).read(reply, request)
             return evaluator.evaluate(read.candidate)
@@ -154,21 +154,6 @@ class LiveJudge:
                     on_progress=self._say,
                 )
             return self._evaluators[task]
-
-    def _known(self, task: str, evaluator: Evaluator, parent: Candidate) -> ProposalRequest:
-        """What a reply is read against: the parent alone counts."""
-        with self._lock:
-            if (task, parent.id) not in self._requests:
-                self._requests[task, parent.id] = ProposalRequest(
-                    task=evaluator.task,
-                    parent=parent,
-                    evaluation=Evaluation(
-                        candidate_id=parent.id, status="runtime_error", message="not looked at"
-                    ),
-                    guidance=Guidance(),
-                    move=Move("improve", 0),
-                )
-            return self._requests[task, parent.id]
 
     @staticmethod
     def _request(evaluator: Evaluator, parent: Candidate, *, seed: int) -> ProposalRequest:

@@ -169,6 +169,12 @@ class Timing(Latency):
         """Workloads that became slower beyond noise and margin."""
         return tuple(shape.workload for shape in self.shapes if shape.regressed)
 
+    def without_samples(self) -> Timing:
+        """The same times without the single calls."""
+        bare = {"samples_us": (), "baseline_samples_us": ()}
+        shapes = tuple(shape.model_copy(update=bare) for shape in self.shapes)
+        return self.model_copy(update={**bare, "shapes": shapes})
+
 
 class Energy(Noun):
     """Energy per call in millijoules over a window of `window_s` seconds, with its interval.

@@ -21,7 +21,7 @@ from experiments.runs.folders import event_table
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, stored_rows
 from experiments.runs.options.config import RunConfig
-from mcts.domain import Candidate, Evaluation, Noun, Roofline, Timing, tagged_hash
+from mcts.domain import Candidate, Evaluation, Noun, Roofline, tagged_hash
 from mcts.errors import InputError, JournalError
 from mcts.journal.reading import EventReader
 from mcts.journal.record import NodeRecord, Result, read_result
@@ -210,17 +210,12 @@ def _trimmed(evaluation: Evaluation) -> Evaluation:
         message=one_line(evaluation.message, _MOST_WORDS),
         verification=verification
         and _with(verification, detail=one_line(verification.detail, _MOST_WORDS)),
-        timing=evaluation.timing and _without_samples(evaluation.timing),
+        timing=evaluation.timing and evaluation.timing.without_samples(),
         build=None,
         profile=None,
         isolation=None,
         notes=(),
     )
-
-
-def _without_samples(timing: Timing) -> Timing:
-    bare = {"samples_us": (), "baseline_samples_us": ()}
-    return _with(timing, **bare, shapes=tuple(_with(shape, **bare) for shape in timing.shapes))
 
 
 def _with(noun: N, **update: object) -> N:
