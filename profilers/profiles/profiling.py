@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ TIMELINE, SASS = "timeline", "sass"
 """Keys in `Profile.missing` for a level of profiling that is missing as a whole."""
 _START_S = 30.0
 _PER_LAUNCH_S = 10.0
+_READERS = 4
+"""Cubins disassembled at once, each by processes of its own."""
 MOST_RESTARTS = 8
 """Starts of the profiler for one batch: each after the first follows a kernel that ended it."""
 
@@ -65,15 +68,22 @@ def profile_all(
     All variants run in one profiled process. If one of them faults, the rest run in another.
     """
     todo = {i: item for i, item in enumerate(requests) if isinstance(item, ProfilingRequest)}
-    counters = _counters(todo, device=device, support=support)
-    alive = {index: item for index, item in todo.items() if not counters[index].hung}
-    timelines = _timelines(alive, device=device, support=support)
-    profiled = []
-    for index, item in enumerate(requests):
-        if isinstance(item, str):
-            profiled.append(Profiled(Profile(missing={ncu.TOOL: item}, hardware=hardware), None))
-        else:
-            profiled.append(_profile(item, counters[index], timelines.get(index), hardware))
+    readers = ThreadPoolExecutor(_READERS, "rooftree-sass")  # read while the GPU is profiled
+    try:
+        machine_code = {i: readers.submit(read_sass, item.cubin) for i, item in todo.items()}
+        counters = _counters(todo, device=device, support=support)
+        alive = {index: item for index, item in todo.items() if not counters[index].hung}
+        timelines = _timelines(alive, device=device, support=support)
+        profiled = []
+        for index, item in enumerate(requests):
+            if isinstance(item, str):
+                nothing = Profile(missing={ncu.TOOL: item}, hardware=hardware)
+                profiled.append(Profiled(nothing, None))
+                continue
+            read = machine_code[index]
+            profiled.append(_profile(item, counters[index], read, timelines.get(index), hardware))
+    finally:
+        readers.shutdown(cancel_futures=True)
     return profiled
 
 
@@ -163,12 +173,16 @@ def _timelines(
 
 
 def _profile(
-    request: ProfilingRequest, counters: Counters, timeline: Any, hardware: Hardware
+    request: ProfilingRequest,
+    counters: Counters,
+    machine_code: Future[dict[str, SassFacts]],
+    timeline: Any,
+    hardware: Hardware,
 ) -> Profiled:
     missing = dict(counters.missing)
     facts: dict[str, SassFacts] = {}
     try:
-        facts = read_sass(request.cubin)
+        facts = machine_code.result()
     except WorldError as error:
         missing[SASS] = str(error)
     launches = request.watched

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcts.domain import Hardware, Metric, Profile
+from mcts.domain import Hardware, Metric, Profile, SassFacts
+from mcts.errors import WorldError
 from profilers.compiling.calls import Call, Step
 from profilers.launching import requests
 from profilers.launching.requests import ProfiledBuffer, ProfilingRequest, target_spec
@@ -144,6 +146,26 @@ def test_too_many_deadly_kernels_are_given_up(monkeypatch: pytest.MonkeyPatch) -
     missing = profile_missing(count)
     assert len(asked) == profiling.MOST_RESTARTS
     assert "too many others" in missing[-1]["ncu"]
+
+
+def test_machine_code_is_read_while_the_counters_are_collected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, collected = threading.Event(), threading.Event()
+
+    def read(_cubin: Path) -> dict[str, SassFacts]:
+        began.set()
+        assert collected.wait(30)
+        raise WorldError("no nvdisasm")
+
+    def collect(wanted: Mapping[int, ProfilingRequest], **_: Any) -> dict[int, Counters]:
+        assert began.wait(30)
+        collected.set()
+        return {index: Counters() for index in wanted}
+
+    monkeypatch.setattr(profiling, "_collect", collect)
+    monkeypatch.setattr(profiling, "read_sass", read)
+    assert [missing["sass"] for missing in profile_missing(2)] == ["no nvdisasm"] * 2
 
 
 def test_equal_launches_are_profiled_once_and_counted() -> None:
