@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from string import Template
 from typing import Any
 
-from codegen.chat.messages import Message
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
 from codegen.prompting.contract import Contract, template
 from codegen.prompting.experience import experience_section
@@ -22,6 +21,7 @@ from codegen.prompting.history import (
 )
 from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.planning import directions_section, proposal_section, tools_section
+from codegen.prompting.prompt import Prompt
 from codegen.prompting.roles import Beside, Role, role_of
 from codegen.prompting.steps import STEPS, STEPS_TITLE, steps_section
 from codegen.prompting.task import space_section, task_section
@@ -30,16 +30,6 @@ from mcts.domain import Candidate, Hardware, TunableSpace
 from mcts.errors import InputError, NoMoves
 from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """Messages, the template they were made from, and what had to be left out, by kind."""
-
-    messages: list[Message]
-    id: str
-    dropped: dict[str, int] = field(default_factory=dict)
-    tokens: int = 0
 
 
 def build_prompt(
