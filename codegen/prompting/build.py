@@ -8,6 +8,7 @@ from functools import lru_cache
 from string import Template
 from typing import Any
 
+from codegen.prompting.brief import brief_prompt
 from codegen.prompting.budget import Fitted, Part, Section, estimate_tokens, fit, left_out
 from codegen.prompting.contract import Contract, template
 from codegen.prompting.experience import experience_section
@@ -52,6 +53,8 @@ def build_prompt(
     stay does not fit: InputError when the task itself is too long, NoMoves when the parent is.
     """
     options = options or ModelOptions()
+    if options.prompt_form == "brief":
+        return brief_prompt(request, hardware, space, options)
     role = role_of(request, without=without)
     far = request.move.far and role == "optimize"
     before, after = _sections(

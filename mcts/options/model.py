@@ -12,6 +12,7 @@ CACHE_FILE = "llm_cache.sqlite"
 """Where answers are kept in a run folder."""
 Feedback = Literal["tools", "counters", "both", "evidence", "evidence+tools", "chosen", "none"]
 Protocol = Literal["auto", "calls", "text"]
+PromptForm = Literal["full", "brief"]
 Roles = Literal["coder", "planner", "critic", "planner+critic"]
 
 
@@ -26,9 +27,10 @@ class ModelOptions(Options):
     `fallbacks` are asked in their order if the model gives no answer. `prices` are texts as
     ``MODEL=IN,OUT``. `timeout_s` bounds one request, `retries` the further ones to each model.
     A run without `cache` keeps the answers in its folder. `feedback` is what prompts say of the
-    profile, `prompt_tokens` their length, by estimate. `roles`: beside the one who writes, a
-    planner that names directions before it, a critic that mends what it wrote, or both, a reply
-    each. Of each proposal `branches` values of its tunables are timed, and of a promising one
+    profile, `prompt_tokens` their length, by estimate; with `prompt_form` brief, where values alone
+    are chosen, they hold values and times and neither code nor words. `roles`: beside the one who
+    writes, a planner that names directions before it, a critic that mends what it wrote, or both, a
+    reply each. Of each proposal `branches` values of its tunables are timed, and of a promising one
     up to `tune` more. While it prepares one, the model may look things up in the `library`
     `lookups` times, for `lookup_tokens` in all: twelve look-ups are two or three searches, some
     definitions and a few readings, and 24,000 tokens are as many as the prompt has, so that the
@@ -112,6 +114,14 @@ class ModelOptions(Options):
             "directions first), critic (a reply that mends what was written), planner+critic",
         ),
     ] = "coder"
+    prompt_form: Annotated[
+        PromptForm,
+        _asked(
+            "--prompt-form",
+            help="full, or brief: values and times in a few hundred tokens, for small models that "
+            "choose values of a recorded kernel",
+        ),
+    ] = "full"
     problem_steps: Annotated[
         bool,
         _asked(
