@@ -7,6 +7,7 @@ from pathlib import Path
 from codegen.chat.cache import CachedClient, open_cache
 from codegen.chat.cassette import CassetteClient, RecordingClient
 from codegen.chat.client import LitellmClient
+from codegen.chat.in_process import PREFIX, TransformersClient
 from codegen.chat.messages import ChatClient
 from codegen.chat.prices import parse_prices
 from codegen.chat.queue import QueueClient
@@ -15,7 +16,7 @@ from mcts.errors import InputError
 from mcts.options import OFF, ModelOptions
 from mcts.options.model import CACHE_FILE
 
-NO_MODEL = "the llm proposer needs --model NAME (any model name litellm knows)"
+NO_MODEL = "the llm proposer needs --model NAME (any model name litellm knows, or transformers/DIR)"
 
 
 def client_of(
@@ -25,7 +26,7 @@ def client_of(
     run_id: str = "",
     max_cost_usd: float | None = None,
 ) -> ChatClient:
-    """litellm behind a cache, and a tape if one is wanted.
+    """litellm, or a model in this process, behind a cache, and a tape if one is wanted.
 
     Without a `run_dir` there is no cache but one that the options name. Raises InputError for a
     file that cannot be used, and for a cap on the cost of a model that nobody knows the price of.
@@ -38,6 +39,8 @@ def client_of(
         client = QueueClient(
             options.queue, route=route, patience_s=options.given().get("timeout_s")
         )
+    elif in_process(options):
+        client = TransformersClient(route.model)
     else:
         client = _priced(_litellm(options), max_cost_usd)
     if (cache := _cache_path(options, run_dir)) is not None:
@@ -54,7 +57,7 @@ def with_protocol(options: ModelOptions) -> ModelOptions:
     """
     if options.lookup_protocol != "auto" or options.name is None:
         return options
-    if options.queue is not None:
+    if options.queue is not None or in_process(options):
         return options.model_copy(update={"lookup_protocol": "text"})
     client = _litellm(options)
     try:
@@ -62,6 +65,17 @@ def with_protocol(options: ModelOptions) -> ModelOptions:
     finally:
         client.close()
     return options.model_copy(update={"lookup_protocol": decided})
+
+
+def in_process(options: ModelOptions) -> bool:
+    """Whether the model runs in this process. InputError if another is to stand in for it."""
+    names = [name for name in (options.name, *options.fallbacks) if name is not None]
+    loaded = [name for name in names if name.startswith(PREFIX)]
+    if loaded and len(names) > 1:
+        raise InputError(f"{loaded[0]} runs in this process: no --fallback goes with it")
+    if loaded and options.api_base is not None:
+        raise InputError(f"{loaded[0]} runs in this process: no --api-base goes with it")
+    return bool(loaded)
 
 
 def _priced(client: LitellmClient, max_cost_usd: float | None) -> LitellmClient:

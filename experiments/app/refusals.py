@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codegen.chat.clients import in_process
+from codegen.chat.in_process import model_folder
 from experiments.runs.options.config import RunConfig
 from mcts.errors import InputError, WorldError
 from mcts.options import ModelOptions
@@ -12,11 +14,15 @@ _FINAL = ("does not know this model", "refused the request")
 
 
 def check_models(model: ModelOptions) -> None:
-    """Raise InputError if litellm does not know the model or a fallback, or has no key for it.
+    """Raise InputError if litellm does not know the model or a fallback, has no key for it, or the
+    folder of one that runs in this process holds none.
 
     Imports litellm, which takes seconds that the first request would take otherwise.
     """
     if model.name is None or model.replay is not None or model.queue is not None:
+        return
+    if in_process(model):
+        model_folder(model.name)
         return
     from codegen.chat.models import missing_key, similar_model, unknown_models
 

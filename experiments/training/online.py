@@ -109,6 +109,10 @@ class LiveJudge:
                 "parent": parent.model_dump_json(),
             }
 
+    def evaluation(self, task: str, candidate: Candidate) -> Evaluation:
+        """What the judge says of a candidate."""
+        return self._of(task).evaluate(candidate)
+
     def verdict(self, task: str, parent: str, reply: str) -> Evaluation | None:
         """What the judge says of the candidate in a reply to a prompt about `parent`; None if the
         reply holds none that can be judged. WorldError if the machine fails, not the candidate.

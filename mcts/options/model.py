@@ -45,7 +45,11 @@ class ModelOptions(Options):
 
     name: Annotated[
         str | None,
-        Option(name="--model", help="A model name litellm knows; implies the llm proposer."),
+        Option(
+            name="--model",
+            help="A model name litellm knows, or transformers/DIR for a model that runs in this "
+            "process; implies the llm proposer.",
+        ),
     ] = None
     api_base: Annotated[
         str | None,

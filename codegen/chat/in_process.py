@@ -1,0 +1,136 @@
+"""A model that runs in this process: a folder of weights that transformers can load.
+
+For small models, such as those that `experiments.training` makes: a server of its own would take
+longer to start than they take to answer. Needs the extra `[train]`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from codegen.chat.messages import Message, Offer, Reply
+from mcts.errors import InputError, WorldError
+
+PREFIX = "transformers/"
+"""Names that begin so are loaded here; what follows is a folder."""
+_SEEDS = 2**31
+
+
+class TransformersClient:
+    """Loads the model `name`, with `PREFIX` before it, when it is first asked. Thread-safe: one
+    reply at a time.
+
+    On the GPU if PyTorch sees one. A seed gives the same reply on the same machine. It calls no
+    tools: look-ups are asked for as text.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+        self._closed = False
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        temperature: float,
+        seed: int | None = None,
+        offer: Offer | None = None,
+    ) -> Reply:
+        with self._lock:
+            if self._closed:
+                raise WorldError(f"{self._name} was given up")
+            model, tokenizer = self._loaded = self._loaded or _load(self._name)
+            return _generated(
+                model, tokenizer, messages, self._name, max_tokens=max_tokens,
+                temperature=temperature, seed=seed,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Release the model; idempotent."""
+        with self._lock:
+            self._closed, self._loaded = True, None
+
+
+def model_folder(name: str) -> str:
+    """The folder of a model. InputError if it holds none: nothing is fetched from a hub."""
+    place = name.removeprefix(PREFIX)
+    files = ("config.json", "adapter_config.json")
+    if not any((Path(place) / file).is_file() for file in files):
+        raise InputError(
+            f"{name}: {place} is no folder with a model (config.json); fetch one from a hub first"
+        )
+    return place
+
+
+def _load(name: str) -> tuple[Any, Any]:
+    place = model_folder(name)
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError:
+        raise InputError(
+            f"{name} needs PyTorch and transformers: pip install 'rooftree[train]'"
+        ) from None
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+        model: Any = AutoModelForCausalLM.from_pretrained(place)
+    except (OSError, ValueError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise InputError(f"the model {place} cannot be loaded: {first}") from None
+    if tokenizer.chat_template is None:
+        raise InputError(f"the model {place} has no chat template: it cannot be asked in messages")
+    return model.to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
+
+
+def _generated(
+    model: Any,
+    tokenizer: Any,
+    messages: Sequence[Message],
+    name: str,
+    *,
+    max_tokens: int,
+    temperature: float,
+    seed: int | None,
+) -> Reply:
+    import torch
+
+    asked = tokenizer.apply_chat_template(
+        [{"role": one["role"], "content": one["content"]} for one in messages],
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    encoded = tokenizer(asked, return_tensors="pt", add_special_tokens=False).to(model.device)
+    given = encoded["input_ids"].shape[1]
+    room = getattr(model.config, "max_position_embeddings", None)
+    if room is not None and given >= room:
+        raise InputError(f"the prompt has {given} tokens and {name} takes {room} in all")
+    most = max_tokens if room is None else min(max_tokens, room - given)
+    if seed is not None:
+        torch.manual_seed(seed % _SEEDS)
+    how = {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False}
+    with torch.inference_mode():
+        made = model.generate(
+            input_ids=encoded["input_ids"],
+            attention_mask=encoded["attention_mask"],
+            max_new_tokens=most,
+            pad_token_id=tokenizer.pad_token_id or tokenizer.eos_token_id,
+            **how,
+        )[0, given:]
+    ended = int(made[-1]) == tokenizer.eos_token_id if len(made) else False
+    return Reply(
+        text=tokenizer.decode(made, skip_special_tokens=True),
+        model=name,
+        asked=name,
+        finish_reason="stop" if ended else "length",
+        prompt_tokens=given,
+        completion_tokens=len(made),
+        cost_usd=0.0,
+    )

@@ -1,0 +1,1 @@
+"""Training models: examples, a small decoder of its own, and TRL in three stages."""

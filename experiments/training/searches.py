@@ -1,0 +1,174 @@
+"""What searches on recordings tried, as examples for a model that chooses values.
+
+A search with any proposer is a teacher: each of its trials is a question, what is known and which
+variant to leave from, and a choice of values with its verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.dialects.space.values import choosable_space
+from codegen.prompting.brief import brief_prompt, values_text
+from codegen.scripted.proposer import ScriptedProposer
+from codegen.scripted.uniform import UniformProposer
+from experiments.benchmarks.studies.recorded_task import recorded_task
+from experiments.runs.wiring.choosing import resolve_settings
+from experiments.training.families import family_of
+from experiments.training.rewards import lower_bound, why
+from mcts.domain import Evaluation, Hardware
+from mcts.journal.in_memory import MemoryJournal
+from mcts.loop.optimizer import Budget, Optimizer
+from mcts.loop.synchronous import SynchronousExecutor
+from mcts.options import Algorithm, ModelOptions
+from mcts.ports import Proposal, ProposalRequest, Proposer
+from microtools.advisor import RooflineAdvisor
+
+Row = dict[str, Any]
+TEACHERS = {"scripted": ScriptedProposer, "uniform": UniformProposer}
+_NAMES = (
+    "BLOCK", "TILE", "VEC", "STAGES", "UNROLL", "ROWS", "COLS", "WARPS", "SPLIT", "KEEP", "PAD",
+    "SWIZZLE", "CACHE", "DEPTH", "ITEMS", "CHUNK", "LANES", "ASYNC", "FUSE", "BOUNDS", "ORDER",
+    "SHARED", "FAST", "STRIDE", "GROUP", "COPIES", "PIPE", "REGS",
+)  # fmt: skip
+_ENDINGS = ("", "_M", "_N", "_K", "_X", "_Y", "_A", "_B")
+"""What kernels commonly call their tunables, for copies of an example under other names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teacher:
+    """One search: who proposes, for how many evaluations, with which seed."""
+
+    proposer: str
+    seed: int
+    evaluations: int
+
+
+def examples(task: str, teacher: Teacher) -> Iterator[Row]:
+    """Every trial of a search on a recorded task, in the order they were tried.
+
+    A row has the brief `prompt` and the `completion` as messages, `task` and `parent` as rewards
+    take them, `verdict`, `reward`, and `gain`: by how much the variant is faster than the one it
+    left from at least, by the intervals of both; 0 where it failed. InputError for a task without a
+    recording.
+    """
+    recorded = recorded_task(task)
+    watched = _Watched(TEACHERS[teacher.proposer](), recorded.recording.hardware)
+    search, reward = resolve_settings(Algorithm(name="puct"))
+    result = Optimizer(
+        task=recorded.task,
+        proposer=watched,
+        evaluator=recorded.evaluator(teacher.seed),
+        advisor=RooflineAdvisor(),
+        journal=MemoryJournal(),
+        budget=Budget(evaluations=teacher.evaluations),
+        search_settings=search,
+        reward_settings=reward,
+        seed=teacher.seed,
+        finalists=0,
+        executor=SynchronousExecutor(),
+    ).run()
+    judged = {
+        node.candidate.id: node.evaluation
+        for node in result.nodes
+        if node.candidate is not None and node.evaluation is not None
+    }
+    family = family_of(recorded.task)
+    for number, (request, proposal, prompt) in enumerate(watched.seen):
+        evaluation = judged.get(proposal.candidate.id)
+        if evaluation is None:
+            continue
+        space = choosable_space(request)
+        answer = values_text(proposal.candidate, space)
+        yield {
+            "task": task,
+            "family": family,
+            "teacher": teacher.proposer,
+            "seed": teacher.seed,
+            "trial": number,
+            "prompt": prompt,
+            "completion": [{"role": "assistant", "content": answer}],
+            "parent": request.parent.model_dump_json(),
+            "verdict": why(evaluation),
+            "reward": lower_bound(evaluation),
+            "gain": _gain(request.evaluation, evaluation),
+        }
+
+
+def renamed(row: Row, draw: random.Random) -> Row:
+    """The same example with other names of its tunables, in another order.
+
+    A model that is taught a few tasks alone learns their names by heart. The copy cannot be judged:
+    it has no `parent`.
+    """
+    names = list(json.loads(row["completion"][0]["content"]))
+    all_names = [name + ending for name in _NAMES for ending in _ENDINGS]
+    others = dict(zip(names, draw.sample(all_names, len(names)), strict=True))
+    order = draw.sample(names, len(names))
+    words = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+
+    def text(content: str) -> str:
+        return words.sub(lambda found: others[found[0]], _reordered(content, order))
+
+    def messages(found: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+        return [{**message, "content": text(message["content"])} for message in found]
+
+    return {
+        **row,
+        "prompt": messages(row["prompt"]),
+        "completion": messages(row["completion"]),
+        "parent": None,
+    }
+
+
+def _reordered(content: str, order: Sequence[str]) -> str:
+    """The lines that list tunables, and the values in each object, in this order."""
+    lines = content.splitlines()
+    places = [at for at, line in enumerate(lines) if line.partition(":")[0] in order]
+    listed = {lines[at].partition(":")[0]: lines[at] for at in places}
+    if len(listed) == len(order):
+        for at, name in zip(places, order, strict=True):
+            lines[at] = listed[name]
+    for at, line in enumerate(lines):
+        head, brace, body = line.partition("{")
+        if brace:
+            values = json.loads(brace + body)
+            lines[at] = head + json.dumps({name: values[name] for name in order})
+    return "\n".join(lines)
+
+
+def _gain(parent: Evaluation, child: Evaluation) -> float:
+    """At least how much faster, by the 95 % intervals of both; 0 for a child that was not measured,
+    1 where no difference was shown.
+    """
+    before, after = parent.timing, child.timing
+    if not child.measured or after is None:
+        return 0.0
+    if not parent.measured or before is None:
+        return 1.0
+    least, most = after.speedup_low / before.speedup_high, after.speedup_high / before.speedup_low
+    return least if least > 1 else most if most < 1 else 1.0
+
+
+class _Watched(Proposer):
+    """A proposer, and what it was asked and answered."""
+
+    inline = True
+
+    def __init__(self, inner: Proposer, hardware: Hardware) -> None:
+        self.name = inner.name
+        self._inner, self._hardware = inner, hardware
+        self._options = ModelOptions(prompt_form="brief")
+        self.seen: list[tuple[ProposalRequest, Proposal, list[Any]]] = []
+
+    def propose(self, request: ProposalRequest) -> Proposal:
+        proposal = self._inner.propose(request)
+        space = choosable_space(request)
+        prompt = brief_prompt(request, self._hardware, space, self._options)
+        self.seen.append((request, proposal, [dict(one) for one in prompt.messages]))
+        return proposal

@@ -1,0 +1,80 @@
+"""A model that runs in this process: found or told, seeded, cut off where its room ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codegen.chat.clients import client_of, in_process
+from codegen.chat.in_process import PREFIX, TransformersClient
+from codegen.chat.messages import Message
+from mcts.errors import InputError, WorldError
+from mcts.options import ModelOptions
+
+ASKED: list[Message] = [
+    {"role": "system", "content": "Choose."},
+    {"role": "user", "content": "BLOCK: 1, 2"},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A decoder that was initialised at random."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from experiments.training.fitting.config import Decoder
+    from experiments.training.fitting.decoder import fresh_model, fresh_tokenizer
+
+    shape = Decoder(layers=1, width=32, heads=2, vocabulary=300, context=128)
+    tokenizer = fresh_tokenizer(["BLOCK: 1, 2"], shape)
+    place = tmp_path_factory.mktemp("model")
+    fresh_model(shape, tokenizer, seed=1).save_pretrained(place)
+    tokenizer.save_pretrained(place)
+    return place
+
+
+def ask(client: Any, **how: Any) -> Any:
+    return client.complete(ASKED, **{"max_tokens": 8, "temperature": 1.0, "seed": 3, **how})
+
+
+def test_a_seed_gives_one_reply_and_counts_its_tokens(folder: Path) -> None:
+    client = TransformersClient(f"{PREFIX}{folder}")
+    first, again, other = ask(client), ask(client), ask(client, seed=4)
+    assert first.text == again.text != other.text
+    assert first.completion_tokens == 8 and first.finish_reason == "length"
+    assert first.prompt_tokens > 8 and first.cost_usd == 0
+    cold = [ask(client, temperature=0, seed=seed).text for seed in (1, 2)]
+    assert cold[0] == cold[1]
+
+
+def test_a_reply_ends_where_the_model_has_no_room_left(folder: Path) -> None:
+    client = TransformersClient(f"{PREFIX}{folder}")
+    reply = ask(client, max_tokens=10_000)
+    assert reply.prompt_tokens + reply.completion_tokens <= 128
+    with pytest.raises(InputError, match="tokens and .* takes 128 in all"):
+        client.complete(
+            [{"role": "user", "content": "word " * 200}], max_tokens=1, temperature=1, seed=1
+        )
+
+
+def test_what_was_given_up_answers_no_more(folder: Path) -> None:
+    client = TransformersClient(f"{PREFIX}{folder}")
+    client.close()
+    client.close()
+    with pytest.raises(WorldError, match="given up"):
+        ask(client)
+
+
+def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no folder with a model \(config.json\)"):
+        ask(TransformersClient(f"{PREFIX}{tmp_path}"))
+
+
+def test_its_name_says_that_it_runs_here() -> None:
+    assert not in_process(ModelOptions(name="openai/x"))
+    assert isinstance(client_of(ModelOptions(name="transformers/x")), TransformersClient)
+    for more in ({"fallbacks": ("openai/x",)}, {"api_base": "http://localhost:1/v1"}):
+        with pytest.raises(InputError, match="runs in this process"):
+            client_of(ModelOptions(name="transformers/x", **more))

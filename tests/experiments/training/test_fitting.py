@@ -1,0 +1,209 @@
+"""The stages of training: what they need, what they leave, how they go on; with TRL where it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.training.__main__ import main
+from experiments.training.fitting import stages
+from experiments.training.fitting.config import Training, read_training
+from experiments.training.online import LiveJudge
+from mcts.errors import InputError
+from mcts.options import JudgingOptions
+
+TINY = """
+prompt_tokens = 900
+reply_tokens = 60
+save_every = 2
+[examples]
+tasks = ["gelu"]
+held_out = ["row_softmax"]
+teachers = ["uniform"]
+seeds = 2
+evaluations = 8
+[decoder]
+layers = 1
+width = 32
+heads = 2
+vocabulary = 512
+[sft]
+epochs = 2
+batch = 4
+renamed = 1
+[rft]
+questions = 3
+samples = 2
+[grpo]
+steps = 2
+groups = 1
+samples = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("config") / "tiny.toml"
+    file.write_text(TINY)
+    return file
+
+
+@pytest.fixture(scope="module")
+def began(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with its examples."""
+    folder = tmp_path_factory.mktemp("run")
+    assert main(["examples", str(config), "-o", str(folder), "--jobs", "1"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(config: Path, began: Path) -> Path:
+    """A run that was supervised."""
+    for name in ("torch", "transformers", "trl", "datasets"):
+        pytest.importorskip(name)
+    assert main(["sft", str(config), "-o", str(began)]) == 0
+    return began
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+def test_examples_are_every_trial(began: Path) -> None:
+    rows = stages.read_examples(began / stages.EXAMPLES)
+    assert len(rows) == 16 and {row["task"] for row in rows} == {"gelu"}
+
+
+def test_supervised_training_leaves_a_model_and_its_course(trained: Path) -> None:
+    from codegen.chat.in_process import TransformersClient
+
+    logged = [json.loads(line) for line in (trained / "sft" / stages.LOG).read_text().splitlines()]
+    assert any("train_loss" in line for line in logged)
+    client = TransformersClient(f"transformers/{trained / 'sft' / stages.MODEL}")
+    reply = client.complete([{"role": "user", "content": "x"}], max_tokens=4, temperature=1, seed=1)
+    assert reply.completion_tokens
+
+
+def test_a_stage_that_has_ended_is_not_taken_again(
+    config: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sft", str(config), "-o", str(trained)]) == 0
+    assert "sft has ended" in capsys.readouterr().err
+
+
+def test_a_stage_that_was_stopped_goes_on_from_its_checkpoint(copy: Path, config: Path) -> None:
+    shutil.rmtree(copy / "sft" / stages.MODEL)
+    last = max(
+        int(path.name.rpartition("-")[2])
+        for path in (copy / "sft" / "checkpoints").glob("checkpoint-*")
+    )
+    assert main(["sft", str(config), "-o", str(copy)]) == 0
+    logged = [json.loads(line) for line in (copy / "sft" / stages.LOG).read_text().splitlines()]
+    assert logged[-1]["step"] >= last and (copy / "sft" / stages.MODEL).is_dir()
+
+
+def test_grpo_goes_on_from_what_is_there_and_logs_the_judges_reward(
+    copy: Path, config: Path
+) -> None:
+    assert main(["grpo", str(config), "-o", str(copy)]) == 0
+    logged = [json.loads(line) for line in (copy / "grpo" / stages.LOG).read_text().splitlines()]
+    rewards = [line["reward"] for line in logged if "reward" in line]
+    assert rewards == [-1.0, -1.0], "it says nothing of use yet"
+
+
+def test_a_model_that_answers_nonsense_throughout_is_told(
+    copy: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rft", str(config), "-o", str(copy)]) == 2
+    assert "no reply gained anything" in capsys.readouterr().err
+    assert not (copy / "rft" / "kept.jsonl").exists()
+
+
+def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config: Path) -> None:
+    run = read_training(config)
+    rows = [row for row in stages.read_examples(began / stages.EXAMPLES) if row["gain"] > 1]
+    asked = [rows[0], rows[0]]
+    gains = rows[0]["completion"][0]["content"]
+    with LiveJudge(JudgingOptions(evaluator="replay"), say=lambda _: None) as judge:
+        kept = stages.best_of(run, judge, asked, [["nonsense", gains], ["nonsense", "{}"]])
+    assert kept == [
+        {"prompt": rows[0]["prompt"], "completion": [{"role": "assistant", "content": gains}]}
+    ]
+
+
+def test_what_a_stage_goes_on_from_must_be_there(
+    config: Path, began: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("torch", "transformers", "trl", "datasets"):
+        pytest.importorskip(name)
+    (tmp_path / stages.EXAMPLES).write_bytes((began / stages.EXAMPLES).read_bytes())
+    assert main(["grpo", str(config), "-o", str(tmp_path)]) == 2
+    assert "take sft first" in capsys.readouterr().err
+    assert main(["sft", str(config), "-o", str(tmp_path), "--from", str(tmp_path / "no")]) == 2
+    assert "cannot be loaded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no gzip", "missing or was cut off"),
+        (gzip.compress(b'{"prompt": [1], "completion": [1]}\n'), "line 1: no example with"),
+        (gzip.compress(b"no json\n"), "line 1: no example with"),
+        (gzip.compress(b""), "holds no example"),
+    ],
+    ids=["no gzip", "no verdict", "no JSON", "empty"],
+)
+def test_damaged_examples_are_told(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "x.jsonl.gz"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        stages.read_examples(file)
+
+
+def test_examples_that_were_cut_off_are_told(began: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl.gz"
+    file.write_bytes((began / stages.EXAMPLES).read_bytes()[:-30])
+    with pytest.raises(InputError, match="missing or was cut off"):
+        stages.read_examples(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "name what to train on"),
+        ("[examples]\ntasks = []", "examples.tasks"),
+        ('[examples]\ntasks = ["a"]\nheld_out = ["a"]', "trained on and held out"),
+        ('data = "x"\n[lora]', "adapts a model"),
+        ('data = "x"\n[grpo]\nreward = "no"', "reward: one of"),
+        ('data = "x"\n[decoder]\nwidth = 48\nheads = 5', "multiple of heads"),
+        ('data = "x"\nprompt_tokens = 2000', "context must hold"),
+        ('data = "x"\nsteps = 3', "steps"),
+        ("data = ", "no TOML file"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_told(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_training(file)
+    assert main(["sft", str(file), "-o", str(tmp_path / "o")]) == 2
+
+
+def test_the_bundled_configuration_holds() -> None:
+    place = Path(stages.__file__).parent.parent / "configs" / "values.toml"
+    run = read_training(place)
+    assert isinstance(run, Training) and run.examples is not None
+    assert not set(run.examples.tasks) & set(run.examples.held_out)
+
+
+def test_adapters_are_what_peft_takes() -> None:
+    pytest.importorskip("peft")
+    run = Training.model_validate({"data": "x", "model": "y", "lora": {"rank": 4}})
+    made: Any = stages.adapters(run)
+    assert made.r == 4 and made.task_type == "CAUSAL_LM"

@@ -1,0 +1,72 @@
+"""Examples out of searches on recordings, and their copies under other names."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from codegen.dialects.space import WRITING
+from experiments.benchmarks.studies.recorded_task import recorded_task
+from experiments.training.reading import read_against
+from experiments.training.searches import Teacher, examples, renamed
+from mcts.domain import Candidate
+from mcts.errors import InputError
+
+TASK = "gelu"
+
+
+@pytest.fixture(scope="module", params=["scripted", "uniform"])
+def rows(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    return list(examples(TASK, Teacher(proposer=request.param, seed=1, evaluations=12)))
+
+
+def test_an_example_is_read_as_the_candidate_that_was_judged(rows: list[dict[str, Any]]) -> None:
+    recorded = recorded_task(TASK)
+    evaluator = recorded.evaluator(1)
+    assert len(rows) == 12 and {row["family"] for row in rows} == {"elementwise"}
+    for row in rows:
+        parent = Candidate.model_validate_json(row["parent"])
+        read = WRITING.read(row["completion"][0]["content"], read_against(recorded.task, parent))
+        verdict = evaluator.evaluate(read.candidate)
+        assert row["verdict"] == verdict.status
+        before = evaluator.evaluate(parent)
+        assert verdict.speedup is not None and before.speedup is not None
+        if row["gain"] > 1:
+            assert verdict.speedup > before.speedup
+        elif row["gain"] < 1:
+            assert verdict.speedup < before.speedup
+
+
+def test_the_prompt_shows_what_the_search_knew_then(rows: list[dict[str, Any]]) -> None:
+    first, last = (row["prompt"][1]["content"] for row in (rows[0], rows[-1]))
+    assert "measured, us:" not in first and "measured, us:" in last
+    for row in rows:
+        assert row["completion"][0]["content"] not in row["prompt"][1]["content"]
+
+
+def test_the_same_search_gives_the_same_examples(rows: list[dict[str, Any]]) -> None:
+    again = Teacher(proposer=rows[0]["teacher"], seed=1, evaluations=12)
+    assert list(examples(TASK, again)) == rows
+
+
+def test_a_copy_says_the_same_under_other_names(rows: list[dict[str, Any]]) -> None:
+    row = rows[-1]
+    copy = renamed(row, random.Random(5))
+    assert copy["parent"] is None and copy["verdict"] == row["verdict"]
+    values, others = (json.loads(one["completion"][0]["content"]) for one in (row, copy))
+    assert sorted(map(str, values.values())) == sorted(map(str, others.values()))
+    assert not values.keys() & others.keys() or list(values) != list(others)
+    text = copy["prompt"][1]["content"]
+    declared = [line.partition(":")[0] for line in text.splitlines() if line[:1].isupper()]
+    assert declared == list(others), "tunables are listed in the order of the reply"
+    assert json.loads(text.splitlines()[-1].partition(" ")[2]).keys() == others.keys()
+    for name in values.keys() - others.keys():
+        assert f'"{name}"' not in text
+
+
+def test_a_task_without_a_recording_is_told() -> None:
+    with pytest.raises(InputError):
+        list(examples("no_such_task", Teacher(proposer="uniform", seed=1, evaluations=2)))
