@@ -17,6 +17,8 @@ from mcts.requests import EvaluatorRequest
 from tests.support.evaluations import measured
 
 NAME = "formula-gpu"
+GPU = "Formula GPU"
+"""What it says that it measures on."""
 FAILING: set[str] = set()
 """Ids of candidates whose result is wrong here."""
 UNFIT: set[str] = set()
@@ -35,10 +37,13 @@ def install(patch: pytest.MonkeyPatch) -> list[str]:
 
     class FormulaGpu(Evaluator):
         name = NAME
-        hardware = Hardware(name="Formula GPU")
 
         def __init__(self, task: KernelTask) -> None:
             self.task = task
+
+        @property
+        def hardware(self) -> Hardware:
+            return Hardware(name=GPU)
 
         def evaluate(self, candidate: Candidate) -> Evaluation:
             with lock:
@@ -75,7 +80,7 @@ def install_gpus(patch: pytest.MonkeyPatch, count: int) -> None:
     """Have so many GPUs, on which `gpu` measures by the formula. To be called after `install`."""
     names.OURS[names.EVALUATORS]["gpu"] = f"{__name__}:formula_gpu"
     patch.setattr(choosing, "gpu_problem", lambda device=0, *, torch=False: None)
-    patch.setattr(gpus, "gpu_names", lambda: ("Formula GPU",) * count)
+    patch.setattr(gpus, "gpu_names", lambda: (GPU,) * count)
 
 
 def _speed(candidate: Candidate, task: KernelTask) -> float:

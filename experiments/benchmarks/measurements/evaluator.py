@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
-from mcts.errors import Suspended, UnfitTask, WorldError
+from mcts.errors import InputError, Suspended, UnfitTask, WorldError
 from mcts.ports import Evaluator
 
 AT_ONCE = 2
@@ -24,7 +24,8 @@ class StoredEvaluator(Evaluator):
     what is not in the store is a WorldError. `most_s` is how many seconds the study may measure for
     in all; beyond them nothing new is begun: Suspended is raised. `variant` keeps measurements by
     other rules apart, over another baseline say; a task that cannot be measured by them is not
-    tried again, so that a study comes out the same whenever it is replayed.
+    tried again, so that a study comes out the same whenever it is replayed. Unless `mixed_gpus`,
+    InputError is raised where something would be measured on another kind of GPU than the rest.
 
     `under_way` is how many candidates are being measured. UnfitTask if the task cannot be measured.
     """
@@ -37,10 +38,12 @@ class StoredEvaluator(Evaluator):
         open: Callable[[], Evaluator] | None,
         most_s: float | None = None,
         variant: str = "",
+        mixed_gpus: bool = False,
     ) -> None:
         self.task = task
         self._place = f"{task.id} {variant}".strip()
         self._store, self._open, self._most_s = store, open, most_s
+        self._mixed_gpus = mixed_gpus
         self._lock = threading.RLock()
         self._locks: dict[tuple[str, Kind], threading.Lock] = {}
         self._slots: threading.Semaphore | None = None
@@ -48,6 +51,7 @@ class StoredEvaluator(Evaluator):
         self._stopping = threading.Event()
         self.under_way = 0
         self._is_variant = bool(variant)
+        self._hardware: Hardware | None = None
         if (refusal := store.find(self._place, "", "refusal")) is not None:
             raise UnfitTask(str(refusal["why"]))
         known = store.find(self._place, "", "evaluator") or self._introduced()
@@ -58,6 +62,7 @@ class StoredEvaluator(Evaluator):
     @property
     def hardware(self) -> Hardware:
         """What the study's first session measured on; its ceilings stay the measure."""
+        assert self._hardware is not None, "known once the evaluator is made"
         return self._hardware
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
@@ -138,8 +143,20 @@ class StoredEvaluator(Evaluator):
                 raise WorldError(f"the study's folder does not hold {what}")
             if self._inner is None:
                 self._inner = self._open()
+                self._check_gpu(self._inner)
                 self._slots = threading.Semaphore(AT_ONCE * self._inner.devices)
             return self._inner
+
+    def _check_gpu(self, inner: Evaluator) -> None:
+        """InputError for another kind of GPU than what is there was measured on."""
+        before, here = self._hardware, inner.hardware
+        if self._mixed_gpus or before is None or before.name == here.name:
+            return
+        self.close()
+        raise InputError(
+            f"the study was measured on {before.name} so far and this is {here.name}: their times "
+            "do not compare; go on there, begin another study, or write mixed_gpus = true into it"
+        )
 
     def _introduced(self) -> Mapping[str, Any]:
         """Who measures, kept with the task."""

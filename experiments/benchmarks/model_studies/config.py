@@ -91,8 +91,8 @@ class ModelStudy(Noun):
     is not. near: on recordings, evaluations until a variant's recorded time is within this share of
     the best one's are compared, too. finalists: how many of the best are measured once more at a
     run's end. over_compile: winners of PyTorch tasks are also measured over torch.compile.
-    policy: as ``--policy`` has it. model, reference, evaluator, cost_usd, gpu_minutes, alpha,
-    noise, matters: as in a one-step study.
+    policy: as ``--policy`` has it. model, reference, evaluator, cost_usd, gpu_minutes,
+    mixed_gpus, alpha, noise, matters: as in a one-step study.
     """
 
     kind: Literal["model"]
@@ -113,6 +113,7 @@ class ModelStudy(Noun):
     evaluator: str = "auto"
     cost_usd: float | None = Field(default=None, gt=0)
     gpu_minutes: float | None = Field(default=None, gt=0)
+    mixed_gpus: bool = False
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     noise: float = Field(default=0.01, ge=0, lt=0.5)
     matters: float = Field(default=1.05, gt=1)

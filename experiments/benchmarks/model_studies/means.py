@@ -328,4 +328,5 @@ class Means:
             open=make,
             most_s=None if cap is None else 60 * cap,
             variant="" if baseline == "eager" else baseline,
+            mixed_gpus=self._study.mixed_gpus,
         )

@@ -61,7 +61,9 @@ def compare_steps(
         alpha=study.alpha,
         parents=len(plan.parents),
         problems=len({parent.task for parent in plan.parents}),
-        arms=tuple(_figures(plan, found, arm) for arm in study.arms),
+        arms=tuple(
+            _figures(plan, found, arm) for arm in study.arms if any(arm == key[0] for key in found)
+        ),
         contests=tuple(
             contest.model_copy(update={"p_holm": p})
             for contest, p in zip(contests, corrected, strict=True)
@@ -222,6 +224,13 @@ def _warnings(plan: OneStepPlan, lines: Lines, contests: Sequence[StepContest]) 
     missing = len(plan.keys) - len(lines)
     if missing:
         yield f"{missing} of {len(plan.keys)} steps are missing: what is shown may change"
+    if idle := [arm for arm in plan.study.arms if not any(arm == key[0] for key in lines)]:
+        yield f"no step of {', '.join(idle)} was taken"
+    if plan.study.mixed_gpus:
+        yield (
+            "mixed_gpus: children may have been timed on another kind of GPU than their parents, "
+            "so that gains hold between arms alone"
+        )
     blind = [
         contest
         for contest in contests

@@ -25,7 +25,9 @@ class OneStepStudy(Noun):
     nodes as ``RUN:NODE``. replies: how many each arm gives from each parent. model: options of all
     arms; an arm changes some. reference: the arm that all others are compared with. evaluator: who
     measures, as ``--evaluator`` has it. cost_usd, gpu_minutes: caps on all together; beyond them
-    nothing new is asked or measured. alpha, noise, matters: as in any study.
+    nothing new is asked or measured. mixed_gpus: go on on another kind of GPU than the study's
+    first, where gains are of parents and children that were timed on different ones. alpha, noise,
+    matters: as in any study.
     """
 
     kind: Literal["one_step"]
@@ -39,6 +41,7 @@ class OneStepStudy(Noun):
     evaluator: str = "auto"
     cost_usd: float | None = Field(default=None, gt=0)
     gpu_minutes: float | None = Field(default=None, gt=0)
+    mixed_gpus: bool = False
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     noise: float = Field(default=0.01, ge=0, lt=0.5)
     matters: float = Field(default=1.05, gt=1)

@@ -249,4 +249,5 @@ class _Means:
             self._store,
             open=lambda: choose_evaluator(source, judging, on_progress=lambda _: None),
             most_s=most_s,
+            mixed_gpus=self.study.mixed_gpus,
         )

@@ -53,7 +53,7 @@ def test_a_reply_ends_where_the_model_has_no_room_left(folder: Path) -> None:
     client = TransformersClient(f"{PREFIX}{folder}")
     reply = ask(client, max_tokens=10_000)
     assert reply.prompt_tokens + reply.completion_tokens <= 128
-    with pytest.raises(InputError, match="tokens and .* takes 128 in all"):
+    with pytest.raises(InputError, match=r"tokens and .* takes 128 in all"):
         client.complete(
             [{"role": "user", "content": "word " * 200}], max_tokens=1, temperature=1, seed=1
         )

@@ -130,6 +130,34 @@ def test_tasks_are_spread_over_gpus(study: Path, monkeypatch: pytest.MonkeyPatch
     assert sorted(json.loads(line)["key"] for line in lines) == sorted(keys)
 
 
+def test_a_study_does_not_go_on_on_another_gpu_unless_it_says_so(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(study)
+    answer_all(study.parent / "queue", AutoModel())
+    monkeypatch.setattr(formula_gpu, "GPU", "Another GPU")
+    folder = study.with_suffix("")
+    words = ("study", study, "-o", folder, "--llm-queue", study.parent / "queue")
+    failed(rooftree(*words), "was measured on Formula GPU so far and this is Another GPU")
+    steps = len(json.loads((folder / "study.json").read_text())["keys"])
+    assert len((folder / "results.jsonl").read_text().splitlines()) < steps
+    study.write_text(study.read_text().replace("[model]", "mixed_gpus = true\n\n[model]"))
+    take(study)
+    assert len((folder / "results.jsonl").read_text().splitlines()) == steps
+    assert "another kind of GPU than their parents" in completed("compare", folder).output
+
+
+def test_an_arm_without_a_step_is_named_and_has_no_figures() -> None:
+    plan = plan_with(4, 4)
+    arms = {**plan.study.arms, "evidence": ModelOptions(feedback="evidence")}
+    study = plan.study.model_copy(update={"arms": arms})
+    plan = plan.model_copy(update={"study": study})
+    gains = {parent.name: 1.2 for parent in plan.parents}
+    found = compare_steps(plan, [*line(plan, "tools", gains), *line(plan, "none", gains)])
+    assert [arm.arm for arm in found.arms] == ["tools", "none"]
+    assert any("no step of evidence was taken" in words for words in found.warnings)
+
+
 def test_compare_says_what_each_arm_came_to(study: Path) -> None:
     take(study)
     answer_all(study.parent / "queue", AutoModel())
