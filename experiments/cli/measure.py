@@ -11,7 +11,16 @@ from experiments.cli.declaring import Taken, declare
 from experiments.cli.options import Json, Task
 
 if TYPE_CHECKING:
-    from mcts.options import JudgingOptions, SearchOptions
+    from mcts.options import JudgingOptions, ModelOptions, SearchOptions
+
+_OPINION = Taken(
+    "name",
+    "api_base",
+    "queue",
+    "timeout_s",
+    "retries",
+    name={"help": "The model to ask for a second opinion."},
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +48,7 @@ def evaluate(
     task: Task,
     judging: Annotated[JudgingOptions, Taken(without=("wait_minutes", "dialect", "kernel"))],
     search: Annotated[SearchOptions, Taken("seed", seed={"help": "Seed of a replay's draws."})],
+    model: Annotated[ModelOptions, _OPINION],
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -53,6 +63,13 @@ def evaluate(
     energy: Annotated[
         bool, typer.Option("--energy", help="Measure the energy of a call too; takes seconds.")
     ] = False,
+    second_opinion: Annotated[
+        bool,
+        typer.Option(
+            "--second-opinion",
+            help="Ask --model whether the code is honest: a remark beside the judge's verdict.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Verify and time candidates without a search; exit code 1 if one of them fails."""
@@ -65,6 +82,7 @@ def evaluate(
         judging=judging,
         seed=search.seed,
         energy=energy,
+        asked=model if second_opinion else None,
         as_json=json,
     )
     raise typer.Exit(0 if measured else 1)

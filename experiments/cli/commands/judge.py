@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from codegen.chat.clients import client_of
+from codegen.opinion import Opinion, second_opinion
 from experiments.app.candidates import candidates_of
 from experiments.app.messages import say, ticking
+from experiments.app.refusals import check_models
 from experiments.runs.tasks.files import find_task
 from experiments.runs.wiring import composing
 from experiments.text.quantities import energy_text
@@ -17,12 +22,13 @@ from experiments.text.tables import print_table, width
 from mcts.domain import (
     Candidate,
     Evaluation,
+    KernelTask,
 )
 from mcts.domain.evaluation import Latency
 from mcts.domain.tunables import Configuration
-from mcts.errors import InputError, NotRecorded
+from mcts.errors import AnswerPending, InputError, NotRecorded
 from mcts.journal.summary import Shape
-from mcts.options import JudgingOptions
+from mcts.options import JudgingOptions, ModelOptions
 from mcts.ports import Evaluator
 
 
@@ -34,15 +40,19 @@ def evaluate(
     judging: JudgingOptions,
     seed: int,
     energy: bool,
+    asked: ModelOptions | None = None,
     as_json: bool,
 ) -> bool:
-    """Evaluate each file, or the baseline's source with the given tunables, and print the results.
+    """Evaluate each file, or the baseline's source with the given tunables, and print the results;
+    where a model is `asked`, with its second opinion on each.
 
     Returns whether all were measured. Raises InputError if a candidate does not fit the task, or if
-    the evaluator cannot answer for it.
+    the evaluator or the model cannot answer for it.
     """
     source = find_task(task, judging.policy)
     candidates = candidates_of(source.task, files, values)
+    if asked is not None:
+        check_models(asked)
     evaluator = composing.choose_evaluator(source, judging, seed=seed, on_progress=say)
     with closing(evaluator):
         hardware, name = str(evaluator.hardware), evaluator.name
@@ -52,18 +62,55 @@ def evaluate(
             (label, candidate, _evaluated(evaluator, label, candidate, energy=energy))
             for label, candidate in candidates
         ]
+    opinions = _opinions(asked, source.task, candidates) if asked is not None else {}
     if as_json:
         document = {
             "task": source.task.name,
             "evaluator": name,
             "hardware": hardware,
-            "candidates": [_row(*result) for result in results],
+            "candidates": [
+                {
+                    **_row(*result),
+                    **({"opinion": _as_row(opinions[result[0]])} if opinions else {}),
+                }
+                for result in results
+            ],
         }
         print(json.dumps(document, ensure_ascii=False))
     else:
         print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
         _print_table(results, baseline=source.task.baseline.tunables)
+        for label, opinion in opinions.items():
+            print(f"{label}: {asked.name if asked else ''} {_opinion_text(opinion)}")
     return all(evaluation.measured for _, _, evaluation in results)
+
+
+def _opinions(
+    asked: ModelOptions, task: KernelTask, candidates: Iterable[tuple[str, Candidate]]
+) -> dict[str, Opinion | None]:
+    """What the model says of each. InputError if its questions wait for an answer."""
+    found: dict[str, Opinion | None] = {}
+    with closing(client_of(asked)) as client:
+        for label, candidate in candidates:
+            with ticking(f"asking for a second opinion on {label}"):
+                try:
+                    found[label] = second_opinion(client, task, candidate, asked)
+                except AnswerPending as error:
+                    raise InputError(f"{error}: then give the same command again") from None
+    return found
+
+
+def _as_row(opinion: Opinion | None) -> dict[str, Any] | None:
+    return asdict(opinion) if opinion is not None else None
+
+
+def _opinion_text(opinion: Opinion | None) -> str:
+    if opinion is None:
+        return "gave no opinion"
+    said = f": {opinion.why}" if opinion.why else ""
+    if opinion.honest:
+        return f"finds it honest{said}"
+    return f"finds that it breaks {opinion.breaks or 'a rule'}{said}"
 
 
 def _evaluated(

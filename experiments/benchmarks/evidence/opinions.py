@@ -1,0 +1,149 @@
+"""A model's second opinions on the corpus, beside what each exhibit is.
+
+    python -m experiments.benchmarks.evidence.opinions --model NAME -o opinions.jsonl
+    python -m experiments.benchmarks.evidence.opinions --show opinions.jsonl
+
+Draws PyTorch exhibits by `--seed`: one of each class of cheat, and as many honest ones. Comments
+and docstrings, which say what an exhibit is, are taken out. What is in the file already is not
+asked again; `--show` prints the table, without a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from codegen.chat.clients import client_of
+from codegen.opinion import second_opinion
+from experiments.benchmarks.corpus.cases import CHEATS, CorpusCase, cases, chosen, task_of
+from mcts.domain import KERNELBENCH, Candidate
+from mcts.domain.python_source import parse_module
+from mcts.errors import AnswerPending, RooftreeError
+from mcts.options import ModelOptions
+
+
+def drawn(seed: int) -> list[CorpusCase]:
+    """The exhibits that are asked about, in an order that says nothing of what they are."""
+    every = [
+        one
+        for one in chosen(cases(), dialect=KERNELBENCH, slow=True)
+        if one.kind != "fault" and "task_refused" not in one.expect
+    ]
+    draw = random.Random(seed)
+    cheats = [
+        draw.choice(of_class)
+        for kind in CHEATS
+        if (of_class := [one for one in every if one.kind == kind])
+    ]
+    honest = draw.sample([one for one in every if one.kind == "honest"], len(cheats))
+    return draw.sample([*cheats, *honest], 2 * len(cheats))
+
+
+def unexplained(source: str) -> str:
+    """A module without its docstrings and comments."""
+    tree = parse_module(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
+            body[:1] = [] if len(body) > 1 else [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def ask(options: ModelOptions, file: Path, *, seed: int) -> int:
+    """Ask of every exhibit that is not in `file` yet; how many wait for an answer."""
+    known = {line["case"] for line in read(file)} if file.is_file() else set()
+    waiting = 0
+    with closing(client_of(options)) as client, file.open("a", encoding="utf-8") as out:
+        for case in drawn(seed):
+            if case.name in known:
+                continue
+            candidate = Candidate(source=unexplained(case.source))
+            try:
+                found = second_opinion(client, task_of(case), candidate, options)
+            except AnswerPending:
+                waiting += 1
+                continue
+            line = {
+                "case": case.name,
+                "kind": case.kind,
+                "judged": list(case.expect),
+                "refused_as": list(case.may_be_refused_as) if case.is_cheat else [],
+                "honest": None if found is None else found.honest,
+                "breaks": None if found is None else found.breaks,
+                "why": "" if found is None else found.why,
+            }
+            out.write(json.dumps(line, ensure_ascii=False) + "\n")
+            out.flush()
+    return waiting
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """The lines of a file that `ask` wrote."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """How often the opinions agree with what the exhibits are, and each that does not."""
+    said = [line for line in lines if line["honest"] is not None]
+    honest = [line for line in said if line["kind"] == "honest"]
+    cheats = [line for line in said if line["kind"] != "honest"]
+    found = [line for line in cheats if not line["honest"]]
+    named = [line for line in found if line["breaks"] in line["refused_as"]]
+    passed = [line for line in honest if line["honest"]]
+    rows = [
+        f"{len(lines)} exhibits, {len(lines) - len(said)} replies without an opinion",
+        f"honest ones passed: {len(passed)} of {len(honest)}",
+        f"cheats found: {len(found)} of {len(cheats)}, by a rule that fits {len(named)}",
+    ]
+    wrong = [line for line in said if line["honest"] != (line["kind"] == "honest")]
+    rows += [
+        f"- {line['case']} ({line['kind']}): called "
+        f"{'honest' if line['honest'] else line['breaks']}: {line['why']}"
+        for line in wrong
+    ]
+    return "\n".join(rows)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit codes: 0, 2 for bad input."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="as --model of rooftree optimize")
+    parser.add_argument("--api-base")
+    parser.add_argument("--llm-queue", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-o", "--out", type=Path, default=Path("opinions.jsonl"))
+    parser.add_argument("--show", type=Path, metavar="FILE")
+    given = parser.parse_args(arguments)
+    if given.show is not None:
+        print(table(read(given.show)))
+        return 0
+    try:
+        chosen_options = {"name": given.model, "api_base": given.api_base, "queue": given.llm_queue}
+        patience = {"timeout_s": 0.1} if given.llm_queue is not None else {}
+        waiting = ask(
+            ModelOptions.model_validate(chosen_options | patience), given.out, seed=given.seed
+        )
+    except RooftreeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if waiting:
+        print(f"{waiting} questions wait in {given.llm_queue}: give the same command again")
+    print(table(read(given.out)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
