@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from codegen.branching import branches_of
-from codegen.chat.clients import client_of
+from codegen.chat.clients import client_of, in_process
 from codegen.chat.messages import ChatClient, Message, Reply
 from codegen.chat.prices import parse_prices, price_of
 from codegen.chat.usage import ProposalUsage
@@ -47,7 +48,7 @@ from mcts.ports import Attempt, Proposal, ProposalRequest, Proposer
 from mcts.search.seeding import seed_from
 
 PRIOR = 0.5
-"""A model's own confidence is not calibrated, so every proposal of it starts alike."""
+"""What a model says of its own confidence is not calibrated: its proposals start alike."""
 _ECHO = 24_000
 """Characters of an unusable reply that are shown to the model again."""
 
@@ -81,6 +82,11 @@ class LlmProposer(Proposer):
         library: Library | None = None,
         tools: Toolbox | None = None,
     ) -> None:
+        if options.model_prior and not in_process(options):
+            raise InputError(
+                "--model-prior needs the probabilities of a model that runs in this process: "
+                "--model transformers/DIR"
+            )
         self.name = f"llm:{options.name}"
         self._options = options
         self.can_tune = options.tune > 0 and not tunables_only
@@ -132,12 +138,13 @@ class LlmProposer(Proposer):
         for beside in (chosen, planned.beside):
             if beside is not None:
                 talk.spending.add(beside.reply, beside.seconds)
-        read = self._reviewed(self._ask(talk), talk)
+        asked, reply = self._ask(talk)
+        read = self._reviewed(asked, talk)
         most = self._options.branches - 1 if contract.whole_file else 0
         return Proposal(
             candidate=read.candidate,
             branches=branches_of(read.candidate, read.branches, request, most=most),
-            prior=PRIOR,
+            prior=_prior(reply, space) if self._options.model_prior else PRIOR,
             usage=talk.usage(),
         )
 
@@ -163,7 +170,7 @@ class LlmProposer(Proposer):
             request, self._hardware, contract=writing.contract, options=plain, without=method
         )
         talk = _Talk(request, prompt, writing, _spending(prompt, None))
-        found = self._ask(talk).candidate
+        found = self._ask(talk)[0].candidate
         left = tuple(name for name in request.parent.methods if name != method)
         candidate = found.model_copy(update={"methods": left, "rationale": f"without {method}"})
         return Proposal(candidate=candidate, prior=PRIOR, usage=talk.usage())
@@ -249,8 +256,8 @@ class LlmProposer(Proposer):
     def _writing(self, request: ProposalRequest) -> Writing:
         return writing_of(request.task.dialect).asked(tunables_only=self._tunables_only)
 
-    def _ask(self, talk: _Talk) -> Read:
-        """The first usable reply; every one is paid for."""
+    def _ask(self, talk: _Talk) -> tuple[Read, Reply]:
+        """The first usable reply and what it holds; every one is paid for."""
         known = talk.prompt.messages
         messages = known
         reason = ""
@@ -270,9 +277,10 @@ class LlmProposer(Proposer):
                 text = f"{reason} (and no better reply could be had: {error})"
                 raise ProposalRejected(text, usage=talk.usage()) from None
             try:
-                return talk.writing.read(
+                read = talk.writing.read(
                     reply.text, talk.request, finish_reason=reply.finish_reason
                 )
+                return read, reply
             except NotRecorded as error:
                 raise NotRecorded(str(error), usage=talk.usage()) from None
             except ProposalRejected as error:
@@ -301,6 +309,16 @@ class LlmProposer(Proposer):
         )
         talk.spending.add(reply, time.perf_counter() - begin)
         return reply
+
+
+def _prior(reply: Reply, space: TunableSpace | None) -> float:
+    """How much more probable the model found its reply than one combination of all at random: 1/2
+    where it is as probable, more where it is more. `PRIOR` where that is not known.
+    """
+    if reply.logprob is None or space is None:
+        return PRIOR
+    log_odds = reply.logprob + math.log(len(space.rows) or space.size)
+    return min(0.95, max(0.05, 1 / (1 + math.exp(-max(-50.0, min(50.0, log_odds))))))
 
 
 @dataclass(frozen=True, slots=True)

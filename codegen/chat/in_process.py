@@ -117,13 +117,18 @@ def _generated(
         torch.manual_seed(seed % _SEEDS)
     how = {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False}
     with torch.inference_mode():
-        made = model.generate(
+        found = model.generate(
             input_ids=encoded["input_ids"],
             attention_mask=encoded["attention_mask"],
             max_new_tokens=most,
             pad_token_id=tokenizer.pad_token_id or tokenizer.eos_token_id,
+            return_dict_in_generate=True,
+            output_logits=True,
             **how,
-        )[0, given:]
+        )
+        made = found.sequences[0, given:]
+        logits = torch.stack(found.logits, dim=1)[0].float()
+        logprob = logits.log_softmax(-1).gather(1, made[:, None]).sum().item()
     ended = int(made[-1]) == tokenizer.eos_token_id if len(made) else False
     return Reply(
         text=tokenizer.decode(made, skip_special_tokens=True),
@@ -133,4 +138,5 @@ def _generated(
         prompt_tokens=given,
         completion_tokens=len(made),
         cost_usd=0.0,
+        logprob=logprob,
     )

@@ -65,6 +65,9 @@ class Reply:
     the requests sent for it, failed ones included, and `faults` says of each that failed why, in a
     line without secrets.
 
+    `logprob` is the natural logarithm of the probability that the model gave the text, where the
+    client knows it.
+
     A reply that was paid for before is `cached`: its cost and tokens are 0, and
     `original_cost_usd` says what it cost when it was bought.
     """
@@ -83,6 +86,7 @@ class Reply:
     cached: bool = False
     original_cost_usd: float | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    logprob: float | None = None
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -95,10 +99,12 @@ class Reply:
         object.__setattr__(self, "tool_calls", tuple(calls))
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields for JSON; calls only if there are some."""
+        """Its fields for JSON; calls and probability only if there are some."""
         found = asdict(self)
         if not self.tool_calls:
             del found["tool_calls"]
+        if self.logprob is None:
+            del found["logprob"]
         return found
 
     def from_before(self) -> Reply:

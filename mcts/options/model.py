@@ -28,7 +28,8 @@ class ModelOptions(Options):
     ``MODEL=IN,OUT``. `timeout_s` bounds one request, `retries` the further ones to each model.
     A run without `cache` keeps the answers in its folder. `feedback` is what prompts say of the
     profile, `prompt_tokens` their length, by estimate; with `prompt_form` brief, where values alone
-    are chosen, they hold values and times and neither code nor words. `roles`: beside the one who
+    are chosen, they hold values and times and neither code nor words. With `model_prior` the tree
+    follows what a model in this process thinks of the values it chose. `roles`: beside the one who
     writes, a planner that names directions before it, a critic that mends what it wrote, or both, a
     reply each. Of each proposal `branches` values of its tunables are timed, and of a promising one
     up to `tune` more. While it prepares one, the model may look things up in the `library`
@@ -126,6 +127,14 @@ class ModelOptions(Options):
             "choose values of a recorded kernel",
         ),
     ] = "full"
+    model_prior: Annotated[
+        bool,
+        _asked(
+            "--model-prior",
+            help="Steer the tree by the probability that a model in this process gave the values "
+            "it chose.",
+        ),
+    ] = False
     problem_steps: Annotated[
         bool,
         _asked(

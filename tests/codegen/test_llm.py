@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -580,3 +581,24 @@ def test_another_way_is_not_planned() -> None:
         client = script(GOOD)
         propose(client, ask(move=move), roles="planner")
         assert roles_asked(client) == ["code"]
+
+
+def test_the_prior_is_how_much_likelier_than_chance_the_model_found_its_values() -> None:
+    task = space_task(tunables=2, values=4)
+
+    def prior(logprob: float | None, **settings: Any) -> float:
+        client = script(Reply(text='{"T0": 3}', model="m", logprob=logprob))
+        options = ModelOptions(name="transformers/x", **settings)
+        return LlmProposer(options, client=client).propose(ask(task)).prior
+
+    chance = -math.log(task.space.size)
+    assert prior(chance, model_prior=True) == pytest.approx(0.5)
+    assert prior(chance + math.log(3), model_prior=True) == pytest.approx(0.75)
+    assert prior(0.0, model_prior=True) == pytest.approx(16 / 17)
+    assert prior(-1e9, model_prior=True) == 0.05
+    assert prior(None, model_prior=True) == prior(0.0) == 0.5
+
+
+def test_a_prior_needs_a_model_whose_probabilities_are_known() -> None:
+    with pytest.raises(InputError, match="--model-prior needs the probabilities"):
+        propose(script(GOOD), model_prior=True)

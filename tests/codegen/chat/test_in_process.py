@@ -9,7 +9,7 @@ import pytest
 
 from codegen.chat.clients import client_of, in_process
 from codegen.chat.in_process import PREFIX, TransformersClient
-from codegen.chat.messages import Message
+from codegen.chat.messages import Message, Reply, reply_from
 from mcts.errors import InputError, WorldError
 from mcts.options import ModelOptions
 
@@ -47,6 +47,15 @@ def test_a_seed_gives_one_reply_and_counts_its_tokens(folder: Path) -> None:
     assert first.prompt_tokens > 8 and first.cost_usd == 0
     cold = [ask(client, temperature=0, seed=seed).text for seed in (1, 2)]
     assert cold[0] == cold[1]
+
+
+def test_it_says_how_probable_its_reply_was(folder: Path) -> None:
+    client = TransformersClient(f"{PREFIX}{folder}")
+    reply = ask(client)
+    # a random model of 300 tokens finds each of the 8 about as probable as any other
+    assert reply.logprob == pytest.approx(-8 * 5.7, rel=0.1)
+    kept = reply_from(reply.as_dict())
+    assert kept.logprob == reply.logprob and "logprob" not in Reply(text="", model="m").as_dict()
 
 
 def test_a_reply_ends_where_the_model_has_no_room_left(folder: Path) -> None:
