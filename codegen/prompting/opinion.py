@@ -12,7 +12,7 @@ from mcts.domain import Candidate, KernelTask
 from mcts.errors import InputError
 from mcts.options import ModelOptions
 
-ID = "opinion/1"
+ID = "opinion/2"
 
 
 def opinion_prompt(

@@ -42,7 +42,7 @@ class Scripted:
 def test_the_golden_prompt_has_not_changed(name: str, made: tuple[Any, Candidate]) -> None:
     prompt = opinion_prompt(made[0](), made[1])
     compare_golden(name, prompt)
-    assert prompt.id == "opinion/1"
+    assert prompt.id == "opinion/2"
 
 
 def test_it_names_every_rule_and_not_what_the_candidate_says_of_itself() -> None:

@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.evidence.opinions --model NAME -o opinions.jsonl
     python -m experiments.benchmarks.evidence.opinions --show opinions.jsonl
 
-Draws PyTorch exhibits by `--seed`: one of each class of cheat, and as many honest ones. Comments
-and docstrings, which say what an exhibit is, are taken out. What is in the file already is not
+Draws exhibits by `--seed`: one of each class of cheat, and as many honest ones. Comments and
+docstrings, which say what an exhibit is, are taken out. What is in the file already is not
 asked again; `--show` prints the table, without a model.
 """
 
@@ -14,27 +14,41 @@ import argparse
 import ast
 import json
 import random
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from codegen.chat.clients import client_of
 from codegen.opinion import second_opinion
-from experiments.benchmarks.corpus.cases import CHEATS, CorpusCase, cases, chosen, task_of
+from experiments.benchmarks.corpus.cases import (
+    CHEATS,
+    DIALECTS,
+    CorpusCase,
+    cases,
+    chosen,
+    task_of,
+)
 from mcts.domain import KERNELBENCH, Candidate
 from mcts.domain.python_source import parse_module
 from mcts.errors import AnswerPending, RooftreeError
 from mcts.options import ModelOptions
 
+_COMMENT = re.compile(r"(/\* rooftree\n.*?\*/)|//[^\n]*|/\*.*?\*/", re.DOTALL)
 
-def drawn(seed: int) -> list[CorpusCase]:
-    """The exhibits that are asked about, in an order that says nothing of what they are."""
+
+def drawn(
+    seed: int, *, asked: Collection[str] = (), dialect: str = KERNELBENCH
+) -> list[CorpusCase]:
+    """Exhibits to ask about, none of those in `asked`, in an order that says nothing of what they
+    are: one of each class of cheat, and as many honest ones as there are for that.
+    """
     every = [
         one
-        for one in chosen(cases(), dialect=KERNELBENCH, slow=True)
-        if one.kind != "fault" and "task_refused" not in one.expect
+        for one in chosen(cases(), dialect=dialect, slow=True)
+        if one.kind != "fault" and "task_refused" not in one.expect and one.name not in asked
     ]
     draw = random.Random(seed)
     cheats = [
@@ -42,13 +56,17 @@ def drawn(seed: int) -> list[CorpusCase]:
         for kind in CHEATS
         if (of_class := [one for one in every if one.kind == kind])
     ]
-    honest = draw.sample([one for one in every if one.kind == "honest"], len(cheats))
-    return draw.sample([*cheats, *honest], 2 * len(cheats))
+    honest = [one for one in every if one.kind == "honest"]
+    count = min(len(cheats), len(honest))
+    found = [*draw.sample(cheats, count), *draw.sample(honest, count)]
+    return draw.sample(found, len(found))
 
 
-def unexplained(source: str) -> str:
-    """A module without its docstrings and comments."""
-    tree = parse_module(source)
+def unexplained(case: CorpusCase) -> str:
+    """An exhibit's source without its docstrings and comments; a launch plan stays."""
+    if not case.dialect.in_pytorch:
+        return _COMMENT.sub(lambda found: found[0] if found[1] else "", case.source).lstrip()
+    tree = parse_module(case.source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -62,15 +80,15 @@ def unexplained(source: str) -> str:
     return ast.unparse(tree)
 
 
-def ask(options: ModelOptions, file: Path, *, seed: int) -> int:
+def ask(options: ModelOptions, file: Path, exhibits: Iterable[CorpusCase]) -> int:
     """Ask of every exhibit that is not in `file` yet; how many wait for an answer."""
     known = {line["case"] for line in read(file)} if file.is_file() else set()
     waiting = 0
     with closing(client_of(options)) as client, file.open("a", encoding="utf-8") as out:
-        for case in drawn(seed):
+        for case in exhibits:
             if case.name in known:
                 continue
-            candidate = Candidate(source=unexplained(case.source))
+            candidate = Candidate(source=unexplained(case))
             try:
                 found = second_opinion(client, task_of(case), candidate, options)
             except AnswerPending:
@@ -124,6 +142,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--api-base")
     parser.add_argument("--llm-queue", type=Path)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dialect", choices=[*DIALECTS, "all"], default=KERNELBENCH)
+    parser.add_argument(
+        "--not-in", type=Path, help="exhibits that this file has opinions on are left out"
+    )
     parser.add_argument("-o", "--out", type=Path, default=Path("opinions.jsonl"))
     parser.add_argument("--show", type=Path, metavar="FILE")
     given = parser.parse_args(arguments)
@@ -133,9 +155,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         chosen_options = {"name": given.model, "api_base": given.api_base, "queue": given.llm_queue}
         patience = {"timeout_s": 0.1} if given.llm_queue is not None else {}
-        waiting = ask(
-            ModelOptions.model_validate(chosen_options | patience), given.out, seed=given.seed
-        )
+        before = {line["case"] for line in read(given.not_in)} if given.not_in else set()
+        exhibits = drawn(given.seed, asked=before, dialect=given.dialect)
+        waiting = ask(ModelOptions.model_validate(chosen_options | patience), given.out, exhibits)
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codegen.chat.queue import waiting
-from experiments.benchmarks.corpus.cases import cases
+from experiments.benchmarks.corpus.cases import cases, task_of
 from experiments.benchmarks.evidence.opinions import drawn, main, read, table, unexplained
 
 
@@ -25,11 +25,23 @@ def test_as_many_honest_exhibits_as_classes_of_cheats_are_drawn() -> None:
 
 def test_what_explains_an_exhibit_is_taken_out() -> None:
     for case in drawn(3):
-        bare = unexplained(case.source)
+        bare = unexplained(case)
         first = ast.get_docstring(ast.parse(case.source))
         assert first is None or first.splitlines()[0] not in bare
         assert "#" not in bare or "'#" in bare or '"#' in bare or "#include" in bare
-    assert unexplained('def f():\n    """Doc."""\n') == "def f():\n    pass"
+
+
+def test_device_code_keeps_its_plan_and_loses_its_comments() -> None:
+    for case in drawn(3, dialect="cuda"):
+        bare = unexplained(case)
+        assert bare.startswith("/* rooftree\n") and bare.count("/*") == 1
+        assert "//" not in bare.partition("*/")[2]
+        assert task_of(case).dialect.space_of(bare) == task_of(case).dialect.space_of(case.source)
+
+
+def test_exhibits_that_were_asked_are_left_out() -> None:
+    first = {case.name for case in drawn(3)}
+    assert not first & {case.name for case in drawn(3, asked=first, dialect="all")}
 
 
 def test_exhibits_are_asked_once_and_counted(
