@@ -4,13 +4,15 @@ A Gaussian process over log speeds whose mean is a weighted sum of the log speed
 came to (a co-kriging with the sources as trend; Kennedy and O'Hagan, Predicting the output from a
 complex computer code when fast approximations are available, Biometrika 87, 2000). The weights are
 learned: they begin at equal shares and follow the run's own times as far as these speak, by the
-marginal likelihood. Where another GPU misleads, its weight goes to nothing, and what is left is
-expected improvement as if nothing were known.
+marginal likelihood. Where another GPU misleads, its weight goes to nothing; but a process that was
+misled is too sure of what it has not seen, and stays where it is. So while a run gains nothing,
+every other trial is a move of the scripted proposer from where the search wants to go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,6 +28,7 @@ from codegen.scripted.expected_improvement import (
     covariance,
     improvement,
 )
+from codegen.scripted.proposer import ScriptedProposer
 from codegen.scripted.uniform import LatticeKey, candidate_of
 from mcts.domain import declared_space
 from mcts.domain.tunables import ConfigurationKey, configuration_key
@@ -42,6 +45,10 @@ LEAST_GAIN = 1e-4
 """Expected gains in log speed below this are none: then what is expected to be fastest comes."""
 LEVEL = 2.0
 """Standard deviation of this GPU's level in log speed, of which nothing is known."""
+PATIENCE = 8
+"""Trials without a gain after which every other one is a scripted move."""
+GAIN = 1.005
+"""By how much a variant must be faster than the best before it to count as a gain."""
 _LEAST_VARIANCE = 1e-8
 _MOST_HISTORY = 256
 
@@ -66,23 +73,29 @@ class Belief:
 
 
 class TransferProposer(Proposer):
-    """The configuration of the greatest expected improvement, given other GPUs' times.
+    """The configuration of the greatest expected improvement, given other GPUs' times; while the
+    run gains nothing for `patience` trials, every other one is a scripted move from the parent.
 
-    Whatever the search asks to go on from, it looks at all that the run has judged, so that it
-    goes with any; `best_of_n` says so plainly. Deterministic; draws nothing.
+    But for these moves, whatever the search asks to go on from, it looks at all that the run has
+    judged.
     """
 
     name = "transfer"
     inline = True
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], *, patience: int = PATIENCE) -> None:
         if not sources:
             raise InputError("--proposer transfer needs --prior RECORDING, of another GPU")
-        self._sources = tuple(sources)
+        self._sources, self._patience = tuple(sources), patience
+        self._near = ScriptedProposer()
         self._ground = lru_cache(maxsize=16)(self._ground_of)
 
     def propose(self, request: ProposalRequest) -> Proposal:
         """Raises NoMoves when everything was tried, InputError if no source knows the space."""
+        idle = _trials_without_gain(request) - self._patience
+        if idle >= 0 and idle % 2 == 0:
+            with suppress(NoMoves):
+                return self._near.propose(request)
         ground = self._ground(LatticeKey(request.task, request.parent.source))
         rows, log_speeds = ground.observed(request)
         belief = ground.believe(rows, log_speeds)
@@ -102,6 +115,17 @@ class TransferProposer(Proposer):
 
     def _ground_of(self, key: LatticeKey) -> Ground:
         return Ground(EncodedSpace(declared_space(key.task, key.source), key.task), self._sources)
+
+
+def _trials_without_gain(request: ProposalRequest) -> int:
+    """How many candidates were judged since the last that was clearly the fastest so far."""
+    best, since = 0.0, 0
+    for attempt in request.history:
+        speedup = attempt.evaluation.speedup if attempt.evaluation is not None else None
+        since += 1
+        if speedup is not None and speedup > best * GAIN:
+            best, since = speedup, 0
+    return since
 
 
 class Ground:

@@ -58,7 +58,7 @@ def evaluations(run: Run) -> int:
     }
     goal = min(times.values()) * (1 + run.within)
     request = ProposerRequest(task=recorded.task, tunables_only=True, prior=run.known)
-    search, reward = resolve_settings(Algorithm(name="best_of_n" if run.known else "puct"))
+    search, reward = resolve_settings(Algorithm(name="puct"))
     result = Optimizer(
         task=recorded.task,
         proposer=transfer_proposer(request) if run.known else ScriptedProposer(),
