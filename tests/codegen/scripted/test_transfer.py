@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from codegen.scripted.proposer import ScriptedProposer
 from codegen.scripted.transfer import Ground, Source, TransferProposer
 from codegen.scripted.uniform import LatticeKey
 from mcts.domain import Candidate, Evaluation, Guidance, KernelTask, declared_space
@@ -143,3 +145,42 @@ def _lattice():  # type: ignore[no-untyped-def]
     from codegen.scripted.encoded_space import EncodedSpace
 
     return EncodedSpace(declared_space(TASK, TASK.baseline.source), TASK)
+
+
+@pytest.mark.parametrize(
+    ("since", "scripted"), [(7, False), (8, True), (9, False), (10, True), (11, False)]
+)
+def test_while_a_run_gains_nothing_every_other_trial_is_a_scripted_move(
+    since: int, scripted: bool
+) -> None:
+    some = [Candidate(source=TASK.baseline.source, tunables=dict(key)) for key in keys()]
+    some = [one for one in some if one.id != TASK.baseline.id][: since + 1]
+    gains = [2.0, *[2.0 * 1.001] * since]  # noise is no gain
+    history = [
+        Attempt(candidate=one, evaluation=measured(gain, name=one.id))
+        for one, gain in zip(some, gains, strict=True)
+    ]
+    request = request_of(history, {TASK.baseline.id, *(one.id for one in some)})
+    proposal = TransferProposer([Source("any", speeds(1))]).propose(request)
+    assert (proposal == ScriptedProposer().propose(request)) is scripted
+    assert proposal.candidate.rationale.startswith("other GPUs' times") is not scripted
+
+
+def test_where_no_move_is_left_the_times_of_others_go_on() -> None:
+    every = [Candidate(source=TASK.baseline.source, tunables=dict(key)) for key in keys()]
+    near = {
+        ScriptedProposer().propose(replace(request_of([], set()), seed=seed)).candidate.id
+        for seed in range(200)
+    }
+    judged = [one for one in every if one.id in near][:12]
+    history = [Attempt(candidate=one, evaluation=measured(1.0, name=one.id)) for one in judged]
+    history += [
+        Attempt(candidate=one, evaluation=measured(0.9, name=one.id))
+        for one in every
+        if one.id in near and one not in judged
+    ]
+    tried = {TASK.baseline.id, *near}
+    found = TransferProposer([Source("any", speeds(1))], patience=0).propose(
+        request_of(history, tried)
+    )
+    assert found.candidate.id not in tried
