@@ -17,7 +17,7 @@ from experiments.app.interrupting import (
     signals_interrupt,
 )
 from experiments.app.messages import say
-from experiments.app.refusals import check_models, remedy
+from experiments.app.refusals import check_models, check_values_alone, remedy
 from experiments.live import Display, progress_display
 from experiments.runs.folders import folder as rundir
 from experiments.runs.folders.folder import RunFolder
@@ -84,6 +84,7 @@ def run_in_folder(
     if request.out is not None:
         rundir.check_free(request.out)
     if config.search.proposer == LLM:
+        check_values_alone(source.task, config)
         check_models(config.model)
     if config.judging.evaluator != REPLAY and display != "quiet":
         say(f"preparing evaluator {config.judging.evaluator} for task {source.task.name}")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from codegen.chat.clients import in_process
 from codegen.chat.in_process import model_folder
+from codegen.dialects import writing_of
 from experiments.runs.options.config import RunConfig
+from experiments.runs.wiring.choosing import REPLAY
+from mcts.domain import KernelTask
 from mcts.errors import InputError, WorldError
 from mcts.options import ModelOptions
 
@@ -42,6 +45,22 @@ def check_models(model: ModelOptions) -> None:
                 f"{name} needs a key, and {key} is not set: export {key}=..., or name a server of "
                 "your own with --api-base"
             )
+
+
+def check_values_alone(task: KernelTask, config: RunConfig) -> None:
+    """InputError for options that are for values alone where code is written, or that need a model
+    in this process where there is none.
+    """
+    model = config.model
+    only = config.judging.evaluator == REPLAY
+    writing = writing_of(task.dialect).asked(tunables_only=only)
+    if model.prompt_form == "brief" and writing.contract.whole_file:
+        raise InputError(
+            "--prompt-form brief is for values of a recorded kernel: here code is written "
+            f"(--evaluator {config.judging.evaluator})"
+        )
+    if model.model_prior and not in_process(model):
+        raise InputError("--model-prior needs --model transformers/DIR, which runs in this process")
 
 
 def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> str:

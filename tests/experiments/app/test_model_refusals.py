@@ -13,6 +13,7 @@ from click.testing import Result
 from experiments.runs.options.option_conflicts import check_model
 from mcts.errors import InputError
 from mcts.options import ModelOptions
+from tests.support import formula_gpu
 from tests.support.commands import failed, optimize, optimized, refused, rooftree
 from tests.support.needs import needs_litellm
 from tests.support.openai_server import Fail, OpenAiServer
@@ -143,3 +144,30 @@ def test_a_model_without_its_key_is_refused_before_anything_is_made(
     )
     assert done.exit_code == 2 and "OPENAI_API_KEY is not set" in done.output
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--model", "transformers/nowhere"), "nowhere is no folder with a model"),
+        (("--model", "openai/x", "--model-prior"), "needs --model transformers/DIR"),
+        (("--model", "transformers/x", "--fallback", "openai/y"), "no --fallback goes with it"),
+    ],
+)
+def test_a_model_in_this_process_is_looked_for_before_anything_is_measured(
+    toy_folder: Path, tmp_path: Path, words: tuple[str, ...], part: str
+) -> None:
+    out = tmp_path / "run"
+    refused_at_once(optimize(toy_folder, out, *words), out, part)
+
+
+def test_a_brief_prompt_cannot_ask_for_code(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_gpu.install(monkeypatch)
+    out = tmp_path / "run"
+    words = ("--model", "openai/x", "--prompt-form", "brief")
+    done = rooftree(
+        "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off", *words
+    )
+    refused_at_once(done, out, "--prompt-form brief is for values of a recorded kernel")
