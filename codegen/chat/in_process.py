@@ -17,11 +17,14 @@ from mcts.errors import InputError, WorldError
 PREFIX = "transformers/"
 """Names that begin so are loaded here; what follows is a folder."""
 _SEEDS = 2**31
+_TURN = threading.Lock()
+"""Held while a model is loaded, which transformers cannot do twice at once, and while it answers,
+as PyTorch has one state of random numbers for all."""
 
 
 class TransformersClient:
     """Loads the model `name`, with `PREFIX` before it, when it is first asked. Thread-safe: one
-    reply at a time.
+    reply at a time in the whole process.
 
     On the GPU if PyTorch sees one. A seed gives the same reply on the same machine. It calls no
     tools: look-ups are asked for as text.
@@ -29,7 +32,6 @@ class TransformersClient:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
         self._closed = False
 
@@ -42,7 +44,7 @@ class TransformersClient:
         seed: int | None = None,
         offer: Offer | None = None,
     ) -> Reply:
-        with self._lock:
+        with _TURN:
             if self._closed:
                 raise WorldError(f"{self._name} was given up")
             model, tokenizer = self._loaded = self._loaded or _load(self._name)
@@ -53,7 +55,7 @@ class TransformersClient:
 
     def close(self) -> None:
         """Release the model; idempotent."""
-        with self._lock:
+        with _TURN:
             self._closed, self._loaded = True, None
 
 

@@ -1,9 +1,10 @@
-"""Train a model that proposes: `python -m experiments.training examples|sft|rft|grpo CONFIG.toml`.
+"""Train a model that proposes: `python -m experiments.training examples|sft|... CONFIG.toml`.
 
-`examples` searches the recorded tasks that the file names and writes what was tried; `sft`, `rft`
-and `grpo` train, each from what the one before has left, or from ``--from MODEL``. All of it is
-written below ``-o FOLDER``; the same command goes on with what was begun. The model of a stage is
-`FOLDER/STAGE/model`, the course of its training `FOLDER/STAGE/log.jsonl`.
+`examples` searches the recorded tasks that the file names and writes what was tried; `fresh` writes
+the decoder that training begins with, to compare with; `sft`, `rft` and `grpo` train, each from
+what the one before has left, or from ``--from MODEL``. All of it is written below ``-o FOLDER``;
+the same command goes on with what was begun. The model of a stage is `FOLDER/STAGE/model`, the
+course of its training `FOLDER/STAGE/log.jsonl`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.training", description=(__doc__ or "").partition("\n\n")[2]
     )
-    parser.add_argument("stage", choices=["examples", *STAGES])
+    parser.add_argument("stage", choices=["examples", "fresh", *STAGES])
     parser.add_argument("config", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True, help="the folder of the run")
     parser.add_argument("--from", dest="start", help="a model to begin with, in place of the last")
@@ -41,6 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
             file = given.out / stages.EXAMPLES
             rows = stages.make_examples(run.examples, file, jobs=given.jobs, say=_say)
             print(f"{rows} examples: {file}")
+            return 0
+        if given.stage == "fresh":
+            print(f"not trained: {stages.make_fresh(run, given.out)}")
             return 0
         model = stages.fit(given.stage, run, given.out, start=given.start, say=_say)
         print(f"trained: {model}")

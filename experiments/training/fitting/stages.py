@@ -29,6 +29,7 @@ from mcts.options import JudgingOptions
 EXAMPLES = "examples.jsonl.gz"
 MODEL = "model"
 LOG = "log.jsonl"
+FRESH = "fresh"
 BEFORE: dict[Stage, Stage | None] = {"sft": None, "rft": "sft", "grpo": "rft"}
 Say = Callable[[str], None]
 
@@ -82,6 +83,19 @@ def read_examples(file: Path) -> list[Row]:
     return rows
 
 
+def make_fresh(run: Training, folder: Path) -> Path:
+    """Write a decoder that was initialised at random, with a tokenizer trained on the examples; the
+    folder of its model. It is what sft begins with.
+    """
+    _check_installed(run)
+    place = folder / FRESH / MODEL
+    if not place.is_dir():
+        model, tokenizer = _load(run, None, _trained_on(run, folder))
+        model.save_pretrained(place)
+        tokenizer.save_pretrained(place)
+    return place
+
+
 def fit(stage: Stage, run: Training, folder: Path, *, start: str | None, say: Say) -> Path:
     """Take a stage in `folder`; the folder of its model, which is there already if it had ended.
 
@@ -119,6 +133,8 @@ def _beginning(run: Training, folder: Path, stage: Stage, start: str | None) -> 
         if (folder / before / MODEL).is_dir():
             return str(folder / before / MODEL)
         before = BEFORE[before]
+    if stage == "sft" and run.model is None and (folder / FRESH / MODEL).is_dir():
+        return str(folder / FRESH / MODEL)
     if stage == "sft" or run.model is not None:
         return run.model
     raise InputError(f"{stage} goes on from a model: take sft first, or name one with --from")
@@ -141,18 +157,22 @@ def _load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, A
 
 
 def _sft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
-    rows = read_set(run.data, "supervised", "train") if run.data else None
-    if rows is None:
-        rows = [
-            row
-            for row in read_examples(folder / EXAMPLES)
-            if row["verdict"] == "measured" and row["gain"] > run.sft.least_gain
-        ]
-        draw = random.Random(run.seed)
-        rows += [renamed(row, draw) for row in list(rows) for _ in range(run.sft.renamed)]
+    _supervise(run, place, _trained_on(run, folder), start, run.sft, say=say)
+
+
+def _trained_on(run: Training, folder: Path) -> list[Row]:
+    """What sft trains on. InputError if there is nothing."""
+    if run.data is not None:
+        return read_set(run.data, "supervised", "train")
+    rows = [
+        row
+        for row in read_examples(folder / EXAMPLES)
+        if row["verdict"] == "measured" and row["gain"] > run.sft.least_gain
+    ]
     if not rows:
         raise InputError("no example is left to train on: lower least_gain, or make more")
-    _supervise(run, place, rows, start, run.sft, say=say)
+    draw = random.Random(run.seed)
+    return rows + [renamed(row, draw) for row in rows for _ in range(run.sft.renamed)]
 
 
 def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def test_a_seed_gives_one_reply_and_counts_its_tokens(folder: Path) -> None:
     assert first.prompt_tokens > 8 and first.cost_usd == 0
     cold = [ask(client, temperature=0, seed=seed).text for seed in (1, 2)]
     assert cold[0] == cold[1]
+
+
+def test_many_that_ask_at_once_are_answered_as_one_after_the_other(folder: Path) -> None:
+    alone = [ask(TransformersClient(f"{PREFIX}{folder}"), seed=seed).text for seed in range(6)]
+    clients = [TransformersClient(f"{PREFIX}{folder}") for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda at: ask(clients[at], seed=at).text, range(6)))
+    assert together == alone
 
 
 def test_it_says_how_probable_its_reply_was(folder: Path) -> None:

@@ -80,6 +80,17 @@ def test_examples_are_every_trial(began: Path) -> None:
     assert len(rows) == 16 and {row["task"] for row in rows} == {"gelu"}
 
 
+def test_what_training_begins_with_can_be_kept(config: Path, began: Path, tmp_path: Path) -> None:
+    for name in ("torch", "transformers", "trl", "datasets"):
+        pytest.importorskip(name)
+    (tmp_path / stages.EXAMPLES).write_bytes((began / stages.EXAMPLES).read_bytes())
+    assert main(["fresh", str(config), "-o", str(tmp_path)]) == 0
+    place = tmp_path / stages.FRESH / stages.MODEL
+    before = (place / "model.safetensors").read_bytes()
+    assert main(["fresh", str(config), "-o", str(tmp_path)]) == 0
+    assert (place / "model.safetensors").read_bytes() == before
+
+
 def test_supervised_training_leaves_a_model_and_its_course(trained: Path) -> None:
     from codegen.chat.in_process import TransformersClient
 
