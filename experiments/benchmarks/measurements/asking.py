@@ -24,7 +24,11 @@ QUIET_S = 5.0
 """A question is given up for now if nothing has been measured for so long."""
 _POLL_S = 0.5
 _MONEY = ("cost_usd", "tokens", "prompt_tokens", "completion_tokens")
-_LATER = ("roles", "problem_steps")
+_FIRST = (
+    "name", "fallbacks", "reply_tokens", "temperature", "feedback", "tune", "branches",
+    "prompt_tokens", "reply_repairs", "library", "lookups", "lookup_tokens", "lookup_protocol",
+)  # fmt: skip
+"""What was asked when the first studies were made: these alone are in every arm's key."""
 ASKED = tuple(name for name, option in ModelOptions.options().items() if option.lasting)
 """What an arm may say of the model: what is asked, not where it is asked."""
 
@@ -58,7 +62,7 @@ def asked_fields(options: ModelOptions) -> dict[str, Any]:
     return {
         name: value
         for name, value in found.items()
-        if name in ASKED and not (name in _LATER and value == usual[name])
+        if name in ASKED and (name in _FIRST or value != usual[name])
     }
 
 

@@ -109,6 +109,10 @@ def replay(path: Path) -> None:
                 "Rooftree searches, asks or measures differently"
             )
         found += 1
+    if not found:
+        raise InputError(
+            f"no run of {path} can be taken again: it has none, or they are of another version"
+        )
     print(f"{found} runs come out as they were, to the digit, without model and GPU")
 
 

@@ -104,6 +104,10 @@ def replay(path: Path) -> None:
                 "this Rooftree asks or measures differently"
             )
         found += 1
+    if not found:
+        raise InputError(
+            f"no step of {path} can be taken again: it has none, or they are of another version"
+        )
     print(f"{found} steps come out as they were, to the digit, without model and GPU")
 
 
