@@ -40,7 +40,7 @@ def client_of(
             options.queue, route=route, patience_s=options.given().get("timeout_s")
         )
     elif in_process(options):
-        client = TransformersClient(route.model)
+        client = TransformersClient(route.model, probabilities=options.model_prior)
     else:
         client = _priced(_litellm(options), max_cost_usd)
     if (cache := _cache_path(options, run_dir)) is not None:

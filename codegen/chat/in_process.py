@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.chat.messages import Message, Offer, Reply
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, ProposalRejected, WorldError
 
 PREFIX = "transformers/"
 """Names that begin so are loaded here; what follows is a folder."""
@@ -27,11 +27,12 @@ class TransformersClient:
     reply at a time in the whole process.
 
     On the GPU if PyTorch sees one. A seed gives the same reply on the same machine. It calls no
-    tools: look-ups are asked for as text.
+    tools: look-ups are asked for as text. With `probabilities` replies say how probable they were,
+    which takes memory for a number for each word of the vocabulary and each token.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, *, probabilities: bool = False) -> None:
+        self._name, self._probabilities = name, probabilities
         self._loaded: tuple[Any, Any] | None = None
         self._closed = False
 
@@ -48,10 +49,14 @@ class TransformersClient:
             if self._closed:
                 raise WorldError(f"{self._name} was given up")
             model, tokenizer = self._loaded = self._loaded or _load(self._name)
-            return _generated(
-                model, tokenizer, messages, self._name, max_tokens=max_tokens,
-                temperature=temperature, seed=seed,
-            )  # fmt: skip
+            try:
+                return _generated(
+                    model, tokenizer, messages, self._name, max_tokens=max_tokens,
+                    temperature=temperature, seed=seed, probabilities=self._probabilities,
+                )  # fmt: skip
+            except RuntimeError as error:  # out of memory, among others
+                first = str(error).strip().splitlines()[0]
+                raise WorldError(f"{self._name} gave no answer: {first}") from None
 
     def close(self) -> None:
         """Release the model; idempotent."""
@@ -82,9 +87,9 @@ def _load(name: str) -> tuple[Any, Any]:
         ) from None
     logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
-        model: Any = AutoModelForCausalLM.from_pretrained(place)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(place, local_files_only=True)
+    except (OSError, ValueError, ImportError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"the model {place} cannot be loaded: {first}") from None
     if tokenizer.chat_template is None:
@@ -101,19 +106,21 @@ def _generated(
     max_tokens: int,
     temperature: float,
     seed: int | None,
+    probabilities: bool,
 ) -> Reply:
     import torch
+    from jinja2 import TemplateError
 
-    asked = tokenizer.apply_chat_template(
-        [{"role": one["role"], "content": one["content"]} for one in messages],
-        tokenize=False,
-        add_generation_prompt=True,
-    )
+    told = [{"role": one["role"], "content": one["content"]} for one in messages]
+    try:
+        asked = tokenizer.apply_chat_template(told, tokenize=False, add_generation_prompt=True)
+    except TemplateError as error:
+        raise InputError(f"{name}: its chat template refuses these messages: {error}") from None
     encoded = tokenizer(asked, return_tensors="pt", add_special_tokens=False).to(model.device)
     given = encoded["input_ids"].shape[1]
     room = getattr(model.config, "max_position_embeddings", None)
     if room is not None and given >= room:
-        raise InputError(f"the prompt has {given} tokens and {name} takes {room} in all")
+        raise ProposalRejected(f"the prompt has {given} tokens and {name} takes {room} in all")
     most = max_tokens if room is None else min(max_tokens, room - given)
     if seed is not None:
         torch.manual_seed(seed % _SEEDS)
@@ -125,13 +132,16 @@ def _generated(
             max_new_tokens=most,
             pad_token_id=tokenizer.pad_token_id or tokenizer.eos_token_id,
             return_dict_in_generate=True,
-            output_logits=True,
+            output_logits=probabilities,
             **how,
         )
         made = found.sequences[0, given:]
-        logits = torch.stack(found.logits, dim=1)[0].float()
-        logprob = logits.log_softmax(-1).gather(1, made[:, None]).sum().item()
-    ended = int(made[-1]) == tokenizer.eos_token_id if len(made) else False
+        logprob = None
+        if probabilities:
+            each = zip(found.logits, made.tolist(), strict=True)
+            logprob = sum(step[0].float().log_softmax(-1)[token].item() for step, token in each)
+    # What ends a reply is the model's own affair; some have several tokens for it.
+    ended = len(made) < most or int(made[-1]) == tokenizer.eos_token_id
     return Reply(
         text=tokenizer.decode(made, skip_special_tokens=True),
         model=name,

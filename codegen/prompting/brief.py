@@ -69,9 +69,11 @@ def _lines(
     yield from (f"where {inline(text, longest=500)}" for text in space.where)
     if told:
         yield from _advice(request)
-    if measured := list(_measured(request, space)):
+    if shown := shown_candidates(request):
         yield "measured, us:"
-        yield from measured
+    for time_us, candidate in shown:
+        time = "failed" if time_us is None else f"{time_us:.4g}"
+        yield f"{time} {values_text(candidate, space)}"
     yield "from:"
     yield f"{_time(request.evaluation)} {values_text(request.parent, space)}"
 
@@ -85,10 +87,12 @@ def _advice(request: ProposalRequest) -> Iterator[str]:
         yield f"advice: {', '.join(methods)}"
 
 
-def _measured(request: ProposalRequest, space: TunableSpace) -> Iterator[str]:
-    """What was judged with the parent's code, the slowest first, and the last that failed."""
-    timed: list[tuple[float, Candidate]] = []
-    failed: list[Candidate] = []
+def shown_candidates(request: ProposalRequest) -> list[tuple[float | None, Candidate]]:
+    """What was judged with the parent's code and is shown beside it, with its time, None where it
+    failed: the last that failed, then the fastest, the slowest of these first.
+    """
+    timed: list[tuple[float | None, Candidate]] = []
+    failed: list[tuple[float | None, Candidate]] = []
     for attempt in request.history:
         candidate, evaluation = attempt.candidate, attempt.evaluation
         if candidate is None or evaluation is None or candidate.id == request.parent.id:
@@ -98,10 +102,9 @@ def _measured(request: ProposalRequest, space: TunableSpace) -> Iterator[str]:
         if evaluation.measured and evaluation.timing is not None:
             timed.append((evaluation.timing.median_us, candidate))
         else:
-            failed.append(candidate)
-    yield from (f"failed {values_text(candidate, space)}" for candidate in failed[-_FAILED:])
-    for time_us, candidate in sorted(timed, key=lambda item: -item[0])[-_SHOWN:]:
-        yield f"{time_us:.4g} {values_text(candidate, space)}"
+            failed.append((None, candidate))
+    fastest = sorted(timed, key=lambda item: -(item[0] or 0.0))[-_SHOWN:]
+    return failed[-_FAILED:] + fastest
 
 
 def _time(evaluation: Evaluation) -> str:

@@ -28,9 +28,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--out", type=Path, required=True, help="the folder of the run")
     parser.add_argument("--from", dest="start", help="a model to begin with, in place of the last")
     parser.add_argument("--seed", type=int, help="in place of the file's")
+    parser.add_argument("--name", default="", help="the folder of the stage, in place of its own")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(arguments)
     try:
+        if given.jobs < 1:
+            raise InputError("--jobs: at least 1")
         run = read_training(given.config)
         if given.seed is not None:
             run = run.model_copy(update={"seed": given.seed})
@@ -46,12 +49,14 @@ def main(arguments: list[str] | None = None) -> int:
         if given.stage == "fresh":
             print(f"not trained: {stages.make_fresh(run, given.out)}")
             return 0
-        model = stages.fit(given.stage, run, given.out, start=given.start, say=_say)
+        model = stages.fit(
+            given.stage, run, given.out, start=given.start, name=given.name, say=_say
+        )
         print(f"trained: {model}")
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except WorldError as error:
+    except (WorldError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

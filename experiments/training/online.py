@@ -7,7 +7,7 @@ Nothing of TRL is imported, so that whatever calls functions of this form can be
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -113,9 +113,12 @@ class LiveJudge:
         """What the judge says of a candidate."""
         return self._of(task).evaluate(candidate)
 
-    def verdict(self, task: str, parent: str, reply: str) -> Evaluation | None:
+    def verdict(
+        self, task: str, parent: str, reply: str, *, shown: Collection[str] = ()
+    ) -> Evaluation | None:
         """What the judge says of the candidate in a reply to a prompt about `parent`; None if the
-        reply holds none that can be judged. WorldError if the machine fails, not the candidate.
+        reply holds none that can be judged, or one of those that the prompt has `shown`, by id: to
+        copy a line is no proposal. WorldError if the machine fails, not the candidate.
         """
         evaluator = self._of(task)
         try:
@@ -127,21 +130,28 @@ class LiveJudge:
         request = read_against(evaluator.task, candidate)
         try:
             read = _writing(evaluator).read(reply, request)
-            return evaluator.evaluate(read.candidate)
+            return None if read.candidate.id in shown else evaluator.evaluate(read.candidate)
         except (ProposalRejected, NotRecorded):
             return None
 
     def verdicts(
-        self, tasks: Sequence[str], parents: Sequence[str], replies: Sequence[str]
+        self,
+        tasks: Sequence[str],
+        parents: Sequence[str],
+        replies: Sequence[str],
+        *,
+        shown: Sequence[Collection[str]] | None = None,
     ) -> list[Evaluation | None]:
         """The verdicts on many replies, judged side by side on all devices; in order."""
+        known = shown or [()] * len(replies)
         found: dict[int, Evaluation | None] = {}
         for task in dict.fromkeys(tasks):
             places = [at for at, other in enumerate(tasks) if other == task]
             devices = self._of(task).devices
             with ThreadPoolExecutor(_AT_ONCE * devices, "rooftree-reward") as pool:
                 judged = pool.map(
-                    lambda at: self.verdict(tasks[at], parents[at], replies[at]), places
+                    lambda at: self.verdict(tasks[at], parents[at], replies[at], shown=known[at]),
+                    places,
                 )
                 found.update(zip(places, judged, strict=True))
         return [found[at] for at in range(len(replies))]
@@ -178,16 +188,23 @@ class LiveJudge:
 
 def reward_function(judge: LiveJudge, name: str = "lower_bound") -> Callable[..., list[float]]:
     """One of `REWARDS` as TRL calls reward functions: with the completions of a batch, as texts or
-    as messages, and the columns of `LiveJudge.questions`. An unusable reply has the lowest reward.
+    as messages, and the columns of `LiveJudge.questions`; a column `shown` has the candidates that
+    a prompt lists. An unusable reply has the lowest reward.
 
     InputError for a name that is none.
     """
     reward = _reward(name)
 
     def rewards(
-        *, completions: Sequence[Any], task: Sequence[str], parent: Sequence[str], **_: Any
+        *,
+        completions: Sequence[Any],
+        task: Sequence[str],
+        parent: Sequence[str],
+        shown: Sequence[Collection[str]] | None = None,
+        **_: Any,
     ) -> list[float]:
-        found = judge.verdicts(task, parent, [_text(each) for each in completions])
+        replies = [_text(each) for each in completions]
+        found = judge.verdicts(task, parent, replies, shown=shown)
         return [LOWEST if verdict is None else reward(verdict) for verdict in found]
 
     rewards.__name__ = f"rooftree_{name}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codegen.dialects.space.values import choosable_space
-from codegen.prompting.brief import brief_prompt, values_text
+from codegen.prompting.brief import brief_prompt, shown_candidates, values_text
 from codegen.scripted.proposer import ScriptedProposer
 from codegen.scripted.uniform import UniformProposer
 from experiments.benchmarks.studies.recorded_task import recorded_task
@@ -52,10 +52,10 @@ class Teacher:
 def examples(task: str, teacher: Teacher) -> Iterator[Row]:
     """Every trial of a search on a recorded task, in the order they were tried.
 
-    A row has the brief `prompt` and the `completion` as messages, `task` and `parent` as rewards
-    take them, `verdict`, `reward`, and `gain`: by how much the variant is faster than the one it
-    left from at least, by the intervals of both; 0 where it failed. InputError for a task without a
-    recording.
+    A row has the brief `prompt` and the `completion` as messages; `task`, `parent` and `shown`, the
+    candidates that the prompt lists, as rewards take them; `verdict`, `reward`, and `gain`: by how
+    much the variant is faster than the one it left from at least, by the intervals of both; 0 where
+    it failed. InputError for a task without a recording.
     """
     recorded = recorded_task(task)
     watched = _Watched(TEACHERS[teacher.proposer](), recorded.recording.hardware)
@@ -94,6 +94,7 @@ def examples(task: str, teacher: Teacher) -> Iterator[Row]:
             "prompt": prompt,
             "completion": [{"role": "assistant", "content": answer}],
             "parent": request.parent.model_dump_json(),
+            "shown": [candidate.id for _, candidate in shown_candidates(request)],
             "verdict": why(evaluation),
             "reward": lower_bound(evaluation),
             "gain": _gain(request.evaluation, evaluation),

@@ -63,14 +63,13 @@ def run(
                 if options.name is None:
                     raise InputError("give the model as name in [model]")
                 check_model(LLM, options)
+                check_models(options)
             else:
                 names.load(names.PROPOSERS, arm.proposer)
             resolve_settings(arm.algorithm)
             check_constants(arm.algorithm)
         except InputError as error:
             raise InputError(f"arm {name}: {error}") from None
-    if any(arm.proposer == LLM for arm in asked.arms.values()):
-        check_models(asked.model.changed_by(model))
     for source in reuse:
         check_reusable(source)
     folder = ModelStudyFolder(out or Path("studies") / asked.name)

@@ -29,6 +29,7 @@ from mcts.options import JudgingOptions
 EXAMPLES = "examples.jsonl.gz"
 MODEL = "model"
 LOG = "log.jsonl"
+SEAL = "begun.json"
 FRESH = "fresh"
 BEFORE: dict[Stage, Stage | None] = {"sft": None, "rft": "sft", "grpo": "rft"}
 Say = Callable[[str], None]
@@ -73,6 +74,7 @@ def read_examples(file: Path) -> list[Row]:
             row = json.loads(line)
             if not row["verdict"] or not row["prompt"] or not row["completion"]:
                 raise ValueError
+            float(row["gain"]), str(row["task"]), row["parent"], list(row["shown"])
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{file}, line {number}: no example with a verdict: make the file again"
@@ -85,33 +87,57 @@ def read_examples(file: Path) -> list[Row]:
 
 def make_fresh(run: Training, folder: Path) -> Path:
     """Write a decoder that was initialised at random, with a tokenizer trained on the examples; the
-    folder of its model. It is what sft begins with.
+    folder of its model. It is what sft begins with. InputError for a run that begins with a model.
     """
     _check_installed(run)
-    place = folder / FRESH / MODEL
-    if not place.is_dir():
+    if run.model is not None:
+        raise InputError(f"the run begins with {run.model}, not with a decoder of its own")
+    place = folder / FRESH
+    _seal(place, run, None)
+    if not (place / MODEL).is_dir():
         model, tokenizer = _load(run, None, _trained_on(run, folder))
-        model.save_pretrained(place)
-        tokenizer.save_pretrained(place)
-    return place
+        part = place / f"{MODEL}.part"
+        model.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        part.rename(place / MODEL)
+    return place / MODEL
 
 
-def fit(stage: Stage, run: Training, folder: Path, *, start: str | None, say: Say) -> Path:
-    """Take a stage in `folder`; the folder of its model, which is there already if it had ended.
+def fit(
+    stage: Stage, run: Training, folder: Path, *, start: str | None, name: str = "", say: Say
+) -> Path:
+    """Take a stage in `folder`, under its own `name` or another; the folder of its model, which is
+    there already if it had ended.
 
     It begins with the model `start`, else with what the stage before has left, else, for sft, with
-    the run's model or a fresh decoder. Raises InputError for what is missing, WorldError if what
-    judges fails.
+    the run's model or a fresh decoder. Raises InputError for what is missing, and where the stage
+    was begun otherwise; WorldError if what judges fails.
     """
     _check_installed(run)
-    place = folder / stage
-    if (place / MODEL).is_dir():
-        say(f"{place / MODEL} is there: {stage} has ended")
-        return place / MODEL
+    place = folder / (name or stage)
     begins = _beginning(run, folder, stage, start)
-    place.mkdir(parents=True, exist_ok=True)
+    _seal(place, run, begins)
+    if (place / MODEL).is_dir():
+        say(f"{place / MODEL} is there: {place.name} has ended")
+        return place / MODEL
     {"sft": _sft, "rft": _rft, "grpo": _grpo}[stage](run, folder, place, begins, say=say)
     return place / MODEL
+
+
+def _seal(place: Path, run: Training, begins: str | None) -> None:
+    """Keep what a stage was begun with. InputError if that was something else."""
+    told = {"run": run.model_dump(mode="json"), "begins_with": begins}
+    text = json.dumps(told, indent=1) + "\n"
+    file = place / SEAL
+    if file.is_file():
+        if file.read_text(encoding="utf-8") != text:
+            raise InputError(
+                f"{place} was begun with another configuration, seed or model: name another folder "
+                "with -o, or another stage's name with --name"
+            )
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text)
 
 
 def _examples(asked: tuple[str, Teacher]) -> list[Row]:
@@ -150,10 +176,22 @@ def _load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, A
         return fresh_model(run.decoder, tokenizer, seed=run.seed), tokenizer
     try:
         tokenizer = AutoTokenizer.from_pretrained(start)
-        return AutoModelForCausalLM.from_pretrained(start), tokenizer
-    except (OSError, ValueError) as error:
+        if (Path(start) / "adapter_config.json").is_file():
+            from peft import AutoPeftModelForCausalLM
+
+            model = AutoPeftModelForCausalLM.from_pretrained(start, is_trainable=True)
+        else:
+            # Adapters leave the weights as they are; all of them are tuned in full precision.
+            dtype = "auto" if run.lora else "float32"
+            model = AutoModelForCausalLM.from_pretrained(start, dtype=dtype)
+    except (OSError, ValueError, ImportError) as error:
         first = str(error).splitlines()[0]
         raise InputError(f"the model {start} cannot be loaded: {first}") from None
+    if tokenizer.chat_template is None:
+        raise InputError(f"the model {start} has no chat template: it cannot be asked in messages")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer
 
 
 def _sft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
@@ -179,9 +217,7 @@ def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Sa
     """Sample, judge, keep the best of each question, and tune on these."""
     kept_file = place / "kept.jsonl"
     if not kept_file.is_file():
-        model, tokenizer = _load(run, start, ())
-        asked = _questions(run, folder, tokenizer, run.rft.questions)
-        texts = _sampled(run, model, tokenizer, asked, say=say)
+        asked, texts = _answered(run, folder, start, say=say)
         with LiveJudge(JudgingOptions(evaluator=run.evaluator), say=say) as judge:
             kept = best_of(run, judge, asked, texts)
         say(f"rft: of {len(asked)} questions {len(kept)} have a reply that gains")
@@ -192,6 +228,15 @@ def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Sa
     _supervise(run, place, rows, start, run.rft, say=say)
 
 
+def _answered(
+    run: Training, folder: Path, start: str | None, *, say: Say
+) -> tuple[list[Row], list[list[str]]]:
+    """Questions with the replies to each; the model is released with this call."""
+    model, tokenizer = _load(run, start, ())
+    asked = _questions(run, folder, tokenizer, run.rft.questions)
+    return asked, _sampled(run, model, tokenizer, asked, say=say)
+
+
 def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
     import datasets
     import trl
@@ -200,7 +245,7 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
     grpo = run.grpo
     model, tokenizer = _load(run, start, ())
     rows = [
-        {name: row[name] for name in ("prompt", "task", "parent")}
+        {name: row[name] for name in ("prompt", "task", "parent", "shown")}
         for row in _questions(run, folder, tokenizer, grpo.steps * grpo.groups)
     ]
     arguments = trl.GRPOConfig(
@@ -221,7 +266,7 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
             reward_funcs=[reward_function(judge, grpo.reward)],
             train_dataset=datasets.Dataset.from_list(rows),
             processing_class=tokenizer,
-            peft_config=adapters(run),
+            peft_config=adapters(run, model),
         )
         _train(trainer, place)
 
@@ -255,7 +300,7 @@ def _supervise(
         args=arguments,
         train_dataset=datasets.Dataset.from_list(pairs),
         processing_class=tokenizer,
-        peft_config=adapters(run),
+        peft_config=adapters(run, model),
     )
     _train(trainer, place)
 
@@ -288,11 +333,14 @@ def _train(trainer: Any, place: Path) -> None:
     part.rename(place / MODEL)
 
 
-def adapters(run: Training) -> Any:
+def adapters(run: Training, model: Any = None) -> Any:
+    """The adapters to put on a model; None where none are wanted, or it has them already."""
     if run.lora is None:
         return None
-    from peft import LoraConfig
+    from peft import LoraConfig, PeftModel
 
+    if isinstance(model, PeftModel):
+        return None
     modules = run.lora.modules
     return LoraConfig(
         r=run.lora.rank,
@@ -371,7 +419,10 @@ def best_of(
     for row, replies in zip(rows, texts, strict=True):
         before = judge.evaluation(row["task"], Candidate.model_validate_json(row["parent"]))
         found = judge.verdicts(
-            [row["task"]] * len(replies), [row["parent"]] * len(replies), replies
+            [row["task"]] * len(replies),
+            [row["parent"]] * len(replies),
+            replies,
+            shown=[row["shown"]] * len(replies),
         )
         speeds = [
             verdict.speedup if verdict is not None and verdict.speedup is not None else 0.0

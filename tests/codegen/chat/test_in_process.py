@@ -11,7 +11,7 @@ import pytest
 from codegen.chat.clients import client_of, in_process
 from codegen.chat.in_process import PREFIX, TransformersClient
 from codegen.chat.messages import Message, Reply, reply_from
-from mcts.errors import InputError, WorldError
+from mcts.errors import InputError, ProposalRejected, WorldError
 from mcts.options import ModelOptions
 
 ASKED: list[Message] = [
@@ -59,7 +59,8 @@ def test_many_that_ask_at_once_are_answered_as_one_after_the_other(folder: Path)
 
 
 def test_it_says_how_probable_its_reply_was(folder: Path) -> None:
-    client = TransformersClient(f"{PREFIX}{folder}")
+    assert ask(TransformersClient(f"{PREFIX}{folder}")).logprob is None
+    client = TransformersClient(f"{PREFIX}{folder}", probabilities=True)
     reply = ask(client)
     # a random model of 300 tokens finds each of the 8 about as probable as any other
     assert reply.logprob == pytest.approx(-8 * 5.7, rel=0.1)
@@ -71,10 +72,23 @@ def test_a_reply_ends_where_the_model_has_no_room_left(folder: Path) -> None:
     client = TransformersClient(f"{PREFIX}{folder}")
     reply = ask(client, max_tokens=10_000)
     assert reply.prompt_tokens + reply.completion_tokens <= 128
-    with pytest.raises(InputError, match=r"tokens and .* takes 128 in all"):
+    with pytest.raises(ProposalRejected, match=r"tokens and .* takes 128 in all"):
         client.complete(
             [{"role": "user", "content": "word " * 200}], max_tokens=1, temperature=1, seed=1
         )
+
+
+def test_a_reply_that_ended_before_its_limit_has_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = TransformersClient(f"{PREFIX}{folder}")
+    ask(client)
+    assert client._loaded is not None
+    model = client._loaded[0]
+    every = list(range(model.config.vocab_size))
+    monkeypatch.setattr(model.generation_config, "eos_token_id", every)  # several, not one
+    reply = ask(client)
+    assert reply.completion_tokens == 1 and reply.finish_reason == "stop"
 
 
 def test_what_was_given_up_answers_no_more(folder: Path) -> None:

@@ -11,9 +11,7 @@ from experiments.benchmarks.model_studies.folder import ModelStudyFolder, cells_
 from experiments.benchmarks.one_step.folder import OneStepFolder, steps_of
 from mcts.formats import parse_json
 
-EVIDENCE = (
-    Path(__file__).parents[3] / "experiments" / "benchmarks" / "evidence" / "model_studies"
-)
+EVIDENCE = Path(__file__).parents[3] / "experiments" / "benchmarks" / "evidence" / "model_studies"
 STUDIES = sorted(path.parent.name for path in EVIDENCE.glob("*/study.json"))
 
 

@@ -13,7 +13,8 @@ import pytest
 from experiments.training.__main__ import main
 from experiments.training.fitting import stages
 from experiments.training.fitting.config import Training, read_training
-from experiments.training.online import LiveJudge
+from experiments.training.online import LiveJudge, reward_function
+from experiments.training.rewards import LOWEST
 from mcts.errors import InputError
 from mcts.options import JudgingOptions
 
@@ -148,6 +149,21 @@ def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config:
     ]
 
 
+def test_a_copy_of_what_the_prompt_shows_earns_nothing(began: Path, config: Path) -> None:
+    run = read_training(config)
+    rows = [row for row in stages.read_examples(began / stages.EXAMPLES) if len(row["shown"]) > 2]
+    row = rows[-1]
+    lines = row["prompt"][1]["content"].partition("measured, us:\n")[2].splitlines()
+    copies = [line.partition(" ")[2] for line in lines if line.startswith(tuple("0123456789"))]
+    with LiveJudge(JudgingOptions(evaluator="replay"), say=lambda _: None) as judge:
+        reward = reward_function(judge)
+        asked = {"task": [row["task"]], "parent": [row["parent"]], "shown": [row["shown"]]}
+        assert {reward(completions=[copy], **asked)[0] for copy in copies} == {LOWEST}
+        assert stages.best_of(run, judge, [row], [copies]) == []
+        unknown = {**asked, "shown": [[]]}
+        assert any(reward(completions=[copy], **unknown)[0] > LOWEST for copy in copies[:-1])
+
+
 def test_what_a_stage_goes_on_from_must_be_there(
     config: Path, began: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,8 +229,51 @@ def test_the_bundled_configuration_holds() -> None:
     assert not set(run.examples.tasks) & set(run.examples.held_out)
 
 
-def test_adapters_are_what_peft_takes() -> None:
-    pytest.importorskip("peft")
-    run = Training.model_validate({"data": "x", "model": "y", "lora": {"rank": 4}})
-    made: Any = stages.adapters(run)
-    assert made.r == 4 and made.task_type == "CAUSAL_LM"
+def test_adapters_are_trained_on_from_stage_to_stage(
+    trained: Path, config: Path, tmp_path: Path
+) -> None:
+    peft = pytest.importorskip("peft")
+    base = trained / "sft" / stages.MODEL
+    text = config.read_text().replace("[examples]", f'model = "{base}"\n\n[examples]')
+    text = text.replace("[sft]", "[sft]\nlearning_rate = 0.05").replace(
+        "[grpo]", "[grpo]\nlearning_rate = 1e-12"
+    )
+    file = tmp_path / "lora.toml"
+    file.write_text(text + "\n[lora]\nrank = 4\n")
+    (tmp_path / stages.EXAMPLES).write_bytes((trained / stages.EXAMPLES).read_bytes())
+    for stage in ("sft", "grpo"):
+        assert main([stage, str(file), "-o", str(tmp_path)]) == 0
+
+    def logits(place: Path) -> Any:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        if (place / "adapter_config.json").is_file():
+            model = peft.AutoPeftModelForCausalLM.from_pretrained(place)
+        else:
+            model = AutoModelForCausalLM.from_pretrained(place)
+        with torch.inference_mode():
+            return model(torch.tensor([[5, 6, 7]])).logits[0, -1]
+
+    sft, grpo = (tmp_path / stage / stages.MODEL for stage in ("sft", "grpo"))
+    assert (logits(sft) - logits(base)).abs().max() > 1e-3
+    assert (logits(grpo) - logits(sft)).abs().max() < 1e-4
+
+
+def test_a_stage_that_was_begun_otherwise_is_not_gone_on_with(
+    config: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sft", str(config), "-o", str(trained), "--seed", "2"]
+    assert main(words) == 2
+    assert "was begun with another configuration" in capsys.readouterr().err
+    assert main([*words, "--jobs", "0"]) == 2
+
+
+def test_a_model_without_a_chat_template_is_told(
+    config: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = Path(shutil.copytree(trained / "sft" / stages.MODEL, tmp_path / "bare"))
+    (bare / "chat_template.jinja").unlink()
+    words = ["rft", str(config), "-o", str(trained), "--from", str(bare), "--name", "bare"]
+    assert main(words) == 2
+    assert "has no chat template" in capsys.readouterr().err
