@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from experiments.benchmarks.measurements.store import Kind, MeasurementStore
+from experiments.runs.wiring.choosing import REPLAY
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import InputError, Suspended, UnfitTask, WorldError
 from mcts.ports import Evaluator
 
 AT_ONCE = 2
 """Candidates that are judged at a time for each device: one compiles while another is timed."""
+
+
+class OtherGpu(InputError):
+    """A study cannot go on on this machine: not the fault of one task."""
 
 
 class StoredEvaluator(Evaluator):
@@ -25,7 +30,7 @@ class StoredEvaluator(Evaluator):
     in all; beyond them nothing new is begun: Suspended is raised. `variant` keeps measurements by
     other rules apart, over another baseline say; a task that cannot be measured by them is not
     tried again, so that a study comes out the same whenever it is replayed. Unless `mixed_gpus`,
-    InputError is raised where something would be measured on another kind of GPU than the rest.
+    OtherGpu is raised where something would be measured on another kind of GPU than the rest.
 
     `under_way` is how many candidates are being measured. UnfitTask if the task cannot be measured.
     """
@@ -51,7 +56,6 @@ class StoredEvaluator(Evaluator):
         self._stopping = threading.Event()
         self.under_way = 0
         self._is_variant = bool(variant)
-        self._hardware: Hardware | None = None
         if (refusal := store.find(self._place, "", "refusal")) is not None:
             raise UnfitTask(str(refusal["why"]))
         known = store.find(self._place, "", "evaluator") or self._introduced()
@@ -62,7 +66,6 @@ class StoredEvaluator(Evaluator):
     @property
     def hardware(self) -> Hardware:
         """What the study's first session measured on; its ceilings stay the measure."""
-        assert self._hardware is not None, "known once the evaluator is made"
         return self._hardware
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
@@ -148,14 +151,15 @@ class StoredEvaluator(Evaluator):
             return self._inner
 
     def _check_gpu(self, inner: Evaluator) -> None:
-        """InputError for another kind of GPU than what is there was measured on."""
-        before, here = self._hardware, inner.hardware
-        if self._mixed_gpus or before is None or before.name == here.name:
+        """OtherGpu for another kind of GPU than anything of the study was measured on."""
+        before = self._store.hardware_names()
+        if self._mixed_gpus or inner.name == REPLAY or not before - {inner.hardware.name}:
             return
         self.close()
-        raise InputError(
-            f"the study was measured on {before.name} so far and this is {here.name}: their times "
-            "do not compare; go on there, begin another study, or write mixed_gpus = true into it"
+        raise OtherGpu(
+            f"the study was measured on {', '.join(sorted(before))} so far and this is "
+            f"{inner.hardware.name}: their times do not compare; go on there, begin another "
+            "study, or write mixed_gpus = true into it"
         )
 
     def _introduced(self) -> Mapping[str, Any]:

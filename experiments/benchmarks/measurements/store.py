@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from experiments.runs.wiring.choosing import REPLAY
 from mcts.domain import sealed, unsealed
 from mcts.errors import InputError, WorldError
 from mcts.formats import SQLITE_ERRORS, parse_json
@@ -87,6 +88,12 @@ class MeasurementStore:
                 f"{self._path}: the {kind} of {candidate or task} is damaged ({error}): put a copy "
                 "of the file back"
             ) from None
+
+    def hardware_names(self) -> frozenset[str]:
+        """The GPUs that tasks were measured on, recordings' left out."""
+        rows = self._run("SELECT payload FROM measurement WHERE kind = 'evaluator'", ())
+        found = (parse_json(payload) for (payload,) in rows)
+        return frozenset(one["hardware"]["name"] for one in found if one["name"] != REPLAY)
 
     def keep(
         self, task: str, candidate: str, kind: Kind, payload: Mapping[str, Any], *, seconds: float

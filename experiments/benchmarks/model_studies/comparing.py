@@ -279,6 +279,8 @@ def _warnings(plan: ModelPlan, lines: Lines, contests: Sequence[ModelContest]) -
     missing = len(plan.keys) - len(lines)
     if missing:
         yield f"{missing} of {len(plan.keys)} runs are missing: what is shown may change"
+    if plan.study.mixed_gpus:
+        yield "mixed_gpus: runs of a pair may have been measured on different kinds of GPU"
     lengths = {plan.study.trials_of(arm) for arm in plan.study.arms}
     if len(lengths) > 1:
         yield (

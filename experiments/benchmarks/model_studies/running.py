@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
+from experiments.benchmarks.measurements.evaluator import OtherGpu
 from experiments.benchmarks.measurements.session import CostCap, Say, Session, Show
 from experiments.benchmarks.measurements.side_by_side import side_by_side
 from experiments.benchmarks.measurements.waiting import Answers
@@ -134,6 +135,8 @@ def _lines_of(
                 except AnswerPending:
                     with tally.lock:
                         tally.pending += 1
+                except OtherGpu:
+                    raise
                 except InputError as error:
                     leave_out(error)
         except BaseException:
@@ -145,6 +148,8 @@ def _lines_of(
         for run in ended:
             try:
                 line = means.line(run)
+            except OtherGpu:
+                raise
             except InputError as error:
                 leave_out(error)
                 continue

@@ -136,6 +136,23 @@ def test_tasks_are_spread_over_gpus_and_come_to_the_same(
     assert found[0] == found[1]
 
 
+def test_no_task_of_a_study_goes_on_on_another_gpu_unless_it_says_so(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(study)
+    write_task(Path("second"), TASK_TOML.replace('name = "toy"', 'name = "second"'))
+    study.write_text(study.read_text().replace('["toy"]', '["second", "toy"]'))
+    monkeypatch.setattr(formula_gpu, "GPU", "Another GPU")
+    formula_gpu.OPENED.clear()
+    words = ("study", study, "-o", "st", "--llm-queue", study.parent / "queue")
+    done = rooftree(*words, "--llm-timeout", 0.1)
+    failed(done, "was measured on Formula GPU so far", "this is Another GPU")
+    assert [task for task, _device in formula_gpu.OPENED] == ["second"], "a new one neither"
+    text = study.read_text().replace("[model]", "mixed_gpus = true\n\n[model]", 1)
+    study.write_text(text)
+    assert "wait for an answer" in take(study)
+
+
 def test_a_task_that_cannot_be_judged_is_told_once_and_the_others_go_on(study: Path) -> None:
     write_task(Path("large"), TASK_TOML.replace('name = "toy"', 'name = "large"'))
     study.write_text(study.read_text().replace('["toy"]', '["large", "toy"]'))
