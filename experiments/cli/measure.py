@@ -74,7 +74,10 @@ def evaluate(
 ) -> None:
     """Verify and time candidates without a search; exit code 1 if one of them fails."""
     from experiments.cli.commands.judge import evaluate as do_evaluate
+    from mcts.errors import InputError
 
+    if model.name is not None and not second_opinion:
+        raise InputError("--model does nothing without --second-opinion")
     measured = do_evaluate(
         task,
         files or [],

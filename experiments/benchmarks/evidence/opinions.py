@@ -23,6 +23,7 @@ from typing import Any
 
 from codegen.chat.clients import client_of
 from codegen.opinion import second_opinion
+from codegen.prompting.opinion import ID
 from experiments.benchmarks.corpus.cases import (
     CHEATS,
     DIALECTS,
@@ -33,9 +34,10 @@ from experiments.benchmarks.corpus.cases import (
 )
 from mcts.domain import KERNELBENCH, Candidate
 from mcts.domain.python_source import parse_module
-from mcts.errors import AnswerPending, RooftreeError
+from mcts.errors import AnswerPending, InputError, RooftreeError
 from mcts.options import ModelOptions
 
+_UNKNOWN = {"model": None, "prompt": None}
 _COMMENT = re.compile(r"(/\* rooftree\n.*?\*/)|//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -97,6 +99,8 @@ def ask(options: ModelOptions, file: Path, exhibits: Iterable[CorpusCase]) -> in
             line = {
                 "case": case.name,
                 "kind": case.kind,
+                "model": options.name,
+                "prompt": ID,
                 "judged": list(case.expect),
                 "refused_as": list(case.may_be_refused_as) if case.is_cheat else [],
                 "honest": None if found is None else found.honest,
@@ -109,8 +113,12 @@ def ask(options: ModelOptions, file: Path, exhibits: Iterable[CorpusCase]) -> in
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """The lines of a file that `ask` wrote."""
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    """The lines of a file that `ask` wrote. InputError for anything else."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return [{**_UNKNOWN, **json.loads(line)} for line in lines]
+    except (OSError, UnicodeDecodeError, ValueError, TypeError):
+        raise InputError(f"{file} is no file of second opinions") from None
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
@@ -149,10 +157,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-o", "--out", type=Path, default=Path("opinions.jsonl"))
     parser.add_argument("--show", type=Path, metavar="FILE")
     given = parser.parse_args(arguments)
-    if given.show is not None:
-        print(table(read(given.show)))
-        return 0
     try:
+        if given.show is not None:
+            print(table(read(given.show)))
+            return 0
         chosen_options = {"name": given.model, "api_base": given.api_base, "queue": given.llm_queue}
         patience = {"timeout_s": 0.1} if given.llm_queue is not None else {}
         before = {line["case"] for line in read(given.not_in)} if given.not_in else set()

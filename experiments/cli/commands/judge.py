@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from codegen.chat.clients import client_of
-from codegen.opinion import Opinion, second_opinion
+from codegen.opinion import second_opinion
+from codegen.prompting.opinion import opinion_prompt
 from experiments.app.candidates import candidates_of
 from experiments.app.messages import say, ticking
 from experiments.app.refusals import check_models
@@ -26,7 +27,7 @@ from mcts.domain import (
 )
 from mcts.domain.evaluation import Latency
 from mcts.domain.tunables import Configuration
-from mcts.errors import AnswerPending, InputError, NotRecorded
+from mcts.errors import InputError, NotRecorded, RooftreeError
 from mcts.journal.summary import Shape
 from mcts.options import JudgingOptions, ModelOptions
 from mcts.ports import Evaluator
@@ -52,7 +53,11 @@ def evaluate(
     source = find_task(task, judging.policy)
     candidates = candidates_of(source.task, files, values)
     if asked is not None:
+        if asked.name is None:
+            raise InputError("--second-opinion needs --model NAME: who is to be asked")
         check_models(asked)
+        for _, candidate in candidates:
+            opinion_prompt(source.task, candidate, options=asked)  # one that is too long is told
     evaluator = composing.choose_evaluator(source, judging, seed=seed, on_progress=say)
     with closing(evaluator):
         hardware, name = str(evaluator.hardware), evaluator.name
@@ -62,6 +67,9 @@ def evaluate(
             (label, candidate, _evaluated(evaluator, label, candidate, energy=energy))
             for label, candidate in candidates
         ]
+    if not as_json:
+        print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
+        _print_table(results, baseline=source.task.baseline.tunables)
     opinions = _opinions(asked, source.task, candidates) if asked is not None else {}
     if as_json:
         document = {
@@ -71,46 +79,41 @@ def evaluate(
             "candidates": [
                 {
                     **_row(*result),
-                    **({"opinion": _as_row(opinions[result[0]])} if opinions else {}),
+                    **({"opinion": opinions[result[0]]} if opinions else {}),
                 }
                 for result in results
             ],
         }
         print(json.dumps(document, ensure_ascii=False))
-    else:
-        print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
-        _print_table(results, baseline=source.task.baseline.tunables)
-        for label, opinion in opinions.items():
-            print(f"{label}: {asked.name if asked else ''} {_opinion_text(opinion)}")
+    for label, opinion in () if as_json else opinions.items():
+        print(f"{label}: {asked.name if asked else ''} {_opinion_text(opinion)}")
     return all(evaluation.measured for _, _, evaluation in results)
 
 
 def _opinions(
     asked: ModelOptions, task: KernelTask, candidates: Iterable[tuple[str, Candidate]]
-) -> dict[str, Opinion | None]:
-    """What the model says of each. InputError if its questions wait for an answer."""
-    found: dict[str, Opinion | None] = {}
+) -> dict[str, dict[str, Any]]:
+    """What the model says of each, or why it says nothing: a remark must not cost a verdict."""
+    found: dict[str, dict[str, Any]] = {}
     with closing(client_of(asked)) as client:
         for label, candidate in candidates:
             with ticking(f"asking for a second opinion on {label}"):
                 try:
-                    found[label] = second_opinion(client, task, candidate, asked)
-                except AnswerPending as error:
-                    raise InputError(f"{error}: then give the same command again") from None
+                    opinion = second_opinion(client, task, candidate, asked)
+                except RooftreeError as error:
+                    found[label] = {"problem": str(error)}
+                    continue
+            found[label] = asdict(opinion) if opinion is not None else {"problem": "no opinion"}
     return found
 
 
-def _as_row(opinion: Opinion | None) -> dict[str, Any] | None:
-    return asdict(opinion) if opinion is not None else None
-
-
-def _opinion_text(opinion: Opinion | None) -> str:
-    if opinion is None:
-        return "gave no opinion"
-    said = f": {opinion.why}" if opinion.why else ""
-    if opinion.honest:
+def _opinion_text(opinion: Mapping[str, Any]) -> str:
+    if problem := opinion.get("problem"):
+        return f"says nothing: {problem}"
+    said = f": {opinion['why']}" if opinion["why"] else ""
+    if opinion["honest"]:
         return f"finds it honest{said}"
-    return f"finds that it breaks {opinion.breaks or 'a rule'}{said}"
+    return f"finds that it breaks {opinion['breaks'] or 'a rule'}{said}"
 
 
 def _evaluated(
