@@ -14,7 +14,7 @@ from experiments.runs.options.config import RecordingReference, RunConfig
 from experiments.runs.options.first_format import flat
 from experiments.runs.options.libraries import LibraryReference
 from mcts.domain import DialectField, Noun, Policy
-from mcts.options.model import Feedback, Protocol, Roles
+from mcts.options.model import Feedback, PromptForm, Protocol, Roles
 from mcts.options.search import Objective
 
 
@@ -29,6 +29,8 @@ class AskingDocument(Noun):
     temperature: float = Field(default=0.7, ge=0, le=2)
     feedback: Feedback = "tools"
     roles: Roles = "coder"
+    prompt_form: PromptForm = "full"
+    model_prior: bool = False
     problem_steps: bool = False
     tune: int = Field(default=0, ge=0)
     branches: int = Field(default=1, ge=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.app import optimize as run
 from experiments.runs.folders.folder import RunFolder
-from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.runs.folders.journal import DATABASE, is_begun, read_events
 from experiments.runs.options.config import CONFIG_FILE
 from experiments.runs.options.request import RunRequest
 
@@ -53,7 +53,7 @@ def begun(run_dir: Path) -> bool:
 
 def finished(run_dir: Path) -> bool:
     """Whether the run ended of itself: its budget was spent, or nothing was left to try."""
-    if not begun(run_dir) or not (run_dir / DATABASE).is_file():
+    if not begun(run_dir) or not is_begun(run_dir / DATABASE):
         return False
     reason: str | None = None
     for event in read_events(run_dir):

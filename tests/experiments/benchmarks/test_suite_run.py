@@ -6,9 +6,11 @@ import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from click.testing import Result
 
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Outcome, Spent
+from experiments.benchmarks.suite.searching import finished
 from experiments.cli.commands.kernelbench import cap_reached
 from mcts.errors import InputError
 from tests.support import suite_world as world
@@ -491,3 +494,16 @@ def test_a_problem_that_waits_for_an_answer_is_left_for_a_later_call(
         os.utime(reply, (0, 0))
     run_suite(checkout, out, *words)
     assert status(out) == {1: "failed", 2: "failed"}
+
+
+@pytest.mark.parametrize("made", ["empty", "no tables"])
+def test_a_search_that_was_left_before_its_journal_began_has_not_ended(
+    tmp_path: Path, made: str
+) -> None:
+    (tmp_path / "config.toml").touch()
+    database = tmp_path / "run.sqlite"
+    database.touch()
+    if made == "no tables":
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+    assert not finished(tmp_path)
