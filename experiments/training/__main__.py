@@ -37,13 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
         run = read_training(given.config)
         if given.seed is not None:
             run = run.model_copy(update={"seed": given.seed})
-        from experiments.training.fitting import stages
+        from experiments.training.fitting import examples, stages
 
         if given.stage == "examples":
             if run.examples is None:
                 raise InputError(f"{given.config} has no [examples]")
-            file = given.out / stages.EXAMPLES
-            rows = stages.make_examples(run.examples, file, jobs=given.jobs, say=_say)
+            file = given.out / examples.EXAMPLES
+            rows = examples.make_examples(run.examples, file, jobs=given.jobs, say=_say)
             print(f"{rows} examples: {file}")
             return 0
         if given.stage == "fresh":

@@ -6,83 +6,28 @@ begun goes on from its last checkpoint.
 
 from __future__ import annotations
 
-import gzip
 import json
-import random
-import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from experiments.training.exporting import read_set
-from experiments.training.fitting.config import Stage, Teaching, Training
+from experiments.training.fitting.config import Stage, Training
 from experiments.training.fitting.decoder import fresh_model, fresh_tokenizer
+from experiments.training.fitting.examples import questions, tokens_of, trained_on
+from experiments.training.fitting.sampling import best_of, sampled
 from experiments.training.online import LiveJudge, reward_function
-from experiments.training.searches import Row, Teacher, examples, renamed
-from mcts.domain import Candidate
+from experiments.training.searches import Row
 from mcts.errors import InputError
 from mcts.files import write_whole
 from mcts.options import JudgingOptions
 
-EXAMPLES = "examples.jsonl.gz"
 MODEL = "model"
 LOG = "log.jsonl"
 SEAL = "begun.json"
 FRESH = "fresh"
 BEFORE: dict[Stage, Stage | None] = {"sft": None, "rft": "sft", "grpo": "rft"}
 Say = Callable[[str], None]
-
-
-def make_examples(teaching: Teaching, file: Path, *, jobs: int, say: Say) -> int:
-    """Search the tasks, and write every trial to `file`; how many there are.
-
-    InputError for a task without a recording.
-    """
-    asked = [
-        (task, Teacher(proposer=name, seed=at, evaluations=teaching.evaluations))
-        for task in teaching.tasks
-        for name in teaching.teachers
-        for at in range(teaching.seeds)
-    ]
-    rows: list[Row] = []
-    with ProcessPoolExecutor(jobs) as pool:
-        for count, found in enumerate(pool.map(_examples, asked, chunksize=4), start=1):
-            rows += found
-            if count % 50 == 0 or count == len(asked):
-                say(f"{count} of {len(asked)} searches, {len(rows)} trials")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_whole(file, gzip.compress(lines.encode(), mtime=0))
-    return len(rows)
-
-
-def read_examples(file: Path) -> list[Row]:
-    """The rows that `make_examples` wrote. InputError if there are none, or a line is damaged."""
-    try:
-        with gzip.open(file, "rt", encoding="utf-8") as stream:
-            lines = stream.read().splitlines()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        raise InputError(
-            f"{file} is missing or was cut off: make it with python -m experiments.training "
-            "examples"
-        ) from None
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-            if not row["verdict"] or not row["prompt"] or not row["completion"]:
-                raise ValueError
-            float(row["gain"]), str(row["task"]), row["parent"], list(row["shown"])
-        except (ValueError, KeyError, TypeError):
-            raise InputError(
-                f"{file}, line {number}: no example with a verdict: make the file again"
-            ) from None
-        rows.append(row)
-    if not rows:
-        raise InputError(f"{file} holds no example")
-    return rows
 
 
 def make_fresh(run: Training, folder: Path) -> Path:
@@ -95,7 +40,7 @@ def make_fresh(run: Training, folder: Path) -> Path:
     place = folder / FRESH
     _seal(place, run, None)
     if not (place / MODEL).is_dir():
-        model, tokenizer = _load(run, None, _trained_on(run, folder))
+        model, tokenizer = _load(run, None, trained_on(run, folder))
         part = place / f"{MODEL}.part"
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)
@@ -138,10 +83,6 @@ def _seal(place: Path, run: Training, begins: str | None) -> None:
         return
     place.mkdir(parents=True, exist_ok=True)
     write_whole(file, text)
-
-
-def _examples(asked: tuple[str, Teacher]) -> list[Row]:
-    return list(examples(*asked))
 
 
 def _check_installed(run: Training) -> None:
@@ -195,22 +136,7 @@ def _load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, A
 
 
 def _sft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
-    _supervise(run, place, _trained_on(run, folder), start, run.sft, say=say)
-
-
-def _trained_on(run: Training, folder: Path) -> list[Row]:
-    """What sft trains on. InputError if there is nothing."""
-    if run.data is not None:
-        return read_set(run.data, "supervised", "train")
-    rows = [
-        row
-        for row in read_examples(folder / EXAMPLES)
-        if row["verdict"] == "measured" and row["gain"] > run.sft.least_gain
-    ]
-    if not rows:
-        raise InputError("no example is left to train on: lower least_gain, or make more")
-    draw = random.Random(run.seed)
-    return rows + [renamed(row, draw) for row in rows for _ in range(run.sft.renamed)]
+    _supervise(run, place, trained_on(run, folder), start, run.sft, say=say)
 
 
 def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
@@ -233,8 +159,8 @@ def _answered(
 ) -> tuple[list[Row], list[list[str]]]:
     """Questions with the replies to each; the model is released with this call."""
     model, tokenizer = _load(run, start, ())
-    asked = _questions(run, folder, tokenizer, run.rft.questions)
-    return asked, _sampled(run, model, tokenizer, asked, say=say)
+    asked = questions(run, folder, tokenizer, run.rft.questions)
+    return asked, sampled(run, model, tokenizer, asked, say=say)
 
 
 def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
@@ -246,7 +172,7 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
     model, tokenizer = _load(run, start, ())
     rows = [
         {name: row[name] for name in ("prompt", "task", "parent", "shown")}
-        for row in _questions(run, folder, tokenizer, grpo.steps * grpo.groups)
+        for row in questions(run, folder, tokenizer, grpo.steps * grpo.groups)
     ]
     arguments = trl.GRPOConfig(
         **_common(run, place),
@@ -280,7 +206,9 @@ def _supervise(
     datasets.disable_progress_bars()
     model, tokenizer = _load(run, start, rows)
     most = run.prompt_tokens + run.reply_tokens
-    fits = [row for row in rows if _tokens(tokenizer, [*row["prompt"], *row["completion"]]) <= most]
+    fits = [
+        row for row in rows if tokens_of(tokenizer, [*row["prompt"], *row["completion"]]) <= most
+    ]
     say(f"{place.name}: {len(fits)} examples; {len(rows) - len(fits)} have over {most} tokens")
     if not fits:
         raise InputError("every example is too long: raise prompt_tokens")
@@ -348,88 +276,3 @@ def adapters(run: Training, model: Any = None) -> Any:
         target_modules=modules if isinstance(modules, str) else list(modules),
         task_type="CAUSAL_LM",
     )
-
-
-def _questions(run: Training, folder: Path, tokenizer: Any, count: int) -> list[Row]:
-    """Examples that can be judged and are short enough, drawn by the run's seed, over again where
-    there are too few.
-    """
-    rows = [
-        row
-        for row in read_examples(folder / EXAMPLES)
-        if row["parent"] is not None and _tokens(tokenizer, row["prompt"]) <= run.prompt_tokens
-    ]
-    if not rows:
-        raise InputError("every prompt is too long: raise prompt_tokens")
-    draw = random.Random(run.seed)
-    drawn: list[Row] = []
-    while len(drawn) < count:
-        drawn += draw.sample(rows, min(len(rows), count - len(drawn)))
-    return drawn
-
-
-def _tokens(tokenizer: Any, messages: Sequence[dict[str, str]]) -> int:
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-def _sampled(
-    run: Training, model: Any, tokenizer: Any, rows: Sequence[Row], *, say: Say
-) -> list[list[str]]:
-    """`samples` replies to each question."""
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = model.to(device).eval()
-    tokenizer.padding_side = "left"
-    torch.manual_seed(run.seed)
-    found: list[list[str]] = []
-    batch = 32
-    for start in range(0, len(rows), batch):
-        texts = [
-            tokenizer.apply_chat_template(row["prompt"], tokenize=False, add_generation_prompt=True)
-            for row in rows[start : start + batch]
-        ]
-        encoded = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(
-            device
-        )
-        with torch.inference_mode():
-            made = model.generate(
-                input_ids=encoded["input_ids"],
-                attention_mask=encoded["attention_mask"],
-                do_sample=True,
-                temperature=run.rft.temperature,
-                max_new_tokens=run.reply_tokens,
-                num_return_sequences=run.rft.samples,
-            )
-        replies = tokenizer.batch_decode(
-            made[:, encoded["input_ids"].shape[1] :], skip_special_tokens=True
-        )
-        size = run.rft.samples
-        found += [replies[at : at + size] for at in range(0, len(replies), size)]
-        say(f"rft: {min(start + batch, len(rows))} of {len(rows)} questions answered")
-    return found
-
-
-def best_of(
-    run: Training, judge: LiveJudge, rows: Sequence[Row], texts: Sequence[Sequence[str]]
-) -> list[Row]:
-    """Of each question the reply whose candidate is fastest, if it gains."""
-    kept = []
-    for row, replies in zip(rows, texts, strict=True):
-        before = judge.evaluation(row["task"], Candidate.model_validate_json(row["parent"]))
-        found = judge.verdicts(
-            [row["task"]] * len(replies),
-            [row["parent"]] * len(replies),
-            replies,
-            shown=[row["shown"]] * len(replies),
-        )
-        speeds = [
-            verdict.speedup if verdict is not None and verdict.speedup is not None else 0.0
-            for verdict in found
-        ]
-        best = max(range(len(speeds)), key=speeds.__getitem__)
-        if speeds[best] > run.rft.least_gain * (before.speedup or 0.0):
-            completion = [{"role": "assistant", "content": replies[best]}]
-            kept.append({"prompt": row["prompt"], "completion": completion})
-    return kept

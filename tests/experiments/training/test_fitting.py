@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from experiments.training.__main__ import main
-from experiments.training.fitting import stages
+from experiments.training.fitting import examples, sampling, stages
 from experiments.training.fitting.config import Training, read_training
 from experiments.training.online import LiveJudge, reward_function
 from experiments.training.rewards import LOWEST
@@ -77,14 +77,14 @@ def copy(trained: Path, tmp_path: Path) -> Path:
 
 
 def test_examples_are_every_trial(began: Path) -> None:
-    rows = stages.read_examples(began / stages.EXAMPLES)
+    rows = examples.read_examples(began / examples.EXAMPLES)
     assert len(rows) == 16 and {row["task"] for row in rows} == {"gelu"}
 
 
 def test_what_training_begins_with_can_be_kept(config: Path, began: Path, tmp_path: Path) -> None:
     for name in ("torch", "transformers", "trl", "datasets"):
         pytest.importorskip(name)
-    (tmp_path / stages.EXAMPLES).write_bytes((began / stages.EXAMPLES).read_bytes())
+    (tmp_path / examples.EXAMPLES).write_bytes((began / examples.EXAMPLES).read_bytes())
     assert main(["fresh", str(config), "-o", str(tmp_path)]) == 0
     place = tmp_path / stages.FRESH / stages.MODEL
     before = (place / "model.safetensors").read_bytes()
@@ -139,11 +139,11 @@ def test_a_model_that_answers_nonsense_throughout_is_told(
 
 def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config: Path) -> None:
     run = read_training(config)
-    rows = [row for row in stages.read_examples(began / stages.EXAMPLES) if row["gain"] > 1]
+    rows = [row for row in examples.read_examples(began / examples.EXAMPLES) if row["gain"] > 1]
     asked = [rows[0], rows[0]]
     gains = rows[0]["completion"][0]["content"]
     with LiveJudge(JudgingOptions(evaluator="replay"), say=lambda _: None) as judge:
-        kept = stages.best_of(run, judge, asked, [["nonsense", gains], ["nonsense", "{}"]])
+        kept = sampling.best_of(run, judge, asked, [["nonsense", gains], ["nonsense", "{}"]])
     assert kept == [
         {"prompt": rows[0]["prompt"], "completion": [{"role": "assistant", "content": gains}]}
     ]
@@ -151,7 +151,9 @@ def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config:
 
 def test_a_copy_of_what_the_prompt_shows_earns_nothing(began: Path, config: Path) -> None:
     run = read_training(config)
-    rows = [row for row in stages.read_examples(began / stages.EXAMPLES) if len(row["shown"]) > 2]
+    rows = [
+        row for row in examples.read_examples(began / examples.EXAMPLES) if len(row["shown"]) > 2
+    ]
     row = rows[-1]
     lines = row["prompt"][1]["content"].partition("measured, us:\n")[2].splitlines()
     copies = [line.partition(" ")[2] for line in lines if line.startswith(tuple("0123456789"))]
@@ -159,7 +161,7 @@ def test_a_copy_of_what_the_prompt_shows_earns_nothing(began: Path, config: Path
         reward = reward_function(judge)
         asked = {"task": [row["task"]], "parent": [row["parent"]], "shown": [row["shown"]]}
         assert {reward(completions=[copy], **asked)[0] for copy in copies} == {LOWEST}
-        assert stages.best_of(run, judge, [row], [copies]) == []
+        assert sampling.best_of(run, judge, [row], [copies]) == []
         unknown = {**asked, "shown": [[]]}
         assert any(reward(completions=[copy], **unknown)[0] > LOWEST for copy in copies[:-1])
 
@@ -169,7 +171,7 @@ def test_what_a_stage_goes_on_from_must_be_there(
 ) -> None:
     for name in ("torch", "transformers", "trl", "datasets"):
         pytest.importorskip(name)
-    (tmp_path / stages.EXAMPLES).write_bytes((began / stages.EXAMPLES).read_bytes())
+    (tmp_path / examples.EXAMPLES).write_bytes((began / examples.EXAMPLES).read_bytes())
     assert main(["grpo", str(config), "-o", str(tmp_path)]) == 2
     assert "take sft first" in capsys.readouterr().err
     assert main(["sft", str(config), "-o", str(tmp_path), "--from", str(tmp_path / "no")]) == 2
@@ -190,14 +192,14 @@ def test_damaged_examples_are_told(tmp_path: Path, content: bytes, said: str) ->
     file = tmp_path / "x.jsonl.gz"
     file.write_bytes(content)
     with pytest.raises(InputError, match=said):
-        stages.read_examples(file)
+        examples.read_examples(file)
 
 
 def test_examples_that_were_cut_off_are_told(began: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl.gz"
-    file.write_bytes((began / stages.EXAMPLES).read_bytes()[:-30])
+    file.write_bytes((began / examples.EXAMPLES).read_bytes()[:-30])
     with pytest.raises(InputError, match="missing or was cut off"):
-        stages.read_examples(file)
+        examples.read_examples(file)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ def test_adapters_are_trained_on_from_stage_to_stage(
     )
     file = tmp_path / "lora.toml"
     file.write_text(text + "\n[lora]\nrank = 4\n")
-    (tmp_path / stages.EXAMPLES).write_bytes((trained / stages.EXAMPLES).read_bytes())
+    (tmp_path / examples.EXAMPLES).write_bytes((trained / examples.EXAMPLES).read_bytes())
     for stage in ("sft", "grpo"):
         assert main([stage, str(file), "-o", str(tmp_path)]) == 0
 
