@@ -18,16 +18,11 @@ from codegen.prompting.brief import brief_prompt, shown_candidates, values_text
 from codegen.scripted.proposer import ScriptedProposer
 from codegen.scripted.uniform import UniformProposer
 from experiments.benchmarks.studies.recorded_task import recorded_task
-from experiments.runs.wiring.choosing import resolve_settings
 from experiments.training.families import family_of
 from experiments.training.rewards import lower_bound, why
 from mcts.domain import Evaluation, Hardware
-from mcts.journal.in_memory import MemoryJournal
-from mcts.loop.optimizer import Budget, Optimizer
-from mcts.loop.synchronous import SynchronousExecutor
-from mcts.options import Algorithm, ModelOptions
+from mcts.options import ModelOptions
 from mcts.ports import Proposal, ProposalRequest, Proposer
-from microtools.advisor import RooflineAdvisor
 
 Row = dict[str, Any]
 TEACHERS = {"scripted": ScriptedProposer, "uniform": UniformProposer}
@@ -59,20 +54,7 @@ def examples(task: str, teacher: Teacher) -> Iterator[Row]:
     """
     recorded = recorded_task(task)
     watched = _Watched(TEACHERS[teacher.proposer](), recorded.recording.hardware)
-    search, reward = resolve_settings(Algorithm(name="puct"))
-    result = Optimizer(
-        task=recorded.task,
-        proposer=watched,
-        evaluator=recorded.evaluator(teacher.seed),
-        advisor=RooflineAdvisor(),
-        journal=MemoryJournal(),
-        budget=Budget(evaluations=teacher.evaluations),
-        search_settings=search,
-        reward_settings=reward,
-        seed=teacher.seed,
-        finalists=0,
-        executor=SynchronousExecutor(),
-    ).run()
+    result = recorded.search(watched, evaluations=teacher.evaluations, seed=teacher.seed)
     judged = {
         node.candidate.id: node.evaluation
         for node in result.nodes

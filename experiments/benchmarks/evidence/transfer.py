@@ -21,16 +21,10 @@ from statistics import fmean
 
 from codegen.scripted.proposer import ScriptedProposer
 from experiments.benchmarks.studies.recorded_task import recorded_task
-from experiments.runs.wiring.choosing import resolve_settings
 from experiments.runs.wiring.parts import transfer_proposer
 from mcts.domain.tunables import configuration_key
 from mcts.errors import InputError
-from mcts.journal.in_memory import MemoryJournal
-from mcts.loop.optimizer import Budget, Optimizer
-from mcts.loop.synchronous import SynchronousExecutor
-from mcts.options import Algorithm
 from mcts.requests import ProposerRequest
-from microtools.advisor import RooflineAdvisor
 
 PATTERN = "*_T4.json.gz"
 COLD, ALL = "cold", "all others"
@@ -58,20 +52,8 @@ def evaluations(run: Run) -> int:
     }
     goal = min(times.values()) * (1 + run.within)
     request = ProposerRequest(task=recorded.task, tunables_only=True, prior=run.known)
-    search, reward = resolve_settings(Algorithm(name="puct"))
-    result = Optimizer(
-        task=recorded.task,
-        proposer=transfer_proposer(request) if run.known else ScriptedProposer(),
-        evaluator=recorded.evaluator(run.seed),
-        advisor=RooflineAdvisor(),
-        journal=MemoryJournal(),
-        budget=Budget(evaluations=run.budget),
-        search_settings=search,
-        reward_settings=reward,
-        seed=run.seed,
-        finalists=0,
-        executor=SynchronousExecutor(),
-    ).run()
+    proposer = transfer_proposer(request) if run.known else ScriptedProposer()
+    result = recorded.search(proposer, evaluations=run.budget, seed=run.seed)
     seen: set[str] = set()
     for node in result.nodes:
         if node.candidate is None or node.candidate.id in seen:

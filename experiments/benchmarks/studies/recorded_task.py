@@ -10,8 +10,15 @@ from experiments.benchmarks.studies.config import Study
 from experiments.benchmarks.studies.space import RecordedSpace
 from experiments.runs.options.config import file_sha256
 from experiments.runs.tasks.files import TaskSource, find_task
+from experiments.runs.wiring.choosing import resolve_settings
 from mcts.domain import KernelTask, Noun
 from mcts.errors import InputError
+from mcts.journal.in_memory import MemoryJournal
+from mcts.loop.optimizer import Budget, Optimizer, Result
+from mcts.loop.synchronous import SynchronousExecutor
+from mcts.options import Algorithm
+from mcts.ports import Proposer
+from microtools.advisor import RooflineAdvisor
 from profilers.recordings.recording import Recording
 from profilers.recordings.replay import ReplayEvaluator, restricted_to_recorded
 from profilers.recordings.t4 import load_recording
@@ -73,6 +80,25 @@ class RecordedTask:
     def task(self) -> KernelTask:
         """With the combinations that were recorded."""
         return restricted_to_recorded(self.source.task, self.recording)
+
+    def search(self, proposer: Proposer, *, evaluations: int, seed: int) -> Result:
+        """The tree search as `rooftree optimize` has it, on what was recorded; nothing is written
+        to disk, and no finalist is measured again.
+        """
+        search, reward = resolve_settings(Algorithm(name="puct"))
+        return Optimizer(
+            task=self.task,
+            proposer=proposer,
+            evaluator=self.evaluator(seed),
+            advisor=RooflineAdvisor(),
+            journal=MemoryJournal(),
+            budget=Budget(evaluations=evaluations),
+            search_settings=search,
+            reward_settings=reward,
+            seed=seed,
+            finalists=0,
+            executor=SynchronousExecutor(),
+        ).run()
 
     @cached_property
     def space(self) -> RecordedSpace:
