@@ -2,7 +2,8 @@
 
 `examples` searches the recorded tasks that the file names and writes what was tried; `fresh` writes
 the decoder that training begins with, to compare with; `sft`, `rft` and `grpo` train, each from
-what the one before has left, or from ``--from MODEL``. All of it is written below ``-o FOLDER``;
+what the one before has left, or from ``--from MODEL``; `evaluate` says what the replies of a model,
+``--name STAGE``, are worth on each task. All of it is written below ``-o FOLDER``;
 the same command goes on with what was begun. The model of a stage is `FOLDER/STAGE/model`, the
 course of its training `FOLDER/STAGE/log.jsonl`.
 """
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.training", description=(__doc__ or "").partition("\n\n")[2]
     )
-    parser.add_argument("stage", choices=["examples", "fresh", *STAGES])
+    parser.add_argument("stage", choices=["examples", "fresh", *STAGES, "evaluate"])
     parser.add_argument("config", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True, help="the folder of the run")
     parser.add_argument("--from", dest="start", help="a model to begin with, in place of the last")
@@ -48,6 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         if given.stage == "fresh":
             print(f"not trained: {stages.make_fresh(run, given.out)}")
+            return 0
+        if given.stage == "evaluate":
+            from experiments.training.fitting.evaluating import evaluate, table
+
+            place = given.out / (given.name or STAGES[-1]) / stages.MODEL
+            print(*table(evaluate(run, place, say=_say)), sep="\n")
             return 0
         model = stages.fit(
             given.stage, run, given.out, start=given.start, name=given.name, say=_say

@@ -44,13 +44,18 @@ class LiveJudge:
     Recordings stay open. What measures is open for one task at a time, as it has its GPU alone:
     rows of a task that follow one another are judged sooner. A reward measures the reply alone.
 
-    Without a GPU replies choose values of a recorded kernel's tunables; with one they write code.
+    Without a GPU replies choose values of a recorded kernel's tunables; with one they write code,
+    unless they are to choose `values` there too.
     """
 
     def __init__(
-        self, judging: JudgingOptions | None = None, *, say: Callable[[str], None] = print
+        self,
+        judging: JudgingOptions | None = None,
+        *,
+        values: bool = False,
+        say: Callable[[str], None] = print,
     ) -> None:
-        self._judging, self._say = judging or JudgingOptions(), say
+        self._judging, self._values, self._say = judging or JudgingOptions(), values, say
         self._evaluators: dict[str, Evaluator] = {}
         self._lock = threading.Lock()
 
@@ -95,7 +100,7 @@ class LiveJudge:
                         parents.append(drawn)
         for parent in parents:
             request = self._request(evaluator, parent, seed=seed)
-            writing = _writing(evaluator)
+            writing = self._writing(evaluator)
             prompt = build_prompt(
                 request,
                 evaluator.hardware,
@@ -129,7 +134,7 @@ class LiveJudge:
             ) from None
         request = read_against(evaluator.task, candidate)
         try:
-            read = _writing(evaluator).read(reply, request)
+            read = self._writing(evaluator).read(reply, request)
             return None if read.candidate.id in shown else evaluator.evaluate(read.candidate)
         except (ProposalRejected, NotRecorded):
             return None
@@ -168,6 +173,11 @@ class LiveJudge:
                     on_progress=self._say,
                 )
             return self._evaluators[task]
+
+    def _writing(self, evaluator: Evaluator) -> Writing:
+        """How replies are read."""
+        values = self._values or isinstance(evaluator, ReplayEvaluator)
+        return writing_of(evaluator.task.dialect).asked(tunables_only=values)
 
     @staticmethod
     def _request(evaluator: Evaluator, parent: Candidate, *, seed: int) -> ProposalRequest:
@@ -253,12 +263,6 @@ def environments(judge: LiveJudge, name: str = "lower_bound") -> Callable[[], Ke
     """What makes environments over one judge, for `environment_factory`."""
     _reward(name)
     return partial(KernelEnvironment, judge, name)
-
-
-def _writing(evaluator: Evaluator) -> Writing:
-    """How replies are read: values alone where only a recording answers."""
-    replays = isinstance(evaluator, ReplayEvaluator)
-    return writing_of(evaluator.task.dialect).asked(tunables_only=replays)
 
 
 def _reward(name: str) -> Reward:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,8 @@ _NAMES = (
 )  # fmt: skip
 _ENDINGS = ("", "_M", "_N", "_K", "_X", "_Y", "_A", "_B")
 """What kernels commonly call their tunables, for copies of an example under other names."""
+_INVENTED = 0.5
+"""The share of names that are letters drawn at random: so many that none is learnt by heart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +93,7 @@ def renamed(row: Row, draw: random.Random) -> Row:
     it has no `parent`.
     """
     names = list(json.loads(row["completion"][0]["content"]))
-    all_names = [name + ending for name in _NAMES for ending in _ENDINGS]
-    others = dict(zip(names, draw.sample(all_names, len(names)), strict=True))
+    others = dict(zip(names, _other_names(len(names), draw), strict=True))
     order = draw.sample(names, len(names))
     words = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
 
@@ -107,6 +109,17 @@ def renamed(row: Row, draw: random.Random) -> Row:
         "completion": messages(row["completion"]),
         "parent": None,
     }
+
+
+def _other_names(count: int, draw: random.Random) -> list[str]:
+    found: set[str] = set()
+    while len(found) < count:
+        if draw.random() < _INVENTED:
+            name = "".join(draw.choices(string.ascii_uppercase, k=draw.randint(2, 7)))
+        else:
+            name = draw.choice(_NAMES)
+        found.add(name + draw.choice(_ENDINGS))
+    return draw.sample(sorted(found), count)
 
 
 def _reordered(content: str, order: Sequence[str]) -> str:

@@ -90,11 +90,8 @@ def questions(run: Training, folder: Path, tokenizer: Any, count: int) -> list[R
     """Examples that can be judged and are short enough, drawn by the run's seed, over again where
     there are too few.
     """
-    rows = [
-        row
-        for row in read_examples(folder / EXAMPLES)
-        if row["parent"] is not None and tokens_of(tokenizer, row["prompt"]) <= run.prompt_tokens
-    ]
+    asked = [row for row in read_examples(folder / EXAMPLES) if row["parent"] is not None]
+    rows = short_enough(run, tokenizer, asked)
     if not rows:
         raise InputError("every prompt is too long: raise prompt_tokens")
     draw = random.Random(run.seed)
@@ -104,10 +101,20 @@ def questions(run: Training, folder: Path, tokenizer: Any, count: int) -> list[R
     return drawn
 
 
-def tokens_of(tokenizer: Any, messages: Sequence[dict[str, str]]) -> int:
-    """How many tokens messages have, with what stands between them."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+def short_enough(run: Training, tokenizer: Any, rows: Sequence[Row]) -> list[Row]:
+    """Those whose prompts have at most `prompt_tokens`."""
+    lengths = tokens_of(tokenizer, [row["prompt"] for row in rows])
+    return [row for row, size in zip(rows, lengths, strict=True) if size <= run.prompt_tokens]
+
+
+def tokens_of(tokenizer: Any, talks: Sequence[Sequence[dict[str, str]]]) -> list[int]:
+    """How many tokens the messages of each have, with what stands between them."""
+    texts = [
+        tokenizer.apply_chat_template(list(talk), tokenize=False, add_generation_prompt=True)
+        for talk in talks
+    ]
+    encoded = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+    return [len(ids) for ids in encoded]
 
 
 def _examples(asked: tuple[str, Teacher]) -> list[Row]:

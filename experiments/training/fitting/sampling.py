@@ -14,9 +14,9 @@ Say = Callable[[str], None]
 
 
 def sampled(
-    run: Training, model: Any, tokenizer: Any, rows: Sequence[Row], *, say: Say
+    run: Training, model: Any, tokenizer: Any, rows: Sequence[Row], *, samples: int, say: Say
 ) -> list[list[str]]:
-    """`samples` replies to each question."""
+    """So many replies to each question, at the temperature of rft."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -40,14 +40,13 @@ def sampled(
                 do_sample=True,
                 temperature=run.rft.temperature,
                 max_new_tokens=run.reply_tokens,
-                num_return_sequences=run.rft.samples,
+                num_return_sequences=samples,
             )
         replies = tokenizer.batch_decode(
             made[:, encoded["input_ids"].shape[1] :], skip_special_tokens=True
         )
-        size = run.rft.samples
-        found += [replies[at : at + size] for at in range(0, len(replies), size)]
-        say(f"rft: {min(start + batch, len(rows))} of {len(rows)} questions answered")
+        found += [replies[at : at + samples] for at in range(0, len(replies), samples)]
+        say(f"{min(start + batch, len(rows))} of {len(rows)} questions answered")
     return found
 
 

@@ -7,6 +7,7 @@ begun goes on from its last checkpoint.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +28,10 @@ LOG = "log.jsonl"
 SEAL = "begun.json"
 FRESH = "fresh"
 BEFORE: dict[Stage, Stage | None] = {"sft": None, "rft": "sft", "grpo": "rft"}
+_READ = 10_000
+"""About so many examples a tokenizer is trained on; more of them hold no other words."""
+_MANY = 5_000
+"""Examples from which on several processes turn them into tokens."""
 Say = Callable[[str], None]
 
 
@@ -40,7 +45,7 @@ def make_fresh(run: Training, folder: Path) -> Path:
     place = folder / FRESH
     _seal(place, run, None)
     if not (place / MODEL).is_dir():
-        model, tokenizer = _load(run, None, trained_on(run, folder))
+        model, tokenizer = load(run, None, trained_on(run, folder))
         part = place / f"{MODEL}.part"
         model.save_pretrained(part)
         tokenizer.save_pretrained(part)
@@ -107,12 +112,13 @@ def _beginning(run: Training, folder: Path, stage: Stage, start: str | None) -> 
     raise InputError(f"{stage} goes on from a model: take sft first, or name one with --from")
 
 
-def _load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, Any]:
+def load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, Any]:
     """Model and tokenizer. InputError for a model that cannot be loaded."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if start is None:
-        texts = (m["content"] for row in rows for m in [*row["prompt"], *row["completion"]])
+        some = rows[:: 1 + len(rows) // _READ]
+        texts = (m["content"] for row in some for m in [*row["prompt"], *row["completion"]])
         tokenizer = fresh_tokenizer(texts, run.decoder)
         return fresh_model(run.decoder, tokenizer, seed=run.seed), tokenizer
     try:
@@ -144,7 +150,7 @@ def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Sa
     kept_file = place / "kept.jsonl"
     if not kept_file.is_file():
         asked, texts = _answered(run, folder, start, say=say)
-        with LiveJudge(JudgingOptions(evaluator=run.evaluator), say=say) as judge:
+        with LiveJudge(JudgingOptions(evaluator=run.evaluator), values=True, say=say) as judge:
             kept = best_of(run, judge, asked, texts)
         say(f"rft: of {len(asked)} questions {len(kept)} have a reply that gains")
         if not kept:
@@ -158,9 +164,9 @@ def _answered(
     run: Training, folder: Path, start: str | None, *, say: Say
 ) -> tuple[list[Row], list[list[str]]]:
     """Questions with the replies to each; the model is released with this call."""
-    model, tokenizer = _load(run, start, ())
+    model, tokenizer = load(run, start, ())
     asked = questions(run, folder, tokenizer, run.rft.questions)
-    return asked, sampled(run, model, tokenizer, asked, say=say)
+    return asked, sampled(run, model, tokenizer, asked, samples=run.rft.samples, say=say)
 
 
 def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
@@ -169,7 +175,7 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
 
     datasets.disable_progress_bars()
     grpo = run.grpo
-    model, tokenizer = _load(run, start, ())
+    model, tokenizer = load(run, start, ())
     rows = [
         {name: row[name] for name in ("prompt", "task", "parent", "shown")}
         for row in questions(run, folder, tokenizer, grpo.steps * grpo.groups)
@@ -185,7 +191,7 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
         beta=grpo.beta,
         logging_steps=1,
     )
-    with LiveJudge(JudgingOptions(evaluator=run.evaluator), say=say) as judge:
+    with LiveJudge(JudgingOptions(evaluator=run.evaluator), values=True, say=say) as judge:
         trainer = trl.GRPOTrainer(
             model=model,
             args=arguments,
@@ -204,11 +210,10 @@ def _supervise(
     import trl
 
     datasets.disable_progress_bars()
-    model, tokenizer = _load(run, start, rows)
+    model, tokenizer = load(run, start, rows)
     most = run.prompt_tokens + run.reply_tokens
-    fits = [
-        row for row in rows if tokens_of(tokenizer, [*row["prompt"], *row["completion"]]) <= most
-    ]
+    lengths = tokens_of(tokenizer, [[*row["prompt"], *row["completion"]] for row in rows])
+    fits = [row for row, tokens in zip(rows, lengths, strict=True) if tokens <= most]
     say(f"{place.name}: {len(fits)} examples; {len(rows) - len(fits)} have over {most} tokens")
     if not fits:
         raise InputError("every example is too long: raise prompt_tokens")
@@ -220,6 +225,7 @@ def _supervise(
         per_device_train_batch_size=how.batch,
         max_length=most,
         completion_only_loss=True,
+        dataset_num_proc=os.cpu_count() if len(pairs) > _MANY else None,
         warmup_steps=20,
         logging_steps=10,
     )

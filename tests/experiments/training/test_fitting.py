@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from experiments.training.__main__ import main
-from experiments.training.fitting import examples, sampling, stages
-from experiments.training.fitting.config import Training, read_training
+from experiments.training.fitting import evaluating, examples, sampling, stages
+from experiments.training.fitting.config import Teaching, Training, read_training
+from experiments.training.fitting.decoder import fresh_tokenizer
 from experiments.training.online import LiveJudge, reward_function
 from experiments.training.rewards import LOWEST
 from mcts.errors import InputError
@@ -135,6 +136,56 @@ def test_a_model_that_answers_nonsense_throughout_is_told(
     assert main(["rft", str(config), "-o", str(copy)]) == 2
     assert "no reply gained anything" in capsys.readouterr().err
     assert not (copy / "rft" / "kept.jsonl").exists()
+
+
+def test_a_model_is_evaluated_on_the_tasks_of_its_run_and_on_those_held_out(
+    copy: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(config), "-o", str(copy), "--name", "sft"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[1:3] for line in told[2:]] == [
+        [" gelu ", " trained on "],
+        [" row_softmax ", " held out "],
+    ]
+    assert main(["evaluate", str(config), "-o", str(copy)]) == 2, "there is no grpo"
+    assert "cannot be loaded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+def test_evaluating_counts_what_is_usable_right_and_faster(
+    trained: Path, config: Path, monkeypatch: pytest.MonkeyPatch, speaks: bool
+) -> None:
+    asked = []
+
+    def answered(_: Any, __: Any, ___: Any, rows: Any, **____: Any) -> list[list[str]]:
+        asked.extend(rows)
+        return [[row["completion"][0]["content"] if speaks else "nothing"] for row in rows]
+
+    monkeypatch.setattr(evaluating, "sampled", answered)
+    model = trained / "sft" / stages.MODEL
+    found = evaluating.evaluate(read_training(config), model, say=lambda _: None)
+    assert {row["seed"] for row in asked} == {3}, "none that was trained on"
+    for one in found:
+        rows = [row for row in asked if row["task"] == one.task]
+        right = [row for row in rows if row["verdict"] == "measured"]
+        faster = [row for row in right if row["gain"] > 1]
+        counts = (one.replies, one.usable, one.measured)
+        assert counts == ((len(rows), len(rows), len(right)) if speaks else (len(rows), 0, 0))
+        assert one.faster >= len(faster) > 0 if speaks else one.faster == 0
+        mean = sum(row["reward"] for row in rows) / len(rows) if speaks else LOWEST
+        assert one.reward == pytest.approx(mean, abs=0.01), "but for what a search measures twice"
+    kept = json.loads((model.parent / evaluating.EVALUATED).read_text())
+    assert [line["task"] for line in kept] == ["gelu", "row_softmax"]
+
+
+def test_no_token_is_one_name_alone() -> None:
+    pytest.importorskip("tokenizers")
+    texts = ['{"LAYOUT": 16, "BM": 8}'] * 200
+    tokenizer = fresh_tokenizer(texts, Training(examples=Teaching(tasks=("gelu",))).decoder)
+    ids = tokenizer('{"LAYOUT": 16}')["input_ids"]
+    pieces = [tokenizer.decode([token]) for token in ids]
+    assert pieces[1:4] == ["LA", "YO", "UT"] and pieces[5:7] == ["1", "6"]
+    assert tokenizer.decode(ids) == '{"LAYOUT": 16}'
 
 
 def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from experiments.runs.wiring.composing import choose_evaluator
+from experiments.training import online
 from experiments.training.online import (
     UNUSABLE,
     KernelEnvironment,
@@ -23,6 +25,16 @@ from mcts.options import JudgingOptions
 
 TASK = "row_softmax"
 FAST = {"LANES": 256, "KEEP": 16, "FAST": 1}
+
+
+class Measuring:
+    """An evaluator that is not known to look up."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +87,22 @@ def test_the_reward_is_that_of_the_judges_verdict(
         assert found[1] == found[2] == LOWEST
         assert LOWEST < found[3] < found[0]
     assert of(completions=[], task=[], parent=[]) == []
+
+
+def test_values_may_be_asked_for_where_code_could_be_written(
+    rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measures(*arguments: Any, **named: Any) -> Any:
+        return Measuring(choose_evaluator(*arguments, **named))
+
+    monkeypatch.setattr(online, "choose_evaluator", measures)
+    reply, parent = values(BLOCK=256, **FAST), rows[0]["parent"]
+    judging = JudgingOptions(evaluator="replay")
+    with LiveJudge(judging, values=True, say=lambda _: None) as judge:
+        verdict = judge.verdict(TASK, parent, reply)
+        assert verdict is not None and verdict.measured
+    with LiveJudge(judging, say=lambda _: None) as judge:
+        assert judge.verdict(TASK, parent, reply) is None, "it holds no code"
 
 
 def test_an_environment_tells_verdicts_and_keeps_the_best(

@@ -70,3 +70,16 @@ def test_a_copy_says_the_same_under_other_names(rows: list[dict[str, Any]]) -> N
 def test_a_task_without_a_recording_is_told() -> None:
     with pytest.raises(InputError):
         list(examples("no_such_task", Teacher(proposer="uniform", seed=1, evaluations=2)))
+
+
+def test_names_of_copies_are_not_learnt_by_heart() -> None:
+    row = next(iter(examples("gelu", Teacher(proposer="uniform", seed=1, evaluations=2))))
+    draw = random.Random(1)
+    names = [
+        name
+        for _ in range(100)
+        for name in json.loads(renamed(row, draw)["completion"][0]["content"])
+    ]
+    assert len(set(names)) > 0.6 * len(names)
+    copy = json.loads(renamed(row, draw)["completion"][0]["content"])
+    assert len(copy) == len(json.loads(row["completion"][0]["content"])), "no name stands twice"
