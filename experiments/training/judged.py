@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from codegen.chat.cassette import recorded
-from codegen.chat.messages import Message, Reply
-from codegen.dialects import writing_of
-from codegen.prompting.untrusted import clean, inline
 from codegen.prompting.variant import shown_source
 from experiments.benchmarks.measurements.asking import ANSWERS_FILE
 from experiments.runs.folders.folder import RunFolder
 from experiments.runs.folders.journal import DATABASE, read_events
+from experiments.training.answers import (
+    Answer,
+    answer_holding,
+    by_question,
+    stored_answers,
+    tape_answers,
+)
 from experiments.training.families import family_of
-from experiments.training.reading import read_against
-from mcts.domain import Candidate, Evaluation, KernelTask, Noun, Scalar, tagged_hash
-from mcts.errors import InputError, ProposalRejected
-from mcts.formats import SQLITE_ERRORS, FormatError, parse_json
-from mcts.journal.record import NodeRecord, read_result
+from mcts.domain import Evaluation, Noun, Scalar, tagged_hash
+from mcts.errors import InputError
+from mcts.journal.record import read_result
 from mcts.options.model import CACHE_FILE
-from mcts.ports import ProposalRequest
-
-_TITLE = re.compile(r"^# Task: (.*)$", re.MULTILINE)
-_VARIANT = re.compile(r"^# The variant$.*?^(`{3,})[a-z]*\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
-"""The first code block below the heading of the variant that a prompt builds upon."""
 
 
 class JudgedReply(Noun):
@@ -77,16 +69,6 @@ class Reading:
     sources: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A question and what came back."""
-
-    messages: tuple[Message, ...]
-    text: str
-    model: str
-    finish_reason: str | None
-
-
 def read_judged(paths: Sequence[Path]) -> Reading:
     """The judged replies of run folders, folders of studies with a model, and suites of runs.
 
@@ -96,21 +78,21 @@ def read_judged(paths: Sequence[Path]) -> Reading:
     """
     tapes = [path for path in paths if path.is_file()]
     folders = [path for path in paths if not path.is_file()]
-    on_tape = [answer for path in tapes for answer in _tape(path)]
+    on_tape = [answer for path in tapes for answer in tape_answers(path)]
     if tapes and not folders:
         raise InputError(
             f"{tapes[0]} is a tape, which holds no verdicts: give the runs that it was recorded in "
             "as well"
         )
     reading, known = Reading(), set[str]()
-    stored = cache(_stored)  # once a study, not once a run
+    stored = cache(stored_answers)  # once a study, not once a run
     for folder in folders:
         runs = runs_in(folder)
         if not runs:
             raise InputError(f"{folder} is neither a run nor a folder of runs")
         for run in runs:
             before = len(reading.replies)
-            kept = [*_stored(run / CACHE_FILE), *_of_study(run, stored), *on_tape]
+            kept = [*stored_answers(run / CACHE_FILE), *_of_study(run, stored), *on_tape]
             for reply in _of_run(run, kept, reading.left_out):
                 if reply.id in known:
                     reading.left_out["given by another run to the same question"] += 1
@@ -131,7 +113,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def _of_run(
-    path: Path, answers: Sequence[_Answer], left_out: dict[str, int]
+    path: Path, answers: Sequence[Answer], left_out: dict[str, int]
 ) -> Iterator[JudgedReply]:
     folder = RunFolder(path)
     config = folder.config
@@ -142,7 +124,7 @@ def _of_run(
     result = read_result(events)
     started = next(event.payload for event in events if event.kind == "started")
     task = folder.task(config).task
-    asked = _by_question(answers)
+    asked = by_question(answers)
     for node in result.nodes[1:]:
         parent = result.nodes[node.parent] if node.parent is not None else None
         if node.restarted or parent is None or parent.candidate is None:
@@ -153,7 +135,9 @@ def _of_run(
         if node.verdict is None:
             left_out["not judged"] += 1
             continue
-        found = _answer_of(node, parent, task, asked)
+        found = answer_holding(
+            node.candidate, parent.candidate, task, asked, from_baseline=parent.id == 0
+        )
         if found is None:
             left_out["its answer is not kept with the run"] += 1
             continue
@@ -185,90 +169,9 @@ def _of_run(
         )
 
 
-def _answer_of(
-    node: NodeRecord,
-    parent: NodeRecord,
-    task: KernelTask,
-    asked: Mapping[tuple[str, str], Sequence[_Answer]],
-) -> _Answer | None:
-    """The answer that, read as the run read it, holds the node's candidate."""
-    assert parent.candidate is not None and node.candidate is not None, "looked at before"
-    shown = clean(shown_source(parent.candidate, task.dialect)).strip("\n")
-    request = read_against(task, parent.candidate)
-    title = inline(task.name)
-    places = [(title, shown), *([(title, "")] if parent.id == 0 else [])]
-    for answer in (answer for place in places for answer in asked.get(place, ())):
-        if _holds(answer, node.candidate, request):
-            return answer
-    return None
-
-
-def _holds(answer: _Answer, candidate: Candidate, request: ProposalRequest) -> bool:
-    """Whether the candidate, with these or other values, is what the answer's code says."""
-    dialect = request.task.dialect
-    for tunables_only in (False, True):
-        writing = writing_of(dialect).asked(tunables_only=tunables_only)
-        try:
-            read = writing.read(answer.text, request, finish_reason=answer.finish_reason)
-        except ProposalRejected:
-            continue
-        same_values = read.candidate.tunables == candidate.tunables
-        if read.candidate.source == candidate.source and (same_values or not tunables_only):
-            return True
-    return False
-
-
-def _by_question(answers: Iterable[_Answer]) -> dict[tuple[str, str], list[_Answer]]:
-    """By the task and the code of the variant that the question shows; "" if it shows none."""
-    found: dict[tuple[str, str], list[_Answer]] = defaultdict(list)
-    for answer in answers:
-        asked = "\n".join(
-            message["content"] for message in answer.messages if message["role"] == "user"
-        )
-        title, variant = _TITLE.search(asked), _VARIANT.search(asked)
-        key = title[1] if title else "", variant[2].strip("\n") if variant else ""
-        found[key].append(answer)
-    return found
-
-
-def _of_study(run: Path, stored: Callable[[Path], list[_Answer]]) -> list[_Answer]:
+def _of_study(run: Path, stored: Callable[[Path], list[Answer]]) -> list[Answer]:
     """What the study that a run belongs to was answered: its folder is three above the run's."""
     return next(filter(None, (stored(above / ANSWERS_FILE) for above in run.parents[:3])), [])
-
-
-def _stored(path: Path) -> list[_Answer]:
-    """The answers of a cache; none if there is no such file."""
-    if not path.is_file():
-        return []
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
-            rows = connection.execute("SELECT request, reply FROM answer ORDER BY at").fetchall()
-        return [_answer(parse_json(request), parse_json(reply)) for request, reply in rows]
-    except (*SQLITE_ERRORS, FormatError, KeyError, TypeError) as error:
-        raise InputError(f"{path} cannot be read as a cache of answers: {error}") from None
-
-
-def _tape(path: Path) -> Iterator[_Answer]:
-    """The answers of a file that ``--llm-record`` wrote."""
-    answers, _ = recorded(path)
-    for request, answer in answers:
-        if isinstance(answer, Reply):
-            yield _Answer(
-                messages=request.messages,
-                text=answer.text,
-                model=answer.model or request.models[0],
-                finish_reason=answer.finish_reason,
-            )
-
-
-def _answer(request: Any, reply: Any) -> _Answer:
-    return _Answer(
-        messages=tuple(request["messages"]),
-        text=str(reply["text"]),
-        model=str(reply.get("model") or request["models"][0]),
-        finish_reason=reply.get("finish_reason"),
-    )
 
 
 def _trimmed(evaluation: Evaluation) -> Evaluation:
