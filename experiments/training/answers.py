@@ -76,15 +76,15 @@ def by_question(answers: Iterable[Answer]) -> dict[tuple[str, str], list[Answer]
     return found
 
 
-def answer_holding(
+def answers_holding(
     candidate: Candidate,
     parent: Candidate,
     task: KernelTask,
     asked: Mapping[tuple[str, str], Sequence[Answer]],
     *,
     from_baseline: bool = False,
-) -> Answer | None:
-    """The answer to a question about `parent` that, read as a search reads it, holds `candidate`.
+) -> Iterator[Answer]:
+    """The answers to questions about `parent` that, read as a search reads them, hold `candidate`.
 
     A question that starts from the baseline may show no code.
     """
@@ -94,8 +94,7 @@ def answer_holding(
     places = [(title, shown), *([(title, "")] if from_baseline else [])]
     for answer in (answer for place in places for answer in asked.get(place, ())):
         if _holds(answer, candidate, request):
-            return answer
-    return None
+            yield answer
 
 
 def _holds(answer: Answer, candidate: Candidate, request: ProposalRequest) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.chat.scrubbing import looks_secret
 from experiments.training.card import card
+from experiments.training.collecting import read_judged
 from experiments.training.families import held_out
-from experiments.training.judged import JudgedReply, Reading, as_text, read_judged
+from experiments.training.judged import JudgedReply, Reading, as_text
 from experiments.training.rewards import REWARDS
 from experiments.training.sets import PLACE, SETS, Row
 from mcts.errors import InputError

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from codegen.prompting.untrusted import fence
-from experiments.training.judged import JudgedReply
+from experiments.training.judged import MIXED, JudgedReply
 from experiments.training.rewards import REWARDS, smoothed, why
 from mcts.domain import Candidate, Dialect
 from mcts.loop.exemplars import Exemplars
@@ -128,7 +128,7 @@ def contrastive(replies: Iterable[JudgedReply]) -> Iterator[Row]:
     """
     of_place: dict[Place, list[JudgedReply]] = defaultdict(list)
     for reply in replies:
-        if reply.held:
+        if reply.held and reply.hardware != MIXED:
             of_place[_place(reply)].append(reply)
     for group in of_place.values():
         best = max(reply.evaluation.speedup or 0.0 for reply in group)
@@ -164,6 +164,8 @@ def _by_parent(replies: Iterable[JudgedReply]) -> Iterator[list[JudgedReply]]:
     """By parent, GPU and baseline, each candidate once."""
     found: dict[tuple[Place, str], dict[str, JudgedReply]] = defaultdict(dict)
     for reply in replies:
+        if reply.hardware == MIXED:
+            continue
         found[_place(reply), reply.parent].setdefault(reply.candidate, reply)
     for group in found.values():
         yield list(group.values())

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from experiments.training.collecting import read_judged
 from experiments.training.exporting import read_set
 from experiments.training.families import FAMILIES, family_of, held_out
-from experiments.training.judged import read_judged
 from mcts.errors import InputError
 from tests.experiments.conftest import make_task
 from tests.support import formula_gpu
@@ -137,7 +137,7 @@ def test_damage_is_told(study: Path) -> None:
     Path("other/thing").write_text("x")
     failed(rooftree("dataset", "export", study, "-o", "other"), "holds something else")
     failed(rooftree("dataset", "show", "other"), "is no export")
-    failed(rooftree("dataset", "export", "other", "-o", "new"), "neither a run nor")
+    failed(rooftree("dataset", "export", "other", "-o", "new"), "neither a run, a study, nor")
 
 
 def test_a_row_without_a_verdict_is_refused(study: Path) -> None:
@@ -178,3 +178,75 @@ def test_families_are_held_out_whole() -> None:
     assert held_out(rows, share=0, seed=1) == frozenset()
     assert held_out({"product": 90, "scan": 10}, share=0.01, seed=1) == {"scan"}
     assert held_out({"product": 5}, share=0.9, seed=1) == frozenset()
+
+
+STEPS = """
+kind = "one_step"
+parents = ["run"]
+reference = "tools"
+evaluator = "formula-gpu"
+
+[model]
+name = "queue/person"
+
+[arms.tools]
+
+[arms.none]
+feedback = "none"
+"""
+
+
+@pytest.fixture
+def steps(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a one-step study, beside the run that has its parents."""
+    formula_gpu.install(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    completed(
+        "optimize", toy_folder, "--evaluator", "formula-gpu", "--evaluations", 4,
+        "--out", "run", "--memory", "off", "--finalists", 0,
+    )  # fmt: skip
+    Path("advice.toml").write_text(STEPS)
+    return Path("advice.toml")
+
+
+def take(study: Path) -> Path:
+    """The folder of the study, ended."""
+    words = ("study", study, "-o", "steps", "--llm-queue", "queue", "--llm-timeout", 0.1)
+    while "wait for an answer" in completed(*words).output:
+        assert answer_all(Path("queue"), AutoModel())
+    return Path("steps")
+
+
+def test_the_replies_of_a_one_step_study_are_exported(steps: Path) -> None:
+    folder = take(steps)
+    completed("dataset", "export", folder, "-o", "ds", "--test-share", 0)
+    rows = read_set(Path("ds"), "replies", "train")
+    lines = list(map(json.loads, (folder / "results.jsonl").read_text().splitlines()))
+    assert {line["status"] for line in lines} == {"measured"}
+    assert len(rows) == len(lines) > 4
+    speedups = {(line["candidate"], line["speedup"], line["parent_speedup"]) for line in lines}
+    for row in rows:
+        assert row["hardware"] == "Formula GPU" and row["run"] == "steps"
+        found = (row["candidate"], row["speedup"], row["parent_speedup"])
+        assert any(found[1:] == pytest.approx(each[1:]) for each in speedups if each[0] == found[0])
+    advised = sum("# Advice from the profile" in row["prompt"][1]["content"] for row in rows)
+    assert advised == len(rows) / 2, "each arm has its own prompts"
+    assert read_set(Path("ds"), "groups", "train")
+
+
+def test_replies_timed_on_several_gpus_are_not_compared(steps: Path) -> None:
+    steps.write_text(STEPS.replace("evaluator", "mixed_gpus = true\nevaluator"))
+    completed("dataset", "export", take(steps), "-o", "ds", "--test-share", 0)
+    rows = read_set(Path("ds"), "supervised", "train")
+    assert {row["hardware"] for row in rows} == {"several GPUs"}
+    assert {row["parent_speedup"] for row in rows} == {None}
+    for name in ("preferences", "groups", "contrastive"):
+        assert read_set(Path("ds"), name, "train") == []
+
+
+def test_a_study_without_its_measurements_is_refused(steps: Path) -> None:
+    folder = take(steps)
+    for file in folder.glob("measurements.sqlite*"):
+        file.unlink()
+    why = "has no measurements.sqlite: give the folder that the study was run in"
+    failed(rooftree("dataset", "export", folder, "-o", "ds"), why)
