@@ -57,6 +57,8 @@ class Optimizer:
     finalists: how many of the best are measured again at the end, if the evaluator can; 0 reports
         what the search measured. They are no part of the tree: a resumed run may have another
         number.
+    profiles_best: whether the best variant is profiled at the end if it was not before, so that a
+        report can say what limits it; that may take longer than a trial.
     signatures: tell by method whether machine code shows it.
     knowledge: what other runs learned; a resumed run must be given the same.
     """
@@ -76,6 +78,7 @@ class Optimizer:
         parallel: int = 1,
         objective: Objective = "time",
         finalists: int = 3,
+        profiles_best: bool = True,
         signatures: Signatures | None = None,
         knowledge: Knowledge | None = None,
         executor: Executor | None = None,
@@ -87,6 +90,7 @@ class Optimizer:
         self.task, self.proposer, self.evaluator = task, proposer, evaluator
         self.budget, self.seed, self.parallel = budget, seed, parallel
         self.objective, self.finalists = objective, finalists
+        self._profiles_best = profiles_best
         self.settings = (search_settings or PuctSettings()).for_run_of(budget.evaluations)
         ranking = Ranking(objective=objective)
         self.log, self.ledger = RunLog(journal), Ledger(ranking)
@@ -126,7 +130,8 @@ class Optimizer:
                 self._start()
                 reason = self._grow()
                 self._confirm()
-                self.briefing.guidance(self.ledger.best())
+                if self._profiles_best:
+                    self.briefing.guidance(self.ledger.best())
         except KeyboardInterrupt:
             self.log.stop("interrupted")
             raise

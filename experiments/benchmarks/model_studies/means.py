@@ -236,6 +236,7 @@ class Means:
                 journal=journal,
                 run_dir=path,
                 proposer=proposer,
+                profiles_best=False,
                 on_progress=report,
             )
             result = optimizer.run()

@@ -104,6 +104,7 @@ def build_optimizer(
     journal: Journal,
     run_dir: Path | None = None,
     proposer: Proposer | None = None,
+    profiles_best: bool = True,
     on_progress: Callable[[Progress], None],
 ) -> Optimizer:
     """Everything wired; the evaluator is handed in because its caller must close it.
@@ -129,6 +130,7 @@ def build_optimizer(
         parallel=config.search.parallel,
         objective=config.search.objective,
         finalists=config.search.finalists,
+        profiles_best=profiles_best,
         signatures=signatures(),
         knowledge=read_snapshot(run_dir, config.knowledge) if run_dir else None,
         on_progress=on_progress,

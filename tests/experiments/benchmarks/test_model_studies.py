@@ -35,6 +35,7 @@ from experiments.runs.tasks.files import find_task
 from mcts.domain import Candidate, Evaluation
 from mcts.domain.tunables import configuration_key
 from mcts.errors import Suspended
+from mcts.journal.record import read_result
 from mcts.testing.toy import ToyEvaluator, toy_task
 from profilers.recordings.t4 import load_recording
 from tests.experiments.conftest import TASK_TOML, write_task
@@ -111,6 +112,16 @@ def test_arms_share_what_they_ask_and_measure(study: Path, asked: list[str]) -> 
     assert first["trials"] == 3 and first["replies"] < 3
     for run in Path("st/runs").glob("*/*"):
         completed("explain", run)
+
+
+def test_only_what_a_search_goes_on_from_is_profiled(study: Path) -> None:
+    finish(study, AutoModel())
+    for run in Path("st/runs").glob("*/*"):
+        events = list(read_events(run))
+        nodes = read_result(events).nodes
+        parents = [nodes[node.parent].candidate for node in nodes if node.parent is not None]
+        ids = {candidate.id for candidate in parents if candidate is not None}
+        assert {e.payload["candidate_id"] for e in events if e.kind == "profiled"} <= ids
 
 
 def test_tasks_are_spread_over_gpus_and_come_to_the_same(

@@ -45,6 +45,21 @@ def test_confirmations_leave_the_tree_alone() -> None:
     assert [n.reward for n in plain.nodes] == [n.reward for n in confirmed.nodes]
 
 
+def test_the_best_is_profiled_for_a_report_alone() -> None:
+    def profiled(**options: Any) -> tuple[set[str], Result]:
+        journal = MemoryJournal()
+        result = optimizer(journal, ToyEvaluator(), evaluations=1, **options).run()
+        ids = {e.payload["candidate_id"] for e in journal.events() if e.kind == "profiled"}
+        return ids, result
+
+    with_best, result = profiled()
+    without, same = profiled(profiles_best=False)
+    root, best = result.nodes[0].candidate, result.nodes[1].candidate
+    assert root is not None and best is not None and result.best.candidate == best
+    assert with_best == {root.id, best.id} and without == {root.id}
+    assert same.tree_digest == result.tree_digest
+
+
 def test_a_finalist_that_is_far_behind_is_not_measured_again() -> None:
     toy = ConfirmingToy(share=1.0)
     result = run(toy, evaluations=60)
