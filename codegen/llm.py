@@ -151,8 +151,13 @@ class LlmProposer(Proposer):
     def retuned(
         self, task: KernelTask, judged: Sequence[Attempt], *, best_speedup: float, seed: int
     ) -> Candidate | None:
-        """Other values of a promising variant, up to `tune` behind its branches."""
-        if len(judged) >= self._options.branches + self._options.tune:
+        """Other values of a promising variant, up to `tune` behind its branches, for `tune_seconds`
+        in all.
+        """
+        branches, most_s = self._options.branches, self._options.tune_seconds
+        if len(judged) >= branches + self._options.tune:
+            return None
+        if most_s is not None and sum(one.seconds for one in judged[branches:]) >= most_s:
             return None
         return retuned(task, judged, best_speedup=best_speedup, seed=seed)
 

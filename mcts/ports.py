@@ -23,11 +23,13 @@ class Attempt:
     """What was proposed before in this run, and what came of it.
 
     A reply that held no usable candidate has neither candidate nor evaluation, only a `reason`.
+    `seconds` is how long measuring it took, where that counts.
     """
 
     candidate: Candidate | None = None
     evaluation: Evaluation | None = None
     reason: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

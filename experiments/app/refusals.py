@@ -48,8 +48,8 @@ def check_models(model: ModelOptions) -> None:
 
 
 def check_values_alone(task: KernelTask, config: RunConfig) -> None:
-    """InputError for options that are for values alone where code is written, or that need a model
-    in this process where there is none.
+    """InputError for options that are for values alone where code is written, that need a model in
+    this process where there is none, or another option.
     """
     model = config.model
     only = config.judging.evaluator == REPLAY
@@ -61,6 +61,8 @@ def check_values_alone(task: KernelTask, config: RunConfig) -> None:
         )
     if model.model_prior and not in_process(model):
         raise InputError("--model-prior needs --model transformers/DIR, which runs in this process")
+    if model.tune_seconds is not None and not model.tune:
+        raise InputError("--tune-seconds needs --tune N: no further values are timed without it")
 
 
 def remedy(error: InputError | WorldError, config: RunConfig, *, again: str) -> str:

@@ -33,6 +33,7 @@ class AskingDocument(Noun):
     model_prior: bool = False
     problem_steps: bool = False
     tune: int = Field(default=0, ge=0)
+    tune_seconds: float | None = Field(default=None, gt=0)
     branches: int = Field(default=1, ge=1)
     prompt_tokens: int = Field(default=24_000, ge=1)
     reply_repairs: int = Field(default=1, ge=0)

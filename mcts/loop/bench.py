@@ -57,6 +57,11 @@ class Bench:
         pending.set_result(evaluation)
         return evaluation
 
+    def seconds(self, candidate: Candidate) -> float:
+        """How long measuring a candidate took, as the journal says; 0 if it was not measured."""
+        found = self._log.find("measured", candidate.id)
+        return float(found.get("seconds", 0.0)) if found else 0.0
+
     def _measure(self, trial: int | None, candidate: Candidate, best_speedup: float) -> Evaluation:
         if found := self._log.find("measured", candidate.id):
             with reading_event(f"the measurement of {candidate.id}"):

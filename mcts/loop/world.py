@@ -143,7 +143,11 @@ class World:
                 return Answer(proposal=proposal, error=error)
             if at == len(candidates) - 1 and self.proposer.can_tune:
                 judged = [
-                    Attempt(candidate=candidates[n], evaluation=evaluations.get(n))
+                    Attempt(
+                        candidate=candidates[n],
+                        evaluation=evaluations.get(n),
+                        seconds=self.bench.seconds(candidates[n]),
+                    )
                     for n in range(len(candidates))
                 ]
                 candidates += self._retuned(trial, judged, best_speedup)

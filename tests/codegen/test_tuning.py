@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 from codegen import tuning
 from codegen.dialects import writing_of
@@ -118,3 +119,22 @@ def test_a_proposer_names_up_to_tune_of_them() -> None:
     assert len(found) == 4
     plain = LlmProposer(ModelOptions(name="openai/test"), client=ScriptedClient([]))
     assert not plain.can_tune
+
+
+def test_a_proposer_names_no_more_once_timing_them_has_taken_long() -> None:
+    task, first = problem_task(), Candidate(source=MODEL)
+
+    def named(most_s: float | None, took_s: float) -> int:
+        options = ModelOptions(name="openai/test", tune=3, tune_seconds=most_s)
+        proposer = LlmProposer(options, client=ScriptedClient([]))
+        found = [replace(judged(first, task), seconds=1000.0)]
+        while (
+            more := proposer.retuned(task, found, best_speedup=0.0, seed=len(found))
+        ) is not None:
+            found.append(replace(judged(more, task), seconds=took_s))
+        return len(found) - 1
+
+    assert named(None, 50.0) == 3
+    assert named(10.0, 4.0) == 3, "it goes on while less was spent, whatever the variant took"
+    assert named(10.0, 5.0) == 2
+    assert named(10.0, 50.0) == 1

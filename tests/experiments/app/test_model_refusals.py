@@ -171,3 +171,15 @@ def test_a_brief_prompt_cannot_ask_for_code(
         "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off", *words
     )
     refused_at_once(done, out, "--prompt-form brief is for values of a recorded kernel")
+
+
+def test_a_limit_on_tuning_needs_tuning(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_gpu.install(monkeypatch)
+    out = tmp_path / "run"
+    words = ("--model", "openai/x", "--tune-seconds", "5")
+    done = rooftree(
+        "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off", *words
+    )
+    refused_at_once(done, out, "--tune-seconds needs --tune N")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcts.domain import Candidate, KernelTask
+from mcts.domain import Candidate, Evaluation, KernelTask
 from mcts.journal.record import read_result
 from mcts.ports import Attempt, Proposal, ProposalRequest
 from mcts.testing.toy import Killed, MemoryJournal, ToyEvaluator, ToyProposer, toy_time_us
@@ -81,6 +82,32 @@ def test_a_run_killed_while_it_tunes_and_resumed_equals_an_uninterrupted_one(
     assert tree(journal, parallel=parallel) == expected
     keys = [event.payload["key"] for event in journal.events() if event.kind == "tuned"]
     assert len(keys) == len(set(keys))
+
+
+def test_it_is_told_what_the_journal_says_that_measuring_took() -> None:
+    class Curious(Tuner):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seconds: dict[str, float] = {}
+
+        def retuned(self, task: KernelTask, judged: Sequence[Attempt], **asked: Any) -> Any:
+            self.seconds |= {one.candidate.id: one.seconds for one in judged if one.candidate}
+            return super().retuned(task, judged, **asked)
+
+    class Slow(ToyEvaluator):
+        def evaluate(self, candidate: Candidate) -> Evaluation:
+            time.sleep(0.002)
+            return super().evaluate(candidate)
+
+    journal, curious = MemoryJournal(), Curious()
+    optimizer(journal, curious, Slow(), evaluations=2).run()
+    took = {
+        event.payload["candidate_id"]: event.payload["seconds"]
+        for event in journal.events()
+        if event.kind == "measured"
+    }
+    assert len(curious.seconds) > 3 and min(curious.seconds.values()) >= 0.002
+    assert curious.seconds == {id: took[id] for id in curious.seconds}
 
 
 def test_a_proposer_that_cannot_is_not_asked() -> None:
