@@ -179,7 +179,7 @@ def test_evaluating_counts_what_is_usable_right_and_faster(
 
 
 def test_no_token_is_one_name_alone() -> None:
-    pytest.importorskip("tokenizers")
+    pytest.importorskip("transformers")
     texts = ['{"LAYOUT": 16, "BM": 8}'] * 200
     tokenizer = fresh_tokenizer(texts, Training(examples=Teaching(tasks=("gelu",))).decoder)
     ids = tokenizer('{"LAYOUT": 16}')["input_ids"]
