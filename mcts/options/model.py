@@ -32,7 +32,8 @@ class ModelOptions(Options):
     follows what a model in this process thinks of the values it chose. `roles`: beside the one who
     writes, a planner that names directions before it, a critic that mends what it wrote, or both, a
     reply each. Of each proposal `branches` values of its tunables are timed, and of a promising one
-    up to `tune` more, as long as timing these has taken less than `tune_seconds`. While it prepares one, the model may look things up in the `library`
+    up to `tune` more, as long as timing these has taken less than `tune_seconds`. While it prepares
+    one, the model may look things up in the `library`
     `lookups` times, for `lookup_tokens` in all: twelve look-ups are two or three searches, some
     definitions and a few readings, and 24,000 tokens are as many as the prompt has, so that the
     conversation at most doubles. `record` is a file that every question and answer is added to;
