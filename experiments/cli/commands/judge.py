@@ -85,8 +85,9 @@ def evaluate(
             ],
         }
         print(json.dumps(document, ensure_ascii=False))
-    for label, opinion in () if as_json else opinions.items():
-        print(f"{label}: {asked.name if asked else ''} {_opinion_text(opinion)}")
+    elif asked is not None:
+        for label, opinion in opinions.items():
+            print(f"{label}: {asked.name} {_opinion_text(opinion)}")
     return all(evaluation.measured for _, _, evaluation in results)
 
 

@@ -161,25 +161,24 @@ def test_a_model_in_this_process_is_looked_for_before_anything_is_measured(
     refused_at_once(optimize(toy_folder, out, *words), out, part)
 
 
-def test_a_brief_prompt_cannot_ask_for_code(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--prompt-form", "brief"), "--prompt-form brief is for values of a recorded kernel"),
+        (("--tune-seconds", "5"), "--tune-seconds needs --tune N"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    toy_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    part: str,
 ) -> None:
     formula_gpu.install(monkeypatch)
     out = tmp_path / "run"
-    words = ("--model", "openai/x", "--prompt-form", "brief")
     done = rooftree(
-        "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off", *words
-    )
-    refused_at_once(done, out, "--prompt-form brief is for values of a recorded kernel")
-
-
-def test_a_limit_on_tuning_needs_tuning(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    formula_gpu.install(monkeypatch)
-    out = tmp_path / "run"
-    words = ("--model", "openai/x", "--tune-seconds", "5")
-    done = rooftree(
-        "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off", *words
-    )
-    refused_at_once(done, out, "--tune-seconds needs --tune N")
+        "optimize", toy_folder, "--evaluator", "formula-gpu", "-o", out, "--memory", "off",
+        "--model", "openai/x", *words,
+    )  # fmt: skip
+    refused_at_once(done, out, part)

@@ -13,6 +13,7 @@ from experiments.training.collecting import read_judged
 from experiments.training.exporting import read_set
 from experiments.training.families import FAMILIES, family_of, held_out
 from mcts.errors import InputError
+from tests.experiments.benchmarks import test_one_step
 from tests.experiments.conftest import make_task
 from tests.support import formula_gpu
 from tests.support.commands import completed, failed, rooftree
@@ -46,10 +47,15 @@ def study(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     formula_gpu.install(monkeypatch)
     monkeypatch.chdir(tmp_path)
     Path("search.toml").write_text(STUDY)
-    words = ("study", "search.toml", "-o", "st", "--llm-queue", "queue", "--llm-timeout", 0.1)
+    return take(Path("search.toml"), Path("st"))
+
+
+def take(file: Path, folder: Path) -> Path:
+    """Run a study until it has ended, in `folder`."""
+    words = ("study", file, "-o", folder, "--llm-queue", "queue", "--llm-timeout", 0.1)
     while "wait for an answer" in completed(*words).output:
         assert answer_all(Path("queue"), AutoModel())
-    return Path("st")
+    return folder
 
 
 def test_every_reply_is_exported_with_its_prompt_and_verdict(study: Path) -> None:
@@ -180,20 +186,7 @@ def test_families_are_held_out_whole() -> None:
     assert held_out({"product": 5}, share=0.9, seed=1) == frozenset()
 
 
-STEPS = """
-kind = "one_step"
-parents = ["run"]
-reference = "tools"
-evaluator = "formula-gpu"
-
-[model]
-name = "queue/person"
-
-[arms.tools]
-
-[arms.none]
-feedback = "none"
-"""
+STEPS = test_one_step.STUDY.replace("reply_repairs = 0\n", "")
 
 
 @pytest.fixture
@@ -209,16 +202,8 @@ def steps(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return Path("advice.toml")
 
 
-def take(study: Path) -> Path:
-    """The folder of the study, ended."""
-    words = ("study", study, "-o", "steps", "--llm-queue", "queue", "--llm-timeout", 0.1)
-    while "wait for an answer" in completed(*words).output:
-        assert answer_all(Path("queue"), AutoModel())
-    return Path("steps")
-
-
 def test_the_replies_of_a_one_step_study_are_exported(steps: Path) -> None:
-    folder = take(steps)
+    folder = take(steps, Path("steps"))
     completed("dataset", "export", folder, "-o", "ds", "--test-share", 0)
     rows = read_set(Path("ds"), "replies", "train")
     lines = list(map(json.loads, (folder / "results.jsonl").read_text().splitlines()))
@@ -236,7 +221,7 @@ def test_the_replies_of_a_one_step_study_are_exported(steps: Path) -> None:
 
 def test_replies_timed_on_several_gpus_are_not_compared(steps: Path) -> None:
     steps.write_text(STEPS.replace("evaluator", "mixed_gpus = true\nevaluator"))
-    completed("dataset", "export", take(steps), "-o", "ds", "--test-share", 0)
+    completed("dataset", "export", take(steps, Path("steps")), "-o", "ds", "--test-share", 0)
     rows = read_set(Path("ds"), "supervised", "train")
     assert {row["hardware"] for row in rows} == {"several GPUs"}
     assert {row["parent_speedup"] for row in rows} == {None}
@@ -245,7 +230,7 @@ def test_replies_timed_on_several_gpus_are_not_compared(steps: Path) -> None:
 
 
 def test_a_study_without_its_measurements_is_refused(steps: Path) -> None:
-    folder = take(steps)
+    folder = take(steps, Path("steps"))
     for file in folder.glob("measurements.sqlite*"):
         file.unlink()
     why = "has no measurements.sqlite: give the folder that the study was run in"
