@@ -9,12 +9,12 @@ from codegen.prompting.budget import estimate_tokens
 from codegen.prompting.contract import template
 from codegen.prompting.prompt import Prompt
 from codegen.prompting.untrusted import inline
-from mcts.domain import Candidate, Evaluation, Hardware, TunableSpace
+from mcts.domain import Candidate, Evaluation, Hardware, Scalar, TunableSpace
 from mcts.errors import InputError
 from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
 
-ID = "brief_values/1"
+ID = "brief_values/2"
 _SHOWN = 8
 """Judged combinations that are shown beside the parent: the fastest."""
 _FAILED = 2
@@ -28,8 +28,9 @@ def brief_prompt(
 ) -> Prompt:
     """The tunables, what limits the parent, and what was measured: neither code nor words on it.
 
-    A line per combination has its time in microseconds and the values as a reply has them; the
-    parent comes last. InputError where code is to be written, or the prompt is too long.
+    A line per combination has its time in microseconds and, as a reply does, the values in which it
+    differs from the parent; the parent comes last, with all of its values. InputError where code is
+    to be written, or the prompt is too long.
     """
     if space is None:
         raise InputError(
@@ -51,10 +52,15 @@ def brief_prompt(
     )
 
 
-def values_text(candidate: Candidate, space: TunableSpace) -> str:
-    """The values of a candidate, as a reply has them."""
-    values = {**space.default(), **candidate.tunables}
-    return json.dumps({name: values[name] for name in space.tunables})
+def changes_text(candidate: Candidate, parent: Candidate, space: TunableSpace) -> str:
+    """The values in which a candidate differs from its parent, as a reply has them."""
+    values, before = _values(candidate, space), _values(parent, space)
+    return json.dumps({name: value for name, value in values.items() if value != before[name]})
+
+
+def _values(candidate: Candidate, space: TunableSpace) -> dict[str, Scalar]:
+    given = {**space.default(), **candidate.tunables}
+    return {name: given[name] for name in space.tunables}
 
 
 def _lines(
@@ -73,9 +79,9 @@ def _lines(
         yield "measured, us:"
     for time_us, candidate in shown:
         time = "failed" if time_us is None else f"{time_us:.4g}"
-        yield f"{time} {values_text(candidate, space)}"
+        yield f"{time} {changes_text(candidate, request.parent, space)}"
     yield "from:"
-    yield f"{_time(request.evaluation)} {values_text(request.parent, space)}"
+    yield f"{_time(request.evaluation)} {json.dumps(_values(request.parent, space))}"
 
 
 def _advice(request: ProposalRequest) -> Iterator[str]:

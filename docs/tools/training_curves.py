@@ -39,7 +39,7 @@ def draw(logs: Path = LOGS, picture: Path = PICTURE) -> None:
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    for name, colour in (("first", "#90a4ae"), ("second", "#00796b")):
+    for name, colour in (("first", "#90a4ae"), ("second", "#00796b"), ("third", "#ef6c00")):
         left.plot(*course(logs / name / "sft.jsonl", "loss"), color=colour, label=name)
     left.set(title="sft: loss of a token", xlabel="step", yscale="log")
     left.legend(frameon=False)

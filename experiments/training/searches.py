@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codegen.dialects.space.values import choosable_space
-from codegen.prompting.brief import brief_prompt, shown_candidates, values_text
+from codegen.prompting.brief import brief_prompt, changes_text, shown_candidates
 from codegen.scripted.proposer import ScriptedProposer
 from codegen.scripted.uniform import UniformProposer
 from experiments.benchmarks.studies.recorded_task import recorded_task
@@ -69,7 +69,7 @@ def examples(task: str, teacher: Teacher) -> Iterator[Row]:
         if evaluation is None:
             continue
         space = choosable_space(request)
-        answer = values_text(proposal.candidate, space)
+        answer = changes_text(proposal.candidate, request.parent, space)
         yield {
             "task": task,
             "family": family,
@@ -87,12 +87,13 @@ def examples(task: str, teacher: Teacher) -> Iterator[Row]:
 
 
 def renamed(row: Row, draw: random.Random) -> Row:
-    """The same example with other names of its tunables, in another order.
+    """The same example with other names of its tunables, in another order; the last line of its
+    prompt has them all.
 
     A model that is taught a few tasks alone learns their names by heart. The copy cannot be judged:
     it has no `parent`.
     """
-    names = list(json.loads(row["completion"][0]["content"]))
+    names = list(json.loads(row["prompt"][-1]["content"].rpartition("\n")[2].partition(" ")[2]))
     others = dict(zip(names, _other_names(len(names), draw), strict=True))
     order = draw.sample(names, len(names))
     words = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
@@ -123,7 +124,7 @@ def _other_names(count: int, draw: random.Random) -> list[str]:
 
 
 def _reordered(content: str, order: Sequence[str]) -> str:
-    """The lines that list tunables, and the values in each object, in this order."""
+    """The lines that list tunables, and what is in each object, in this order."""
     lines = content.splitlines()
     places = [at for at, line in enumerate(lines) if line.partition(":")[0] in order]
     listed = {lines[at].partition(":")[0]: lines[at] for at in places}
@@ -134,7 +135,7 @@ def _reordered(content: str, order: Sequence[str]) -> str:
         head, brace, body = line.partition("{")
         if brace:
             values = json.loads(brace + body)
-            lines[at] = head + json.dumps({name: values[name] for name in order})
+            lines[at] = head + json.dumps({name: values[name] for name in order if name in values})
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from tests.codegen.prompting.test_prompts import built, compare_golden, requests
 def test_the_golden_prompt_has_not_changed() -> None:
     prompt = built(requests()["optimize.space"], prompt_form="brief")
     compare_golden("brief.space", prompt)
-    assert prompt.id == "brief_values/1" and prompt.dropped == {}
+    assert prompt.id == "brief_values/2" and prompt.dropped == {}
 
 
 def test_its_last_line_is_a_reply_that_can_be_read() -> None:
@@ -42,6 +42,12 @@ def test_the_fastest_are_shown_and_the_last_that_failed() -> None:
     judged += [Attempt(candidate=one, evaluation=failed("runtime_error")) for one in some[12:16]]
     text = user(built(ask(task, history=tuple(judged)), prompt_form="brief"))
     shown = text.partition("measured, us:\n")[2].partition("\nfrom:")[0].splitlines()
+    values = {"failed": some[15], "50": some[0]}
+    for line in (shown[1], shown[-1]):
+        time_us, _, changes = line.partition(" ")
+        now = json.loads(text.splitlines()[-1].partition(" ")[2])
+        assert {**now, **json.loads(changes)} == dict(values[time_us].tunables)
+        assert all(now[name] != value for name, value in json.loads(changes).items())
     assert [line.split()[0] for line in shown] == [
         "failed", "failed", *(str(50 + at) for at in range(7, -1, -1)),
     ]  # fmt: skip
