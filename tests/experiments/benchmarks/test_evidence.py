@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,12 @@ def test_every_line_belongs_to_the_plan(name: str) -> None:
 
 def test_all_of_them_are_looked_at() -> None:
     assert {"advice", "headline", "openings", "told", "values"} <= set(STUDIES)
+
+
+@pytest.mark.parametrize("name", sorted({path.parent.name for path in EVIDENCE.glob("*/*.sqlite")}))
+def test_no_store_has_the_code_of_a_problem(name: str) -> None:
+    for store in (EVIDENCE / name).glob("*.sqlite"):
+        with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as connection:
+            rows = connection.execute("SELECT payload FROM measurement WHERE kind = 'candidate'")
+            sources = [parse_json(payload)["source"] for (payload,) in rows]
+        assert all("class ModelNew(" in source for source in sources)
