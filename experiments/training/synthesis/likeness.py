@@ -22,6 +22,8 @@ _SAME = {
     "hardtanh": "clamp",
 }  # fmt: skip
 """Names of one operator, and operations that differ in a constant alone."""
+_GATES = {("sigmoid",): "silu", ("tanh", "softplus"): "mish"}
+"""What an operand times these functions of itself is."""
 
 
 def shape_of(source: str) -> tuple[str, ...]:
@@ -80,6 +82,11 @@ def _layers(init: ast.FunctionDef) -> dict[str, str]:
 
 def _called(node: ast.AST, layers: dict[str, str]) -> Iterator[str]:
     """The operators below a node, those of its operands first."""
+    if (gated := _gated(node, layers)) is not None:
+        operand, name = gated
+        yield from _called(operand, layers)
+        yield name
+        return
     for child in ast.iter_child_nodes(node):
         yield from _called(child, layers)
     if isinstance(node, ast.Call):
@@ -87,6 +94,34 @@ def _called(node: ast.AST, layers: dict[str, str]) -> Iterator[str]:
         yield layers.get(name) or _canonical(name)
     elif isinstance(node, ast.BinOp):
         yield _canonical(type(node.op).__name__)
+
+
+def _gated(node: ast.AST, layers: dict[str, str]) -> tuple[ast.expr, str] | None:
+    """The operand of ``x * sigmoid(x)`` and its like, and the operator's name."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    for operand, gate in ((node.left, node.right), (node.right, node.left)):
+        for functions, name in _GATES.items():
+            inner: ast.expr | None = gate
+            for function in functions:
+                inner = _argument(inner, function, layers)
+            if inner is not None and ast.dump(inner) == ast.dump(operand):
+                return operand, name
+    return None
+
+
+def _argument(node: ast.expr | None, function: str, layers: dict[str, str]) -> ast.expr | None:
+    """What a call of `function` is given: ``torch.tanh(x)``, ``x.tanh()`` or ``self.act(x)``."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return None
+    name = _name(node.func)
+    if (layers.get(name) or _canonical(name)) != function:
+        return None
+    if len(node.args) == 1:
+        return node.args[0]
+    if node.args or not isinstance(node.func, ast.Attribute):
+        return None
+    return node.func.value
 
 
 def _name(function: ast.expr) -> str:

@@ -150,11 +150,23 @@ class Model(nn.Module):
         (PROBLEM.replace("{}", "x.softmax(-1)"), "softmax"),
         (LAYER.replace("{}", "LayerNorm(n)"), "layernorm"),
         (PROBLEM.replace("{}", "F.layer_norm(x, (8,))"), "layernorm"),
+        (PROBLEM.replace("{}", "x * torch.sigmoid(x)"), "silu"),
+        (PROBLEM.replace("{}", "x.sigmoid() * x"), "silu"),
+        (LAYER.replace("{}", "Sigmoid()").replace("self.act(x)", "self.act(x) * x"), "silu"),
+        (PROBLEM.replace("{}", "x * torch.tanh(F.softplus(x))"), "mish"),
         (LAYER.replace("{}", "InstanceNorm2d(n)"), "instancenorm"),
     ],
 )
 def test_what_is_computed_is_known_however_it_is_written(written: str, operator: str) -> None:
     assert operators_of(written) == (operator,)
+
+
+def test_a_gate_counts_its_operand_once_and_only_its_own() -> None:
+    gated = operators_of(PROBLEM.replace("{}", "torch.exp(x) * torch.sigmoid(torch.exp(x))"))
+    assert gated == ("exp", "silu")
+    for text in ("x * torch.sigmoid(y)", "x * torch.sigmoid(x, out=y)", "x * y.sigmoid(x, y)"):
+        assert operators_of(PROBLEM.replace("{}", text)) == ("sigmoid", "scale")
+    assert operators_of(PROBLEM.replace("{}", "x + torch.sigmoid(x)")) == ("sigmoid", "shift")
 
 
 def test_a_problem_of_the_benchmark_is_not_taken(tmp_path: Path) -> None:
