@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from experiments.training.fitting.config import Training
 from experiments.training.fitting.examples import short_enough
 from experiments.training.fitting.sampling import sampled
-from experiments.training.fitting.stages import load
+from experiments.training.fitting.stages import gpu_failures, load
 from experiments.training.online import LiveJudge
 from experiments.training.rewards import LOWEST, lower_bound
 from experiments.training.searches import Row, Teacher, examples
@@ -48,7 +48,7 @@ class TaskReplies(BaseModel):
 
 def evaluate(run: Training, model: Path, *, say: Say) -> list[TaskReplies]:
     """Ask `model`, judge its replies, and keep the table beside it. InputError for a run without
-    `[examples]`, or a model that cannot be loaded.
+    `[examples]`, or a model that cannot be loaded; WorldError if the GPU fails.
     """
     if run.examples is None:
         raise InputError("only a run with [examples] can be evaluated: it names the tasks")
@@ -56,7 +56,8 @@ def evaluate(run: Training, model: Path, *, say: Say) -> list[TaskReplies]:
     rows = short_enough(run, tokenizer, list(_questions(run)))
     if not rows:
         raise InputError("every prompt is too long: raise prompt_tokens")
-    texts = [one for (one,) in sampled(run, loaded, tokenizer, rows, samples=1, say=say)]
+    with gpu_failures("ask again"):
+        texts = [one for (one,) in sampled(run, loaded, tokenizer, rows, samples=1, say=say)]
     with LiveJudge(JudgingOptions(evaluator=run.evaluator), values=True, say=say) as judge:
         found = list(_judged(run, judge, rows, texts))
     lines = [line.model_dump(mode="json") for line in found]

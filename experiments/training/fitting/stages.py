@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from experiments.training.fitting.examples import questions, tokens_of, trained_
 from experiments.training.fitting.sampling import best_of, sampled
 from experiments.training.online import LiveJudge, reward_function
 from experiments.training.searches import Row
-from mcts.errors import InputError
+from mcts.errors import InputError, WorldError
 from mcts.files import write_whole
 from mcts.options import JudgingOptions
 
@@ -61,7 +62,7 @@ def fit(
 
     It begins with the model `start`, else with what the stage before has left, else, for sft, with
     the run's model or a fresh decoder. Raises InputError for what is missing, and where the stage
-    was begun otherwise; WorldError if what judges fails.
+    was begun otherwise; WorldError if what judges fails, or the GPU.
     """
     _check_installed(run)
     place = folder / (name or stage)
@@ -70,8 +71,21 @@ def fit(
     if (place / MODEL).is_dir():
         say(f"{place / MODEL} is there: {place.name} has ended")
         return place / MODEL
-    {"sft": _sft, "rft": _rft, "grpo": _grpo}[stage](run, folder, place, begins, say=say)
+    with gpu_failures("the same command goes on from the last checkpoint"):
+        {"sft": _sft, "rft": _rft, "grpo": _grpo}[stage](run, folder, place, begins, say=say)
     return place / MODEL
+
+
+@contextmanager
+def gpu_failures(what_to_do: str) -> Iterator[None]:
+    """Turn what PyTorch raises if a GPU fails or is full into a WorldError of one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "CUDA" not in str(error):
+            raise
+        first = str(error).splitlines()[0].strip()
+        raise WorldError(f"the GPU failed: {first}; {what_to_do}") from error
 
 
 def _seal(place: Path, run: Training, begins: str | None) -> None:

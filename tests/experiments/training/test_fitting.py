@@ -130,6 +130,26 @@ def test_grpo_goes_on_from_what_is_there_and_logs_the_judges_reward(
     assert rewards == [-1.0, -1.0], "it says nothing of use yet"
 
 
+def test_a_gpu_that_fails_is_told_in_a_line_and_faults_of_the_code_are_not(
+    copy: Path, config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "CUDA error: device-side assert triggered\nFor debugging consider"
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError(why)
+
+    monkeypatch.setattr(stages, "sampled", fails)
+    assert main(["rft", str(config), "-o", str(copy)]) == 1
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert told == (
+        "error: the GPU failed: CUDA error: device-side assert triggered; the same command goes on "
+        "from the last checkpoint"
+    )
+    why = "shapes do not match"
+    with pytest.raises(RuntimeError, match=why):
+        main(["rft", str(config), "-o", str(copy)])
+
+
 def test_a_model_that_answers_nonsense_throughout_is_told(
     copy: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
