@@ -54,9 +54,9 @@ def publish_measurements(study: Path, target: Path, besides: Sequence[Path]) -> 
     file = target / MEASUREMENTS_FILE
     file.unlink(missing_ok=True)
     MeasurementStore(file).close()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.executemany("INSERT INTO measurement VALUES (?, ?, ?, ?, ?)", rows)
-        connection.commit()
+    with closing(sqlite3.connect(file)) as connection:
+        with connection:
+            connection.executemany("INSERT INTO measurement VALUES (?, ?, ?, ?, ?)", rows)
         connection.execute("PRAGMA journal_mode = DELETE")
     return len(rows)
 
@@ -88,7 +88,7 @@ def _relative(found: Any, root: Path) -> Any:
 
 
 if __name__ == "__main__":
-    publish(Path(sys.argv[1]), Path(sys.argv[2]), root=Path.cwd())
-    if (Path(sys.argv[1]) / MEASUREMENTS_FILE).is_file():
-        others = [Path(given) for given in sys.argv[3:]]
-        publish_measurements(Path(sys.argv[1]), Path(sys.argv[2]), others)
+    study, target, *besides = map(Path, sys.argv[1:])
+    publish(study, target, root=Path.cwd())
+    if (study / MEASUREMENTS_FILE).is_file():
+        publish_measurements(study, target, besides)
