@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import string
 from collections.abc import Iterator
 
 from codegen.prompting.budget import estimate_tokens
@@ -14,7 +17,7 @@ from mcts.errors import InputError
 from mcts.options import ModelOptions
 from mcts.ports import ProposalRequest
 
-ID = "brief_values/2"
+ID = "brief_values/3"
 _SHOWN = 8
 """Judged combinations that are shown beside the parent: the fastest."""
 _FAILED = 2
@@ -29,8 +32,9 @@ def brief_prompt(
     """The tunables, what limits the parent, and what was measured: neither code nor words on it.
 
     A line per combination has its time in microseconds and, as a reply does, the values in which it
-    differs from the parent; the parent comes last, with all of its values. InputError where code is
-    to be written, or the prompt is too long.
+    differs from the parent; the parent comes last, with all of its values. Tunables go by their
+    `labels`, which a small model copies where it would misspell a name. InputError where code is to
+    be written, or the prompt is too long.
     """
     if space is None:
         raise InputError(
@@ -52,15 +56,27 @@ def brief_prompt(
     )
 
 
+def labels(space: TunableSpace) -> dict[str, str]:
+    """A label of each tunable by its place: A, B, and so on. None is the name of a tunable."""
+    letters = (
+        "".join(each)
+        for size in itertools.count(1)
+        for each in itertools.product(string.ascii_uppercase, repeat=size)
+    )
+    free = (label for label in letters if label not in space.tunables)
+    return dict(zip(space.tunables, free, strict=False))
+
+
 def changes_text(candidate: Candidate, parent: Candidate, space: TunableSpace) -> str:
     """The values in which a candidate differs from its parent, as a reply has them."""
     values, before = _values(candidate, space), _values(parent, space)
-    return json.dumps({name: value for name, value in values.items() if value != before[name]})
+    return json.dumps({label: value for label, value in values.items() if value != before[label]})
 
 
 def _values(candidate: Candidate, space: TunableSpace) -> dict[str, Scalar]:
+    """By label."""
     given = {**space.default(), **candidate.tunables}
-    return {name: given[name] for name in space.tunables}
+    return {label: given[name] for name, label in labels(space).items()}
 
 
 def _lines(
@@ -68,11 +84,14 @@ def _lines(
 ) -> Iterator[str]:
     on = f" on {inline(hardware.name)}" if hardware is not None else ""
     yield f"kernel {inline(request.task.name)}{on}"
+    known = labels(space)
     for name, tunable in space.tunables.items():
         values = ", ".join(inline(json.dumps(value)) for value in tunable.values)
-        methods = ", ".join(inline(method) for method in tunable.methods)
-        yield f"{inline(name)}: {values}" + (f" ({methods})" if methods else "")
-    yield from (f"where {inline(text, longest=500)}" for text in space.where)
+        words = ", ".join(inline(word) for word in (name, *tunable.methods))
+        yield f'"{known[name]}": {values} ({words})'
+    names = re.compile(r"\b(?:" + "|".join(map(re.escape, known)) + r")\b")
+    for text in space.where:
+        yield f"where {inline(names.sub(lambda found: known[found[0]], text), longest=500)}"
     if told:
         yield from _advice(request)
     if shown := shown_candidates(request):

@@ -36,6 +36,8 @@ _ENDINGS = ("", "_M", "_N", "_K", "_X", "_Y", "_A", "_B")
 """What kernels commonly call their tunables, for copies of an example under other names."""
 _INVENTED = 0.5
 """The share of names that are letters drawn at random: so many that none is learnt by heart."""
+_LABEL = re.compile(r"\b[A-Z]+\b")
+_LISTED = re.compile(r'"(?P<label>[A-Z]+)": (?P<values>.*) \((?P<name>[^,)]*)(?P<methods>.*)\)$')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +89,21 @@ def examples(task: str, teacher: Teacher) -> Iterator[Row]:
 
 
 def renamed(row: Row, draw: random.Random) -> Row:
-    """The same example with other names of its tunables, in another order; the last line of its
-    prompt has them all.
+    """The same example with other names of its tunables, in another order, so with other labels;
+    the last line of its prompt has them all.
 
-    A model that is taught a few tasks alone learns their names by heart. The copy cannot be judged:
-    it has no `parent`.
+    A model that is taught a few tasks alone learns what stands for what by heart. The copy cannot
+    be judged: it has no `parent`.
     """
-    names = list(json.loads(row["prompt"][-1]["content"].rpartition("\n")[2].partition(" ")[2]))
-    others = dict(zip(names, _other_names(len(names), draw), strict=True))
-    order = draw.sample(names, len(names))
-    words = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
-
-    def text(content: str) -> str:
-        return words.sub(lambda found: others[found[0]], _reordered(content, order))
+    labels = list(json.loads(row["prompt"][-1]["content"].rpartition("\n")[2].partition(" ")[2]))
+    order = draw.sample(labels, len(labels))
+    names = _other_names(len(labels), draw)
 
     def messages(found: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-        return [{**message, "content": text(message["content"])} for message in found]
+        return [
+            {**message, "content": _reordered(message["content"], labels, order, names)}
+            for message in found
+        ]
 
     return {
         **row,
@@ -123,19 +124,24 @@ def _other_names(count: int, draw: random.Random) -> list[str]:
     return draw.sample(sorted(found), count)
 
 
-def _reordered(content: str, order: Sequence[str]) -> str:
-    """The lines that list tunables, and what is in each object, in this order."""
+def _reordered(
+    content: str, labels: Sequence[str], order: Sequence[str], names: Sequence[str]
+) -> str:
+    """The text with what `order` has at a place under the label of that place, and its name."""
+    now = dict(zip(order, labels, strict=True))
     lines = content.splitlines()
-    places = [at for at, line in enumerate(lines) if line.partition(":")[0] in order]
-    listed = {lines[at].partition(":")[0]: lines[at] for at in places}
-    if len(listed) == len(order):
-        for at, name in zip(places, order, strict=True):
-            lines[at] = listed[name]
+    found = [(at, match) for at, line in enumerate(lines) if (match := _LISTED.match(line))]
+    listed = {match["label"]: match for _, match in found}
+    for (at, _), label, before, name in zip(found, labels, order, names, strict=False):
+        lines[at] = f'"{label}": {listed[before]["values"]} ({name}{listed[before]["methods"]})'
     for at, line in enumerate(lines):
         head, brace, body = line.partition("{")
-        if brace:
+        if line.startswith("where "):
+            lines[at] = _LABEL.sub(lambda word: now.get(word[0], word[0]), line)
+        elif brace:
             values = json.loads(brace + body)
-            lines[at] = head + json.dumps({name: values[name] for name in order if name in values})
+            kept = {now[label]: values[label] for label in order if label in values}
+            lines[at] = head + json.dumps(kept)
     return "\n".join(lines)
 
 

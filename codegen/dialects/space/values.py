@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from codegen.prompting.brief import labels
 from codegen.replies.text import ReplyText
 from mcts.domain import Candidate, Scalar, TunableSpace
 from mcts.errors import InputError, NotRecorded, ProposalRejected
@@ -27,9 +28,11 @@ def choosable_space(request: ProposalRequest) -> TunableSpace:
 def values_candidate(reply: ReplyText, request: ProposalRequest, space: TunableSpace) -> Candidate:
     """The parent with other values, from one JSON object; what it leaves out keeps the parent's.
 
-    Raises ProposalRejected for values that cannot be, NotRecorded for what a replay cannot judge.
+    It has names of tunables, or the labels that stand for them in a brief prompt. Raises
+    ProposalRejected for values that cannot be, NotRecorded for what a replay cannot judge.
     """
-    values = _values(reply)
+    named = {label: name for name, label in labels(space).items()}
+    values = {named.get(name, name): value for name, value in _values(reply).items()}
     try:
         merged = {**space.default(), **request.parent.tunables, **values}
         unknown = [name for name in values if name not in space.tunables]

@@ -60,7 +60,8 @@ class Lora(_Table):
 
 class Sft(_Table):
     """Supervised fine-tuning on the completions of examples that gained more than `least_gain`, and
-    on `renamed` copies of each in which the tunables have other names.
+    on `renamed` copies of each in which the tunables have other names. With `prompts` these are
+    learnt too, not the replies alone: a decoder made from nothing learns from them to copy.
     """
 
     epochs: float = Field(default=2.0, gt=0)
@@ -68,6 +69,7 @@ class Sft(_Table):
     learning_rate: float = Field(default=1e-3, gt=0)
     least_gain: float = Field(default=1.0, ge=0)
     renamed: int = Field(default=2, ge=0, le=100)
+    prompts: bool = False
 
 
 class Rft(_Table):
@@ -85,14 +87,17 @@ class Rft(_Table):
 
 
 class Grpo(_Table):
-    """Group relative policy optimisation (Shao et al., 2024), by the judge's reward."""
+    """Group relative policy optimisation (Shao et al., 2024), by the judge's reward.
+
+    `beta` weighs the distance from the model that training began with.
+    """
 
     steps: Count = 200
     groups: Count = 8
     samples: Annotated[int, Field(ge=2)] = 8
     temperature: float = Field(default=1.0, gt=0, le=2)
     learning_rate: float = Field(default=5e-5, gt=0)
-    beta: float = Field(default=0.01, ge=0)
+    beta: float = Field(default=0.0, ge=0)
     reward: str = "lower_bound"
 
     @model_validator(mode="after")

@@ -15,11 +15,10 @@ _TEMPLATE = (
 
 
 def fresh_tokenizer(texts: Iterable[str], decoder: Decoder) -> Any:
-    """A byte-level BPE trained on `texts`. Digits are tokens of their own, so that numbers are not
-    learnt by heart. Names in capitals, as tunables have them, are two letters a token: a name is
-    the same tokens wherever it stands, and no token is that of one name alone, which could not be
-    copied from an unknown task. Other words may run together, as prompts would be twice as long
-    otherwise. Every text can be encoded.
+    """A byte-level BPE trained on `texts`. A number is no part of a longer token, and one that is
+    met often is a single token. Names in capitals, as tunables have them, are two letters a token:
+    no token is that of one name alone. Other words may run together, as prompts would be twice as
+    long otherwise. Every text can be encoded.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -28,7 +27,7 @@ def fresh_tokenizer(texts: Iterable[str], decoder: Decoder) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex("[A-Z_]{1,2}"), behavior="isolated"),
-            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.Digits(individual_digits=False),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

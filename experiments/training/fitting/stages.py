@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from experiments.training.fitting.config import Stage, Training
+from experiments.training.fitting.config import Rft, Sft, Stage, Training
 from experiments.training.fitting.decoder import fresh_model, fresh_tokenizer
 from experiments.training.fitting.examples import questions, tokens_of, trained_on
 from experiments.training.fitting.sampling import best_of, sampled
@@ -156,7 +156,8 @@ def load(run: Training, start: str | None, rows: Sequence[Row]) -> tuple[Any, An
 
 
 def _sft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
-    _supervise(run, place, trained_on(run, folder), start, run.sft, say=say)
+    rows = trained_on(run, folder)
+    _supervise(run, place, rows, start, run.sft, prompts=run.sft.prompts, say=say)
 
 
 def _rft(run: Training, folder: Path, place: Path, start: str | None, *, say: Say) -> None:
@@ -214,11 +215,18 @@ def _grpo(run: Training, folder: Path, place: Path, start: str | None, *, say: S
             processing_class=tokenizer,
             peft_config=adapters(run, model),
         )
-        _train(trainer, place)
+        _train(trainer, place, say=say)
 
 
 def _supervise(
-    run: Training, place: Path, rows: Sequence[Row], start: str | None, how: Any, *, say: Say
+    run: Training,
+    place: Path,
+    rows: Sequence[Row],
+    start: str | None,
+    how: Sft | Rft,
+    *,
+    prompts: bool = False,
+    say: Say,
 ) -> None:
     import datasets
     import trl
@@ -238,7 +246,7 @@ def _supervise(
         num_train_epochs=how.epochs,
         per_device_train_batch_size=how.batch,
         max_length=most,
-        completion_only_loss=True,
+        completion_only_loss=not prompts,
         dataset_num_proc=os.cpu_count() if len(pairs) > _MANY else None,
         warmup_steps=20,
         logging_steps=10,
@@ -250,7 +258,7 @@ def _supervise(
         processing_class=tokenizer,
         peft_config=adapters(run, model),
     )
-    _train(trainer, place)
+    _train(trainer, place, say=say)
 
 
 def _common(run: Training, place: Path) -> dict[str, Any]:
@@ -269,16 +277,39 @@ def _common(run: Training, place: Path) -> dict[str, Any]:
     }
 
 
-def _train(trainer: Any, place: Path) -> None:
+def _train(trainer: Any, place: Path, *, say: Say) -> None:
     checkpoints = place / "checkpoints"
     begun = checkpoints.is_dir() and any(checkpoints.glob("checkpoint-*"))
+    skipped = skip_bad_steps(trainer)
     trainer.train(resume_from_checkpoint=begun)
+    if skipped:
+        say(f"{place.name}: {len(skipped)} steps had no finite gradient and were skipped")
     lines = (json.dumps(line) for line in trainer.state.log_history)
     write_whole(place / LOG, "\n".join(lines) + "\n")
     part = place / f"{MODEL}.part"
     trainer.save_model(str(part))
     trainer.processing_class.save_pretrained(str(part))
     part.rename(place / MODEL)
+
+
+def skip_bad_steps(trainer: Any) -> list[int]:
+    """Have a trainer leave out the steps whose gradient is not finite: one of them would leave no
+    finite weight. They are listed as they are met.
+    """
+    from transformers import TrainerCallback
+
+    skipped: list[int] = []
+
+    class SkipBadSteps(TrainerCallback):  # type: ignore[misc]
+        def on_pre_optimizer_step(self, _args: Any, state: Any, _control: Any, **at: Any) -> None:
+            gradients = [one.grad for one in at["model"].parameters() if one.grad is not None]
+            if all(bool(one.isfinite().all()) for one in gradients):
+                return
+            skipped.append(state.global_step)
+            at["model"].zero_grad(set_to_none=True)
+
+    trainer.add_callback(SkipBadSteps())
+    return skipped
 
 
 def adapters(run: Training, model: Any = None) -> Any:

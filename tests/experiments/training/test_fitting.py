@@ -204,8 +204,24 @@ def test_no_token_is_one_name_alone() -> None:
     tokenizer = fresh_tokenizer(texts, Training(examples=Teaching(tasks=("gelu",))).decoder)
     ids = tokenizer('{"LAYOUT": 16}')["input_ids"]
     pieces = [tokenizer.decode([token]) for token in ids]
-    assert pieces[1:4] == ["LA", "YO", "UT"] and pieces[5:7] == ["1", "6"]
+    assert pieces[1:4] == ["LA", "YO", "UT"] and "16" in pieces
     assert tokenizer.decode(ids) == '{"LAYOUT": 16}'
+
+
+def test_a_step_without_a_finite_gradient_is_skipped_and_counted() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from types import SimpleNamespace
+
+    given: list[Any] = []
+    skipped = stages.skip_bad_steps(SimpleNamespace(add_callback=given.append))
+    model = torch.nn.Linear(2, 1)
+    for step, value in enumerate([1.0, float("nan"), float("inf")]):
+        for weights in model.parameters():
+            weights.grad = torch.full_like(weights, value)
+        given[0].on_pre_optimizer_step(None, SimpleNamespace(global_step=step), None, model=model)
+        assert all((one.grad is None) == (step > 0) for one in model.parameters())
+    assert skipped == [1, 2]
 
 
 def test_of_each_question_the_best_reply_that_gains_is_kept(began: Path, config: Path) -> None:

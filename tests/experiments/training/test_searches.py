@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -58,15 +59,22 @@ def test_a_copy_says_the_same_under_other_names(rows: list[dict[str, Any]]) -> N
     assert copy["parent"] is None and copy["verdict"] == row["verdict"]
     values, others = (json.loads(one["completion"][0]["content"]) for one in (row, copy))
     assert sorted(map(str, values.values())) == sorted(map(str, others.values()))
-    assert not values.keys() & others.keys() or list(values) != list(others)
-    text = copy["prompt"][1]["content"]
-    declared = [line.partition(":")[0] for line in text.splitlines() if line[:1].isupper()]
-    now = json.loads(text.splitlines()[-1].partition(" ")[2])
-    assert declared == list(now), "tunables are listed in one order"
-    assert list(others) == [name for name in now if name in others], "and changed in the same"
-    assert all(now[name] != value for name, value in others.items())
-    for name in values.keys() - others.keys():
-        assert f'"{name}"' not in text
+    before, after = row["prompt"][1]["content"], copy["prompt"][1]["content"]
+    was, now = (listed(text) for text in (before, after))
+    assert was.keys() == now.keys(), "labels are those of the places"
+    assert sorted(each[1:] for each in was.values()) == sorted(each[1:] for each in now.values())
+    assert not {each[0] for each in was.values()} & {each[0] for each in now.values()}
+    last = json.loads(after.splitlines()[-1].partition(" ")[2])
+    assert list(last) == list(now) and sorted(others) == list(others)
+    assert all(last[label] != value for label, value in others.items())
+    for label, value in {**last, **others}.items():
+        assert json.dumps(value) in now[label][1].split(", ")
+
+
+def listed(text: str) -> dict[str, tuple[str, str, str]]:
+    """By label: the name, the values and the methods of each tunable that a prompt lists."""
+    found = re.findall(r'^"(\w+)": (.*) \((\w+)(.*)\)$', text, re.M)
+    return {label: (name, values, methods) for label, values, name, methods in found}
 
 
 def test_a_task_without_a_recording_is_told() -> None:
@@ -77,12 +85,9 @@ def test_a_task_without_a_recording_is_told() -> None:
 def test_names_of_copies_are_not_learnt_by_heart() -> None:
     row = next(iter(examples("gelu", Teacher(proposer="uniform", seed=1, evaluations=2))))
     draw = random.Random(1)
-    names = [
-        name
-        for _ in range(100)
-        for name in json.loads(renamed(row, draw)["completion"][0]["content"])
-    ]
+    copies = [renamed(row, draw) for _ in range(100)]
+    names = [name for copy in copies for name, *_ in listed(copy["prompt"][1]["content"]).values()]
     assert len(set(names)) > 0.6 * len(names)
-    for _ in range(100):
-        copy = renamed(row, draw)["completion"][0]["content"]
-        assert len(json.loads(copy)) == len(json.loads(row["completion"][0]["content"]))
+    changed = json.loads(row["completion"][0]["content"])
+    replies = {tuple(json.loads(copy["completion"][0]["content"])) for copy in copies}
+    assert len(replies) > 1 and {len(reply) for reply in replies} == {len(changed)}
