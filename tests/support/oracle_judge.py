@@ -27,7 +27,7 @@ class Judge:
         self.handlers = self.oracle.handlers()
         policy = {"precision": precision}
         self.facts = self.ask("start", device="cpu", problem=str(problem), policy=policy, seed=seed)
-        self.ask("buffers", inputs=SIZE, outputs=SIZE)
+        self.ask("buffers", inputs=SIZE, outputs=SIZE, in_turns=False)
         self.inputs, self.outputs = (SharedBuffer.attach("host", fd, SIZE) for fd in self._handed)
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:

@@ -50,9 +50,12 @@ class OracleClient:
             "start", device=self._device, problem=str(problem), policy=dict(policy), seed=seed
         )
 
-    def make_buffers(self, inputs: int, outputs: int) -> None:
-        """Have the oracle make the memory that is shared with workers."""
-        reply = self.ask("buffers", inputs=inputs, outputs=outputs)
+    def make_buffers(self, inputs: int, outputs: int, *, in_turns: bool) -> None:
+        """Have the oracle make the memory that is shared with workers.
+
+        With `in_turns` it gives back what it does not use, as workers do behind each block.
+        """
+        reply = self.ask("buffers", inputs=inputs, outputs=outputs, in_turns=in_turns)
         first, second = self._child.receive_descriptors(2, timeout_s=30.0)
         self.buffers = (first, second)
         self.buffer_bytes = (reply["inputs"], reply["outputs"])

@@ -75,7 +75,8 @@ class OpenProblem:
             most_calls=self.settings.calls,
             memory=int(self.settings.memory_share * self.memory_bytes),
         )
-        oracle.make_buffers(self.layout.inputs_bytes, self.layout.outputs_bytes)
+        layout = self.layout
+        oracle.make_buffers(layout.inputs_bytes, layout.outputs_bytes, in_turns=layout.in_turns)
         if self.settings.compiled:
             self._compile(oracle)
 

@@ -65,6 +65,7 @@ class OracleSession:
 
     def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make the memory that is shared with workers, and send its descriptors."""
+        self._memory.in_turns = request["in_turns"]
         self._shared.make(request["inputs"], request["outputs"])
         inputs, outputs = self._shared.inputs, self._shared.outputs
         self._shared.write(lambda: encode(self._init, BufferWriter(inputs)))

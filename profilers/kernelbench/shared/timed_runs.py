@@ -100,8 +100,8 @@ class TimedRuns:
     def run(self, function: Callable[..., Any], *, flush: bool, repeats: int = 1) -> list[float]:
         """Call `function` on all prepared inputs, `repeats` times; microseconds of each call.
 
-        With `flush`, some milliseconds of traffic come first: after a pause an H200 is slower by a
-        tenth for three or four of them, and the host is well ahead of the device after that.
+        With `flush`, some milliseconds of traffic come first: after a pause the first reads of an
+        H200 take twice as long, and the host is well ahead of the device behind that.
         The outputs of the last repeat stay in `records`. Raises what the function raises, and
         CudaError.
         """

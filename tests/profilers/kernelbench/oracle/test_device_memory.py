@@ -41,6 +41,18 @@ def test_much_idle_memory_is_given_back(
     assert given_back == [True]
 
 
+def test_idle_memory_is_kept_while_the_device_has_much(
+    given_back: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (30 * GIB, 80 * GIB))
+    memory = DeviceMemory(0)
+    memory.trim()
+    assert given_back == []
+    memory.in_turns = True
+    memory.trim()
+    assert given_back == [True]
+
+
 def test_the_hosts_memory_is_unknown(given_back: list[bool]) -> None:
     memory = DeviceMemory("cpu")
     memory.trim()

@@ -260,7 +260,7 @@ def test_the_oracle_answers_as_a_process(linear: Path, tmp_path: Path) -> None:
 
     try:
         facts = ask("start", device="cpu", problem=str(linear), policy={}, seed=2**62 + 1)
-        ask("buffers", inputs=SIZE, outputs=SIZE)
+        ask("buffers", inputs=SIZE, outputs=SIZE, in_turns=False)
         fds = child.receive_descriptors(2, timeout_s=10)
         inputs, outputs = (SharedBuffer.attach("host", fd, SIZE) for fd in fds)
         specs = ask("weights", seed=None)["weights"]
