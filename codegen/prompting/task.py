@@ -28,6 +28,11 @@ _LIBRARIES = {
     "the work itself must be done by your own kernels, no library fallback",
 }
 
+_SOUND = (
+    "also verified on values that the problem does not draw (offset, 1e4 times as large, tiny, "
+    "equal, tied, sorted, mostly zero), wherever its own model is sound for them"
+)
+
 
 def task_section(task: KernelTask) -> Section:
     """All there is to know of the task."""
@@ -44,12 +49,13 @@ def _kernelbench(task: KernelTask) -> list[str]:
 def policy_rules(policy: Policy) -> list[str]:
     """What the policy allows, in words."""
     shapes = "also verified on another batch size" if policy.hidden_shapes else "these shapes only"
-    return [
+    rules = [
         f"precision: {_PRECISION[policy.precision]}",
         f"weights: {_WEIGHTS[policy.weights]}",
         f"libraries: {_LIBRARIES[policy.libraries]}",
         f"shapes: {shapes}",
     ]
+    return rules if policy.inputs == "drawn" else [*rules, f"inputs: {_SOUND}"]
 
 
 def _declared(task: KernelTask) -> list[str]:

@@ -185,9 +185,15 @@ class KernelTask(Noun):
         """Hash of what defines the measurement; the summary may change freely.
 
         Defaults are left out, so that recordings stay valid when a field is added. For a task with
-        source, the combinations that a recording holds are left out as well.
+        source, the combinations that a recording holds are left out as well. Inputs near to those
+        that are drawn were once all there was, and are left out; others are not.
         """
         content = self.model_dump(mode="json", exclude={"summary"}, exclude_defaults=True)
+        if self.dialect.in_pytorch:
+            policy = {**content.pop("policy", {}), "inputs": self.policy.inputs}
+            if policy["inputs"] == "drawn":
+                del policy["inputs"]
+            content |= {"policy": policy} if policy else {}
         if self.dialect.has_source and self.space.rows:
             del content["space"]["rows"]
         return tagged_hash("task", content)

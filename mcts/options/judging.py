@@ -118,7 +118,7 @@ class JudgingOptions(Options):
             name="--policy",
             help="What a KernelBench candidate may do, as NAME=VALUE; repeatable. precision: task "
             "or tf32; weights: mutable or frozen; libraries: allowed or forbidden; hidden_shapes: "
-            "true or false.",
+            "true or false; inputs: sound or drawn.",
             typed=list[str],
         ),
     ] = Policy()

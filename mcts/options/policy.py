@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from mcts.errors import InputError
 
@@ -18,6 +18,8 @@ class Policy(BaseModel):
     unless it notices; `frozen` ones do not.
     libraries: whether the work may be left to PyTorch's, cuBLAS' and cuDNN's own kernels.
     hidden_shapes: also verified on another batch size; a candidate may refuse it, not get it wrong.
+    inputs: `sound` verifies on values that the problem does not draw as well, wherever its model is
+    sound for them; `drawn` stays near to what it draws.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +28,16 @@ class Policy(BaseModel):
     weights: Literal["mutable", "frozen"] = "mutable"
     libraries: Literal["allowed", "forbidden"] = "allowed"
     hidden_shapes: bool = True
+    inputs: Literal["sound", "drawn"] = "sound"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_it_was(cls, given: object) -> object:
+        """A whole policy that says nothing of inputs was written when they were near to drawn."""
+        rest = cls.model_fields.keys() - {"inputs"}
+        if isinstance(given, dict) and given.keys() == rest:
+            return {**given, "inputs": "drawn"}
+        return given
 
 
 def read_policy(given: object) -> object:
@@ -36,7 +48,7 @@ def read_policy(given: object) -> object:
     if not isinstance(given, list | tuple):
         return given
     fields = Policy.model_fields
-    values: dict[str, object] = {}
+    values: dict[str, object] = {"inputs": "sound"}
     for pair in map(str, given):
         name, found, text = pair.partition("=")
         if not found or name not in fields:
@@ -48,5 +60,6 @@ def read_policy(given: object) -> object:
     except ValueError:
         raise InputError(
             f"--policy {' '.join(map(str, given))}: precision is task or tf32, weights mutable or "
-            "frozen, libraries allowed or forbidden, hidden_shapes true or false"
+            "frozen, libraries allowed or forbidden, hidden_shapes true or false, inputs sound or "
+            "drawn"
         ) from None

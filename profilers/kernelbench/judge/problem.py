@@ -10,12 +10,19 @@ from typing import Any
 
 from mcts.domain import Ceilings, KernelTask, ModelStep, Work
 from mcts.errors import InputError, UnfairTask, UnfitTask
+from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.judge.clients import OracleClient
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.shared.shared_memory import ALIGNMENT, aligned
+from profilers.kernelbench.shared.variations import KINDS, NEAR, PATTERNS, VALUES, beyond
 
 _WEIGHT_ROOM = 1.05
-_VARIATIONS = ("scaled", "signed", "batch")
+_SMALL = 64 * 2**20
+"""Up to so many bytes of inputs and outputs, kinds of rows are tried one by one; else together."""
+_SOUND = {"float64": 1e-3, "float32": 1e-3, "float16": 0.02, "bfloat16": 0.05}
+_TF32 = 5.0
+"""How far, against their scale, a model's outputs may be off where it still is said to be sound;
+so many times as far with TF32."""
 _PADS = 2**28
 _COPIES = 8
 """How many copies there are of each call's inputs and outputs, in all processes and buffers."""
@@ -40,7 +47,7 @@ class OpenProblem:
     memory_bytes: int
     say: Callable[[str], None]
     marks: tuple[str, ...] = ()
-    variations: tuple[str, ...] = _VARIATIONS
+    variations: tuple[str, ...] = NEAR
     facts: dict[str, Any] = field(default_factory=dict)
     floor_us: float = 0.0
     layout: Layout = field(init=False)
@@ -95,16 +102,58 @@ class OpenProblem:
             self.say(f"marked: {mark}")
 
     def try_variations(self) -> None:
-        """Keep the variations that the model accepts; one may even fault the device."""
-        for name in _VARIATIONS:
-            try:
-                self.oracle.ask(
-                    "draw", id="variation", seed=secrets.randbits(63), variation=name,
-                    at=self.layout.input_at(0),
-                )  # fmt: skip
-                self.oracle.ask("forget", ids=["variation"])
-            except InputError:
-                self.variations = tuple(one for one in self.variations if one != name)
+        """Keep the variations that the model accepts; one may even fault the device.
+
+        Kinds of rows that `get_inputs` does not return are halved until the model is sound for
+        all that are together.
+        """
+        self.variations = tuple(name for name in NEAR if self._accepts(name))
+        if self.task.policy.inputs == "drawn":
+            return
+        self.say("trying the problem's model on inputs that it does not draw")
+        small = self.facts["input_bytes"] + self.facts["output_bytes"] <= _SMALL
+        waiting = [(kind,) for kind in KINDS] if small else [VALUES, PATTERNS]
+        while waiting:
+            kinds = waiting.pop(0)
+            if self._is_sound(beyond(kinds)):
+                self.variations += (beyond(kinds),)
+            elif len(kinds) > 1:
+                half = len(kinds) // 2
+                waiting += [kinds[:half], kinds[half:]]
+
+    def _accepts(self, variation: str) -> bool:
+        try:
+            self._draw(variation)
+            self.oracle.ask("forget", ids=["variation"])
+        except InputError:
+            return False
+        return True
+
+    def _is_sound(self, variation: str) -> bool:
+        """Whether the model's outputs are finite, and hardly differ from those in float64."""
+        try:
+            if self._draw(variation) is not True:
+                return False
+            found = self.oracle.ask("expect", id="variation", weights="current")
+            self.oracle.ask("forget", ids=["variation"])
+        except (InputError, RequestRefused):
+            return False
+        if found["oracle"] != "float64" or any(found["honest_wrong"]):
+            return False
+        factor = _TF32 if self.task.policy.precision == "tf32" else 1.0
+        limits = (
+            _SOUND.get(leaf["dtype"].removeprefix("torch."), 0.0) for leaf in found["outputs"]
+        )
+        rows = zip(limits, found["honest_rms"], found["scale_rms"], strict=True)
+        return all(rms <= factor * limit * scale for limit, rms, scale in rows)
+
+    def _draw(self, variation: str) -> object:
+        """True, or why there are no such inputs."""
+        drawn = self.oracle.ask(
+            "draw", id="variation", seed=secrets.randbits(63), variation=variation,
+            at=self.layout.input_at(0),
+        )  # fmt: skip
+        return drawn["available"]
 
     def measure_floor(self, l2_bytes: int, ceilings: Ceilings | None) -> None:
         """Set the least time: every input and weight read, every output written, at the copy rate.

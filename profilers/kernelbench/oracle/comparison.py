@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from profilers.kernelbench.oracle.region_stats import RegionStats, region_size, region_stats, rms_of
@@ -52,6 +52,16 @@ class Errors:
             max=max((row.max_error for row in rows), default=0.0),
             regions=tuple(rms_of([row]) for row in rows),
             wrong=sum(row.mismatches for row in rows),
+        )
+
+    def at_least(self, other: Errors) -> Errors:
+        """The greater of both, overall and by region."""
+        pairs = zip(self.regions, other.regions, strict=False)
+        return replace(
+            self,
+            rms=max(self.rms, other.rms),
+            max=max(self.max, other.max),
+            regions=tuple(max(pair) for pair in pairs),
         )
 
 

@@ -7,16 +7,17 @@ right. Inputs that the problem's own model refuses, or for which it is not finit
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
+from profilers.kernelbench.oracle.beyond import may_be_relied_upon, vary
 from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel
 from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile, check_alike
 from profilers.kernelbench.shared.trees import held_bytes, mapped, replaced, tensors
+from profilers.kernelbench.shared.variations import NEAR, kinds_beyond
 
-VARIATIONS = ("given", "scaled", "signed", "batch")
 _FACTORS = (0.25, 4.0)
 _UNIT_DEVIATION = 12**-0.5  # of the uniform distribution on [0, 1)
 _LEAST_SAMPLE = 64
@@ -62,17 +63,19 @@ class InputSource:
 
     def draw(self, seed: int, variation: str) -> Draw:
         """A draw; VariationUnavailable if the variation or the model does not allow it."""
-        if variation not in VARIATIONS:
+        kinds = kinds_beyond(variation)
+        if variation not in ("given", *NEAR) and not kinds:
             raise VariationUnavailable(f"there is no variation {variation!r}")
         inputs = self.given(seed)
         if variation == "given":
             return Draw(inputs=inputs, variation=variation)
         reason = VariationUnavailable("nothing would change")
-        for varied in variants(inputs, variation, seed):
+        found = beyond_range(inputs, kinds, seed) if kinds else variants(inputs, variation, seed)
+        for varied in found:
             try:
                 self._check(varied, variation)
-            except VariationUnavailable as found:
-                reason = found
+            except VariationUnavailable as error:
+                reason = error
             else:
                 return Draw(inputs=varied, variation=variation)
         raise reason
@@ -96,10 +99,11 @@ class InputSource:
 def variants(inputs: list[Any], variation: str, seed: int) -> Iterator[list[Any]]:
     """Variants of `inputs`, the likeliest first; VariationUnavailable if nothing would change.
 
-    scaled: every float, tensor or number, times 0.25 or 4. signed: what is uniform on [0, 1) made
-    normal, of the same deviation and mean zero. batch: fewer rows of the first input,
-    together with all inputs of the same leading extent, or of the same shape, or alone. Integers
-    stay as they are: indices, labels, lengths. Where shapes stay, tensors are changed in place.
+    scaled: every float, tensor or number, times 0.25 or 4, but no labels, masks and distributions.
+    signed: what is uniform on [0, 1) made normal, of the same deviation and mean zero. batch: fewer
+    rows of the first input, together with all inputs of the same leading extent, or of the same
+    shape, or alone. Integers stay as they are: indices, labels, lengths. Where shapes stay, tensors
+    are changed in place.
     """
     chance = random.Random(seed)
     if variation == "scaled":
@@ -108,6 +112,13 @@ def variants(inputs: list[Any], variation: str, seed: int) -> Iterator[list[Any]
         yield _signed(inputs, seed)
     else:
         yield from _fewer_rows(inputs, chance)
+
+
+def beyond_range(inputs: list[Any], kinds: Sequence[str], seed: int) -> Iterator[list[Any]]:
+    """`inputs` with rows that the problem does not draw; VariationUnavailable if none can be."""
+    if not vary([tensor for _, tensor in tensors(inputs)], kinds, seed):
+        raise VariationUnavailable("no input looks drawn freely")
+    yield inputs
 
 
 def is_uniform(tensor: Any) -> bool:
@@ -124,9 +135,10 @@ def is_uniform(tensor: Any) -> bool:
 
 
 def _scaled(inputs: list[Any], factor: float) -> list[Any]:
-    found = [tensor for _, tensor in tensors(inputs) if tensor.is_floating_point()]
+    floats = [tensor for _, tensor in tensors(inputs) if tensor.is_floating_point()]
+    found = [tensor for tensor in floats if not may_be_relied_upon(tensor)]
     if not found:
-        raise VariationUnavailable("no input is a tensor of floats")
+        raise VariationUnavailable("no input is a tensor of floats that may be scaled")
     for tensor in found:
         tensor.mul_(factor)
     return [one * factor if type(one) is float else one for one in inputs]

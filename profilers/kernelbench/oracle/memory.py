@@ -8,7 +8,8 @@ a claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from profilers.children.protocol import RequestRefused
@@ -19,18 +20,34 @@ from profilers.kernelbench.shared.trees import tensors
 _SHARE = 0.85
 _IDLE_LIMIT = 2**30
 _SPARE = 0.15
-"""The part of the device's memory that is always left to candidates, beyond what they reserve."""
+"""The part of the device's memory that is left to workers at least, beyond what they reserve."""
+_WORKERS = 2
 
 
 class DeviceMemory:
     """PyTorch's memory on `device`, an ordinal or "cpu"; on the CPU nothing is known.
 
     `in_turns`: one call nearly fills the device, so that each process gives back what it can.
+    `call_bytes`: what a call of the model takes beside its inputs, once that was measured.
     """
 
     def __init__(self, device: int | str) -> None:
         self._on_host = device == "cpu"
         self.in_turns = False
+        self.call_bytes = 0
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure what the calls inside take at most."""
+        import torch
+
+        if self._on_host:
+            yield
+            return
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        yield
+        self.call_bytes = max(0, int(torch.cuda.max_memory_allocated()) - before)
 
     def room(self) -> int | None:
         """Bytes that may be allocated at once; None on the CPU."""
@@ -48,8 +65,9 @@ class DeviceMemory:
         return None if self._on_host else int(torch.cuda.memory_reserved())
 
     def trim(self) -> None:
-        """Return unused memory to the device if it is much, and others need it.
+        """Return unused memory to the device if it is much, and others may need it.
 
+        The candidate may take as much as the baseline, and neither has taken it at first.
         An H200 that was given back 4 GB reads its memory 14 % slower for the next 20 ms.
         """
         import torch
@@ -57,7 +75,7 @@ class DeviceMemory:
         if self._on_host:
             return
         free, total = torch.cuda.mem_get_info()
-        if free > _SPARE * total and not self.in_turns:
+        if free > max(_SPARE * total, _WORKERS * self.call_bytes) and not self.in_turns:
             return
         if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _IDLE_LIMIT:
             torch.cuda.empty_cache()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from profilers.kernelbench.oracle.comparison import Errors, ExpectedLeaf, half_ulp_at, scale_of
@@ -105,8 +105,12 @@ class ReferenceModel:
 
         return call
 
-    def expect(self, inputs: Any) -> Expectation:
-        """The expected outputs for `inputs`, and the errors of the honest run."""
+    def expect(self, inputs: Any, *, conditioned: bool = False) -> Expectation:
+        """The expected outputs for `inputs`, and the errors of the honest run.
+
+        If `conditioned`, what the last bit of the inputs changes counts as an error of that run:
+        where a model is sensitive, no other way to compute it is closer.
+        """
         honest = self.run(inputs)
         if self._tf32:
             honest = self._as_tf32(inputs)
@@ -116,6 +120,8 @@ class ReferenceModel:
         leaves = tuple(
             _leaf(path, tensor, truth.pop(path), oracle) for path, tensor in tensors(honest)
         )
+        if conditioned and wide is not None:
+            leaves = self._conditioned(leaves, inputs, honest)
         implausible = any(
             leaf.honest.rms > _IMPLAUSIBLE * leaf.scale and leaf.dtype.itemsize >= 4
             for leaf in leaves
@@ -124,8 +130,27 @@ class ReferenceModel:
         if implausible and self._plan not in (None, "unknown"):
             self._plan = None  # the rows are not independent after all
             del leaves, wide, truth, honest
-            return self.expect(inputs)
+            return self.expect(inputs, conditioned=conditioned)
         return Expectation(leaves=leaves, output=mapped(honest, _emptied), oracle=oracle)
+
+    def _conditioned(
+        self, leaves: tuple[ExpectedLeaf, ...], inputs: Any, honest: Any
+    ) -> tuple[ExpectedLeaf, ...]:
+        """`leaves`, with at least the error that the last bits of `inputs` make in each."""
+        import torch
+
+        try:
+            moved = self._wide(_last_bits_changed(inputs), honest)
+        except torch.OutOfMemoryError:
+            release_memory()
+            return leaves
+        found = {} if moved is None else dict(tensors(moved))
+        return tuple(
+            replace(leaf, honest=leaf.honest.at_least(Errors.of(found[path], leaf.values)))
+            if path in found and leaf.dtype.is_floating_point
+            else leaf
+            for (path, _), leaf in zip(tensors(honest), leaves, strict=True)
+        )
 
     def _as_tf32(self, inputs: Any) -> Any:
         """A run on inputs and weights as tensor cores round them to TF32.
@@ -267,6 +292,19 @@ def _leaf(path: str, honest: Any, truth: Any, oracle: ExpectedPrecision) -> Expe
     return ExpectedLeaf(
         path=f"output{path}", values=truth, dtype=honest.dtype, honest=errors, scale=scale
     )
+
+
+def _last_bits_changed(inputs: Any) -> Any:
+    """`inputs`, each number as it is or off by a unit in the last place."""
+    import torch
+
+    def change(tensor: Any) -> Any:
+        if not tensor.is_floating_point():
+            return tensor
+        factors = torch.randint(-1, 2, tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        return factors.mul_(torch.finfo(tensor.dtype).eps).add_(1).mul_(tensor)
+
+    return mapped(inputs, change)
 
 
 def _rounded(tensor: Any) -> Any:

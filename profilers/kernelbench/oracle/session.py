@@ -57,11 +57,11 @@ class OracleSession:
         self._timed = TimedBaseline(self._baseline, self._reference, device)
         self._shared = SharedBuffers(device, settle=self._baseline.synchronize)
         self._send = send
+        with self._memory.measured():
+            facts = problem_facts(self._reference, self._weights, init=self._init, first=first)
         self.facts = {
-            "name": self._baseline.device_title,
-            **problem_facts(self._reference, self._weights, init=self._init, first=first),
-            "held_bytes": self._held(),
-        }
+            "name": self._baseline.device_title, **facts, "held_bytes": self._held()
+        }  # fmt: skip
 
     def buffers(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make the memory that is shared with workers, and send its descriptors."""
@@ -159,7 +159,8 @@ class OracleSession:
         """Compute the expected outputs of a draw with the current weights."""
         draw = self._draws[request["id"]]
         draw.expectation = None
-        draw.expectation = self._reference.expect(draw.inputs)
+        conditioned = request.get("conditioned", False)
+        draw.expectation = self._reference.expect(draw.inputs, conditioned=conditioned)
         self._memory.trim()
         leaves = draw.expectation.leaves
         return {
@@ -168,6 +169,7 @@ class OracleSession:
                 for leaf in leaves
             ],
             "honest_rms": [leaf.honest.rms for leaf in leaves],
+            "honest_wrong": [leaf.honest.wrong for leaf in leaves],
             "scale_rms": [leaf.scale for leaf in leaves],
             "oracle": draw.expectation.oracle,
             "held_bytes": self._held(),

@@ -65,9 +65,13 @@ class Oracle:
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["variation"] == "batch":
             return {"available": "the batch is fixed"}
+        if request["variation"] in ("beyond:tiny", "beyond:denormal"):
+            return {"available": "its numbers are not so small"}
         arrays = self.space["get_inputs"](np.random.default_rng(request["seed"]))
         if request["variation"] == "scaled":
             arrays = [array * np.float32(4) for array in arrays]
+        if request["variation"].startswith("beyond:"):
+            arrays = [array * np.float32(1e-3) for array in arrays]
         self.held[request["id"]] = arrays
         if request["at"] is None:
             return {"available": True, "inputs": None}
@@ -78,8 +82,10 @@ class Oracle:
         return {"inputs": [coded(self.inputs.put(self.held[name], at)) for name, at in pairs]}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.expected[request["id"]] = self._exact(request["id"])
-        return {}
+        exact = self.expected[request["id"]] = self._exact(request["id"])
+        scale = float(np.sqrt(np.mean(exact**2)))
+        return {"oracle": "float64", "outputs": [{"dtype": "torch.float32"}], "honest_wrong": [0],
+                "honest_rms": [1e-7 * scale], "scale_rms": [scale]}  # fmt: skip
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         name, outputs = request["id"], request["outputs"]

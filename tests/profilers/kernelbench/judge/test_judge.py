@@ -128,6 +128,42 @@ def test_a_candidate_that_waits_tells_the_stage_waiting(judge: KernelBenchEvalua
     assert told[:2] == ["waiting", "compiling"]
 
 
+ONLY_AS_DRAWN = """
+y = x @ self.weight
+return y if abs(x).max() > 0.1 else y + 1
+"""
+
+
+def test_what_is_right_on_the_drawn_range_only_is_told_as_that(judge: KernelBenchEvaluator) -> None:
+    found = verdict(judge, body(ONLY_AS_DRAWN))
+    assert found.status == "wrong_result"
+    assert found.message.startswith("outside the drawn range only (rows ")
+    drawn = KernelBenchEvaluator(
+        problem_task(inputs="drawn"), device="cpu", settings=SETTINGS, processes=FAKE
+    )
+    try:
+        assert verdict(drawn, body(ONLY_AS_DRAWN)).status == "measured"
+    finally:
+        drawn.close()
+
+
+def test_rows_on_which_the_model_is_not_steady_are_left_out() -> None:
+    told: list[str] = []
+    text = PROBLEM.replace(
+        "        return x @ self.weight\n",
+        "        y = x @ self.weight\n        return y if abs(x).max() > 0.1 else y + 1\n",
+    )
+    other = KernelBenchEvaluator(
+        problem_task(text), device="cpu", settings=SETTINGS, processes=FAKE, on_progress=told.append
+    )
+    try:
+        assert other.baseline_evaluation.measured
+        assert any("not steady on rows large" in line for line in told)
+        assert verdict(other, body(ONLY_AS_DRAWN)).status == "measured"
+    finally:
+        other.close()
+
+
 def test_work_on_another_stream_is_timed_by_the_judges_clock(judge: KernelBenchEvaluator) -> None:
     found = verdict(
         judge,

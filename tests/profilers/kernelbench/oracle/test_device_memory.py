@@ -53,6 +53,19 @@ def test_idle_memory_is_kept_while_the_device_has_much(
     assert given_back == [True]
 
 
+def test_idle_memory_is_given_back_where_calls_of_the_model_take_much(
+    given_back: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (30 * GIB, 80 * GIB))
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 18 * GIB)
+    memory = DeviceMemory(0)
+    with memory.measured():
+        pass
+    memory.trim()
+    assert given_back == [True]
+
+
 def test_the_hosts_memory_is_unknown(given_back: list[bool]) -> None:
     memory = DeviceMemory("cpu")
     memory.trim()

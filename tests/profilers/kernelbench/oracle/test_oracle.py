@@ -235,6 +235,33 @@ def forward(self, x):
     assert judge.ask("compiled", wanted=False)["available"] is True
 
 
+def test_beyond_the_drawn_range_the_last_bit_of_the_inputs_counts(tmp_path: Path) -> None:
+    model = """
+def forward(self, x):
+    return torch.softmax(x, dim=1)
+"""
+    judge = Judge(write(tmp_path, model, inputs="[torch.rand(16, 64)]"))
+    drawn = judge.ask("draw", id="a", seed=1, variation="beyond:large", at=0)
+    assert drawn["available"] is True
+    plain = judge.ask("expect", id="a")["honest_rms"][0]
+    conditioned = judge.ask("expect", id="a", conditioned=True)["honest_rms"][0]
+    assert conditioned > 4 * plain
+    assert judge.ask("draw", id="b", seed=1, variation="beyond:unheard", at=0)["available"] != 1
+
+
+def test_only_what_is_no_label_or_distribution_is_scaled(tmp_path: Path) -> None:
+    model = """
+def forward(self, x, labels):
+    return (x * labels).sum(dim=1)
+"""
+    inputs = "[torch.randn(16, 64), torch.rand(16, 64).softmax(dim=1)]"
+    judge = Judge(write(tmp_path, model, inputs=inputs))
+    coded = judge.ask("draw", id="a", seed=1, variation="scaled", at=0)["inputs"]
+    x, labels = decode(coded, judge.inputs.fresh)
+    assert abs(float(x.std()) - 1) > 0.5
+    assert torch.allclose(labels.sum(dim=1), torch.ones(16))
+
+
 def test_tensors_among_the_constructors_arguments_travel_too(tmp_path: Path) -> None:
     model = """
 def __init__(self, table):

@@ -1,0 +1,7 @@
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.exp(x).sum(dim=1).log()
