@@ -201,9 +201,9 @@ class PairedTimer:
             return tuple(self._session.oracle.ask("run", flush=True)["events_us"])
 
     def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
-        """Compare outputs of timed calls with those of the oracle's own model."""
+        """Compare outputs of timed calls with those of the oracle's own model, never compiled."""
         self._session.oracle.ask("prepare", ids=ids)
-        self._session.oracle.ask("run", flush=False)
+        self._session.oracle.ask("run", flush=False, eager=True)
         compared: list[dict[str, Any]] = self._session.oracle.ask(
             "compare_timed", ids=ids, outputs=list(outputs), k=self._session.settings.error_factor,
             tolerance=[self._session.tolerance.relative, self._session.tolerance.absolute],

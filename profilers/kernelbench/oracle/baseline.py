@@ -60,11 +60,16 @@ class Baseline:
         """Make the device raise its clocks."""
         self._runs.warm()
 
-    def run(self, *, flush: bool) -> list[float]:
-        """Microseconds of each prepared call. Raises ProblemFault for what the model raises."""
+    def run(self, *, flush: bool, eager: bool = False) -> list[float]:
+        """Microseconds of each prepared call. Raises ProblemFault for what the model raises.
+
+        With `eager` it is the model as it is written, even if it was compiled: outputs are compared
+        with those, as a compiler may choose another precision for a convolution.
+        """
         reference = self._reference
+        function = reference.callable(reference.model) if eager else self._function
         with precision(tf32=self._tf32), reference.settled(), reference.faults_while("forward"):
-            return self._runs.run(self._function, flush=flush)
+            return self._runs.run(function, flush=flush)
 
     def burn(self, calls: int) -> None:
         reference = self._reference

@@ -203,8 +203,9 @@ class OracleSession:
         return {}
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Time the baseline on what is prepared."""
-        return {"events_us": self._baseline.run(flush=request["flush"])}
+        """Time the baseline on what is prepared; with `eager`, the model as it is written."""
+        eager = request.get("eager", False)
+        return {"events_us": self._baseline.run(flush=request["flush"], eager=eager)}
 
     def burn(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the baseline many times, for an energy measurement."""

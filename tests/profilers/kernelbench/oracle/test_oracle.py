@@ -12,6 +12,7 @@ torch: Any = pytest.importorskip("torch")
 
 from profilers.children.processes import Child  # noqa: E402
 from profilers.children.protocol import RequestRefused  # noqa: E402
+from profilers.kernelbench.oracle.baseline import Baseline  # noqa: E402
 from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
 from tests.support.kernelbench_problems import (  # noqa: E402
@@ -233,6 +234,27 @@ def forward(self, x):
     judge.ask("prepare", ids=["a"])
     assert len(judge.ask("run", flush=False)["events_us"]) == 1
     assert judge.ask("compiled", wanted=False)["available"] is True
+
+
+def test_outputs_are_compared_with_those_of_the_model_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = """
+def forward(self, x):
+    return x * 2
+"""
+    judge = Judge(write(tmp_path, model, inputs="[torch.rand(64)]"))
+    monkeypatch.setattr(Baseline, "_compiled", lambda _self, model, _inputs: lambda x: x + 1.0)
+    assert judge.ask("compiled", wanted=True)["available"] is True
+    (x,) = judge.draw()
+    wrong = {}
+    for eager in (False, True):
+        judge.ask("prepare", ids=["a"])
+        judge.ask("run", flush=False, eager=eager)
+        coded = encode(x * 2, BufferWriter(judge.outputs))
+        found = judge.ask("compare_timed", ids=["a"], outputs=[coded], tolerance=TOLERANCE, k=64)
+        wrong[eager] = found["calls"][0]["outputs"][0]["mismatches"]
+    assert wrong[False] > 0 == wrong[True]
 
 
 def test_beyond_the_drawn_range_the_last_bit_of_the_inputs_counts(tmp_path: Path) -> None:
