@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from codegen.plan_text import canonical_source
 from experiments.runs.tasks.checks import naming
-from experiments.runs.tasks.files import read_text
+from experiments.runs.tasks.files import TaskSource, read_text
 from mcts.domain import (
     HOST,
     KERNELBENCH,
@@ -38,6 +39,18 @@ def candidates_of(task: KernelTask, files: Sequence[Path], values: Sequence[str]
     if problem:
         return [(str(file), _solution(task, file, values)) for file in files]
     return [(str(file), _from_file(task, file, values)) for file in files]
+
+
+def measured_against(source: TaskSource, path: Path) -> TaskSource:
+    """The same task with the candidate in `path` as its baseline; no recording knows that one.
+
+    InputError if it does not fit the task.
+    """
+    task = source.task
+    [(_, candidate)] = candidates_of(task, [path], [])
+    space = task.dialect_of(candidate.source).space_of(candidate.source) or TunableSpace()
+    update = {"baseline": candidate, "space": space}
+    return replace(source, task=task.model_copy(update=update), recordings=())
 
 
 def _solution(task: KernelTask, path: Path, values: Sequence[str]) -> Candidate:

@@ -63,6 +63,13 @@ def evaluate(
     energy: Annotated[
         bool, typer.Option("--energy", help="Measure the energy of a call too; takes seconds.")
     ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            help="Another candidate, in place of the task's baseline: speedups are over it.",
+        ),
+    ] = None,
     second_opinion: Annotated[
         bool,
         typer.Option(
@@ -85,6 +92,7 @@ def evaluate(
         judging=judging,
         seed=search.seed,
         energy=energy,
+        against=against,
         asked=model if second_opinion else None,
         as_json=json,
     )

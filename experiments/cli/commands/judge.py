@@ -13,7 +13,7 @@ from typing import Any
 from codegen.chat.clients import client_of
 from codegen.opinion import second_opinion
 from codegen.prompting.opinion import opinion_prompt
-from experiments.app.candidates import candidates_of
+from experiments.app.candidates import candidates_of, measured_against
 from experiments.app.messages import say, ticking
 from experiments.app.refusals import check_models
 from experiments.runs.tasks.files import find_task
@@ -41,17 +41,28 @@ def evaluate(
     judging: JudgingOptions,
     seed: int,
     energy: bool,
+    against: Path | None = None,
     asked: ModelOptions | None = None,
     as_json: bool,
 ) -> bool:
     """Evaluate each file, or the baseline's source with the given tunables, and print the results;
     where a model is `asked`, with its second opinion on each.
 
-    Returns whether all were measured. Raises InputError if a candidate does not fit the task, or if
-    the evaluator or the model cannot answer for it.
+    With `against`, the candidate in that file is the baseline. Returns whether all were measured.
+    Raises InputError if a candidate does not fit the task, or if the evaluator or the model cannot
+    answer for it.
     """
     source = find_task(task, judging.policy)
     candidates = candidates_of(source.task, files, values)
+    if against is not None:
+        if judging.baseline == "compile":
+            raise InputError("--against is a baseline of its own: leave out --baseline compile")
+        if judging.evaluator == "replay" or judging.recording is not None:
+            raise InputError(
+                "--against is measured: a recording's times are over the task's own baseline"
+            )
+        source = measured_against(source, against)
+    over = None if against is None else str(against)
     if asked is not None:
         if asked.name is None:
             raise InputError("--second-opinion needs --model NAME: who is to be asked")
@@ -69,7 +80,7 @@ def evaluate(
         ]
     if not as_json:
         print(f"task {source.task.name}, evaluator {name}, hardware {hardware}")
-        _print_table(results, baseline=source.task.baseline.tunables)
+        _print_table(results, baseline=source.task.baseline.tunables, over=over)
     opinions = _opinions(asked, source.task, candidates) if asked is not None else {}
     if as_json:
         document = {
@@ -78,7 +89,7 @@ def evaluate(
             "hardware": hardware,
             "candidates": [
                 {
-                    **_row(*result),
+                    **_row(*result, over=over),
                     **({"opinion": opinions[result[0]]} if opinions else {}),
                 }
                 for result in results
@@ -132,8 +143,10 @@ def _evaluated(
     return evaluation
 
 
-def _row(label: str, candidate: Candidate, evaluation: Evaluation) -> dict[str, Any]:
-    """A candidate's entry in the JSON document."""
+def _row(
+    label: str, candidate: Candidate, evaluation: Evaluation, *, over: str | None
+) -> dict[str, Any]:
+    """A candidate's entry in the JSON document; speedups are `over` that, if it is no usual one."""
     timing = evaluation.timing if evaluation.measured else None
     return {
         "candidate": label,
@@ -143,7 +156,7 @@ def _row(label: str, candidate: Candidate, evaluation: Evaluation) -> dict[str, 
         "time_us": timing.median_us if timing else None,
         "baseline_us": timing.baseline_us if timing else None,
         "speedup": timing.speedup if timing else None,
-        "over": timing.baseline if timing else None,
+        "over": (over or timing.baseline) if timing else None,
         "speedup_low": timing.speedup_low if timing else None,
         "speedup_high": timing.speedup_high if timing else None,
         "shapes": [Shape.of(shape).model_dump() for shape in timing.shapes] if timing else [],
@@ -159,7 +172,10 @@ def _row(label: str, candidate: Candidate, evaluation: Evaluation) -> dict[str, 
 
 
 def _print_table(
-    results: list[tuple[str, Candidate, Evaluation]], *, baseline: Configuration
+    results: list[tuple[str, Candidate, Evaluation]],
+    *,
+    baseline: Configuration,
+    over: str | None,
 ) -> None:
     """Print a row for each candidate, then messages and remarks.
 
@@ -195,7 +211,7 @@ def _print_table(
         if evaluation.message:
             print(f"{label}:")
             print(_indented(evaluation.message))
-    for line in _remarks(results):
+    for line in _remarks(results, over):
         print(line)
 
 
@@ -233,7 +249,7 @@ def _indented(message: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _remarks(results: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
+def _remarks(results: list[tuple[str, Candidate, Evaluation]], over: str | None) -> list[str]:
     """The lines below the table: isolation, regressions, energy, and each note once."""
     lines = []
     evaluations = [evaluation for _, _, evaluation in results]
@@ -241,7 +257,7 @@ def _remarks(results: list[tuple[str, Candidate, Evaluation]]) -> list[str]:
     if isolations:
         lines.append(f"isolation: {', '.join(isolations)}")
     timings = [each.timing for each in evaluations if each.timing]
-    baselines = {timing.baseline for timing in timings}
+    baselines = {over or timing.baseline for timing in timings}
     if baselines - {"baseline"}:
         lines.append(f"speedups are over {', '.join(sorted(baselines))}")
     if any(timing.shapes for timing in timings):

@@ -184,7 +184,8 @@ class KernelBenchEvaluator(Evaluator):
 
         Inputs beyond the drawn range that it fails on, in a process of its own, are left out.
         """
-        self._say("judging the problem's own model against itself")
+        own = "the problem's own model" if self._begins_with_model else "the baseline"
+        self._say(f"judging {own} against itself")
         found = self._evaluate(self.task.baseline, self.settings.for_baseline())
         while self._left_out(found):
             found = self._evaluate(self.task.baseline, self.settings.for_baseline())
@@ -193,10 +194,16 @@ class KernelBenchEvaluator(Evaluator):
         if not self.baseline_evaluation.measured or timing is None:
             again = self.baseline_evaluation.status in ("suspect", "timed_out")
             raise (InputError if again else UnfitTask)(
-                f"the model of {self.task.name} fails as its own candidate "
+                f"{'the model' if self._begins_with_model else 'the baseline'} of "
+                f"{self.task.name} fails as its own candidate "
                 f"({self.baseline_evaluation.status}): {self.baseline_evaluation.message}"
             )
         self._call_s, self._usual_us = timing.baseline_us / 1e6, timing.baseline_us
+
+    @property
+    def _begins_with_model(self) -> bool:
+        """Whether the baseline is the problem's own model."""
+        return self.task.baseline.source.startswith((self.task.reference or "").rstrip())
 
     def _left_out(self, found: Evaluation) -> bool:
         """Whether inputs beyond the drawn range made the model wrong, and are left out now."""
@@ -272,8 +279,7 @@ class KernelBenchEvaluator(Evaluator):
                 self._tell(candidate.id, "timing")
                 each.append(PairedTimer(session, verifier).time())
         times = BlockTimes.pooled(each) if pairs else each[0]
-        written_in = self.task.dialect_of(self.task.baseline.source)
-        own = "eager PyTorch" if written_in.baseline_is_reference else "baseline"
+        own = "eager PyTorch" if self._begins_with_model else "baseline"
         baseline = "torch.compile" if self.settings.compiled else own
         return timed_evaluation(
             candidate, session, times, baseline=baseline, floor_us=self._place.problem.floor_us,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codegen.scripted.proposer import ScriptedProposer
-from experiments.app.candidates import candidates_of
+from experiments.app.candidates import candidates_of, measured_against
 from experiments.runs.folders import folder as rundir
 from experiments.runs.options.config import RunConfig
 from experiments.runs.options.option_conflicts import check_evaluator, check_proposer
@@ -39,6 +39,19 @@ def test_a_cu_file_answers_a_problem_beside_a_py_file(problem: Path, tmp_path: P
     ]
     ((_, chosen),) = candidates_of(task, [host], ["UNROLL=2"])
     assert chosen.tunables == {"UNROLL": 2, "SCHEDULE": "plain"}
+
+
+def test_a_candidate_may_take_the_baselines_place(problem: Path, tmp_path: Path) -> None:
+    source_of = find_task(str(problem))
+    host, python = tmp_path / "mine.cu", tmp_path / "mine.py"
+    host.write_text(source())
+    python.write_text("class ModelNew: ...")
+    begun = measured_against(source_of, host)
+    assert begun.task.baseline.source == source() and begun.task.space.default()["UNROLL"] == 1
+    other = measured_against(source_of, python)
+    assert other.task.baseline.source == "class ModelNew: ..." and not other.recordings
+    assert len({source_of.task.id, begun.task.id, other.task.id}) == 3
+    assert other.task.reference == source_of.task.reference
 
 
 def test_a_file_that_is_no_host_candidate_is_refused_by_name(problem: Path, tmp_path: Path) -> None:

@@ -253,3 +253,10 @@ def test_debug_lets_the_error_through() -> None:
     done = rooftree("--debug", "optimize", "nothing_of_the_kind")
     assert done.exit_code == 1
     assert done.exception is not None
+
+
+def test_another_baseline_is_measured_not_replayed(toy_folder: Path, tmp_path: Path) -> None:
+    words = ("evaluate", toy_folder, "--against", toy_folder / "kernel.cu")
+    refused(rooftree(*words, "--evaluator", "replay"), "--against is measured")
+    refused(rooftree(*words, "--baseline", "compile"), "--against is a baseline of its own")
+    refused(rooftree("evaluate", toy_folder, "--against", tmp_path / "none.cu"), "none.cu")

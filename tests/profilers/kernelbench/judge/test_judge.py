@@ -128,6 +128,22 @@ def test_a_candidate_that_waits_tells_the_stage_waiting(judge: KernelBenchEvalua
     assert told[:2] == ["waiting", "compiling"]
 
 
+def test_one_candidate_is_timed_against_another() -> None:
+    told: list[str] = []
+    other = Candidate(source=HONEST.format(seconds=0.006))
+    task = problem_task().model_copy(update={"baseline": other})
+    judge = KernelBenchEvaluator(
+        task, device="cpu", settings=SETTINGS, processes=FAKE, on_progress=told.append
+    )
+    try:
+        found = verdict(judge, HONEST.format(seconds=0.002))
+    finally:
+        judge.close()
+    assert "judging the baseline against itself" in told
+    assert found.timing is not None and found.timing.baseline == "baseline"
+    assert 1.6 < found.timing.speedup < 4.5
+
+
 ONLY_AS_DRAWN = """
 y = x @ self.weight
 return y if abs(x).max() > 0.1 else y + 1
