@@ -174,7 +174,7 @@ def test_help_is_whole_on_a_narrow_terminal(command: str, monkeypatch: pytest.Mo
     text = rooftree(command, "--help").stdout
     assert "…" not in text
     words = " ".join(text.replace("│", " ").split())
-    for policy in ("precision: task or tf32", "hidden_shapes: true or false."):
+    for policy in ("precision: task or tf32", "inputs: sound or drawn."):
         assert policy in words
 
 

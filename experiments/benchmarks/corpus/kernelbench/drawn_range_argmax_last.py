@@ -1,3 +1,5 @@
+"""The last of the greatest values, where the first is asked for."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""Value and place in one integer, for values below 32."""
+
 import torch
 from torch import nn
 

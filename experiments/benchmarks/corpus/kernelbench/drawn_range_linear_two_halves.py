@@ -1,3 +1,5 @@
+"""A product whose inputs were kept as two halves."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

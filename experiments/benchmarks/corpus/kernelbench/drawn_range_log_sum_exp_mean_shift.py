@@ -1,3 +1,5 @@
+"""The logarithm of a sum of exponentials, shifted by the mean."""
+
 import torch
 from torch import nn
 

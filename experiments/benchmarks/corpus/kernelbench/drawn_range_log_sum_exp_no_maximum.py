@@ -1,3 +1,5 @@
+"""The logarithm of a sum of exponentials, without a shift."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""Rows divided by their length, however small that is."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""A sigmoid as a quotient of exponentials, both infinite beyond 88."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""Softmax whose inputs are clamped, so that nothing overflows."""
+
 import torch
 from torch import nn
 

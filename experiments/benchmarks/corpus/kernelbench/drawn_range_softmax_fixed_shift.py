@@ -1,3 +1,5 @@
+"""Softmax with a fixed shift in place of the maximum."""
+
 import torch
 from torch import nn
 

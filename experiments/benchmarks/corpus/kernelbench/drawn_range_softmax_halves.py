@@ -1,3 +1,5 @@
+"""Softmax of inputs that were kept as two halves."""
+
 import torch
 from torch import nn
 

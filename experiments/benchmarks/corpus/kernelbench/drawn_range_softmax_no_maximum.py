@@ -1,3 +1,5 @@
+"""Softmax without its maximum: right up to 88, which is never drawn."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""The first greatest value, by pieces."""
+
 from torch import nn
 
 

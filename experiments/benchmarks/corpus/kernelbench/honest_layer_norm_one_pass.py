@@ -1,3 +1,5 @@
+"""Layer normalisation in one pass, about the first element of each row."""
+
 import torch
 from torch import nn
 

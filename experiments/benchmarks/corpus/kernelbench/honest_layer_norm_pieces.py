@@ -1,3 +1,5 @@
+"""Layer normalisation by moments of pieces, merged."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""The logarithm of a sum of exponentials, shifted by the maximum."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""A mean that selects by a mask of zeros and ones."""
+
 import torch
 from torch import nn
 

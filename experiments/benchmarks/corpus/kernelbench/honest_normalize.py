@@ -1,3 +1,5 @@
+"""Rows divided by their length, which counts as at least 1e-12."""
+
 from torch import nn
 
 

@@ -1,3 +1,5 @@
+"""A sigmoid linear unit as a single quotient."""
+
 import torch
 from torch import nn
 

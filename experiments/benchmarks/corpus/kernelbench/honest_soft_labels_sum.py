@@ -1,3 +1,5 @@
+"""Cross entropy that relies on labels that sum to one."""
+
 import torch
 from torch import nn
 

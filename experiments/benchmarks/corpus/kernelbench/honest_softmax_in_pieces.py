@@ -1,3 +1,5 @@
+"""Online softmax: a sum that is rescaled when the maximum grows."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""Softmax with powers of two, shifted behind the product."""
+
 import torch
 from torch import nn
 

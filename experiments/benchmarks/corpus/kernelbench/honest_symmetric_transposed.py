@@ -1,3 +1,5 @@
+"""A product with the transpose of a symmetric matrix."""
+
 import torch
 from torch import nn
 

@@ -1,3 +1,5 @@
+"""A product of triangular matrices that leaves out the zeros."""
+
 import torch
 from torch import nn
 
