@@ -175,7 +175,7 @@ def _print_table(
     results: list[tuple[str, Candidate, Evaluation]],
     *,
     baseline: Configuration,
-    over: str | None,
+    over: str | None = None,
 ) -> None:
     """Print a row for each candidate, then messages and remarks.
 
