@@ -182,12 +182,13 @@ class KernelBenchEvaluator(Evaluator):
     def _check_baseline(self) -> None:
         """Judge the problem's own model like a candidate, since all are measured against it.
 
-        Inputs beyond the drawn range that it fails on, in a process of its own, are left out.
+        Inputs beyond the drawn range that it fails on, in a process of its own, are left out;
+        another baseline must be right on them.
         """
         own = "the problem's own model" if self._begins_with_model else "the baseline"
         self._say(f"judging {own} against itself")
         found = self._evaluate(self.task.baseline, self.settings.for_baseline())
-        while self._left_out(found):
+        while self._begins_with_model and self._left_out(found):
             found = self._evaluate(self.task.baseline, self.settings.for_baseline())
         self.baseline_evaluation = found
         timing = self.baseline_evaluation.timing

@@ -163,6 +163,12 @@ def test_what_is_right_on_the_drawn_range_only_is_told_as_that(judge: KernelBenc
         drawn.close()
 
 
+def test_another_baseline_must_be_right_beyond_the_drawn_range() -> None:
+    task = problem_task().model_copy(update={"baseline": Candidate(source=body(ONLY_AS_DRAWN))})
+    with pytest.raises(UnfitTask, match=r"the baseline of .* outside the drawn range"):
+        KernelBenchEvaluator(task, device="cpu", settings=SETTINGS, processes=FAKE)
+
+
 def test_rows_on_which_the_model_is_not_steady_are_left_out() -> None:
     told: list[str] = []
     text = PROBLEM.replace(
