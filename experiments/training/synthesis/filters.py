@@ -6,18 +6,17 @@ inputs and depends on each of them, it takes 1 to 100 ms, and it is like nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.runs.machines.machine import gpu_problem, has_module
-from experiments.runs.tasks.files import find_task
-from experiments.runs.wiring.choosing import GPU
-from experiments.runs.wiring.composing import choose_evaluator
 from experiments.training.synthesis.likeness import ALIKE, likeness, operators_of, shape_of
-from mcts.errors import InputError, UnfitTask
+from mcts.errors import InputError
 from mcts.options import JudgingOptions
+
+if TYPE_CHECKING:
+    from profilers.kernelbench.judge.trials import ProblemTrials
 
 SHORTEST_US, LONGEST_US = 1_000.0, 100_000.0
 _SEEDS = (11, 12)
@@ -95,31 +94,23 @@ def fails_on_processor(source: str) -> str | None:
     return None
 
 
-def fails_on_gpu(problem: Path, judging: JudgingOptions, say: Callable[[str], None]) -> str | None:
-    """Why a problem cannot be a task on this GPU: the task gate, torch.compile, its time; None if
-    nothing is wrong. WorldError if the GPU fails.
+def fails_on_gpu(source: str, gpu: ProblemTrials) -> str | None:
+    """Why a problem cannot be a task on this GPU: the task gate, its time, torch.compile; None if
+    nothing is wrong.
+
+    Thread-safe. Raises NoRoom if others leave it no memory, WorldError if the GPU fails.
     """
-    source = find_task(str(problem), judging.policy, judging.dialect)
-    on_gpu = judging.model_copy(update={"evaluator": GPU})
-    try:
-        with closing(choose_evaluator(source, on_gpu, on_progress=say)) as evaluator:
-            evaluation = evaluator.evaluate(source.task.baseline)
-    except UnfitTask:
+    found = gpu.try_out(source, shortest_us=SHORTEST_US, longest_us=LONGEST_US)
+    if found.fails is not None:
+        return "does not run on the GPU"
+    if found.refused is not None:
         return "is refused by the task gate"
-    except InputError:
-        return "has no baseline that can be timed"
-    if evaluation.timing is None:
-        return f"cannot be timed: {evaluation.status}"
-    if evaluation.timing.median_us < SHORTEST_US:
+    assert found.us is not None, "it ran, and the gate had nothing against it"
+    if found.us < SHORTEST_US:
         return "takes less than 1 ms"
-    if evaluation.timing.median_us > LONGEST_US:
+    if found.us > LONGEST_US:
         return "takes more than 100 ms"
-    compiled = on_gpu.model_copy(update={"baseline": "compile"})
-    try:
-        choose_evaluator(source, compiled, on_progress=say).close()
-    except UnfitTask:
-        return "is not taken by torch.compile"
-    return None
+    return None if found.not_compiled is None else "is not taken by torch.compile"
 
 
 def can_use_gpu(judging: JudgingOptions) -> bool:

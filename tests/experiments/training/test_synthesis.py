@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import random
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,10 +23,10 @@ from experiments.training.synthesis.composing import (
     source_of,
 )
 from experiments.training.synthesis.likeness import ALIKE, likeness, operators_of, shape_of
-from mcts.errors import UnfitTask
-from mcts.options import JudgingOptions
+from mcts.errors import WorldError
+from profilers.kernelbench.judge import trials
+from profilers.kernelbench.judge.trials import Trial
 from tests.support.commands import completed, failed, rooftree
-from tests.support.evaluations import measured
 
 MADE = list(islice(compositions(7), 60))
 PROBLEM = """
@@ -181,30 +181,78 @@ def test_a_problem_of_the_benchmark_is_not_taken(tmp_path: Path) -> None:
     assert likeness_to.refusal(PROBLEM.replace("{}", "torch.sigmoid(x) * y")) is None
 
 
+class Device:
+    """Stands where a GPU is: trials come to what is given, in the order of their sources."""
+
+    def __init__(self, *found: Trial | type[Exception]) -> None:
+        self._found, self.tried = iter(found), 0
+
+    def try_out(self, _source: str, *, shortest_us: float, longest_us: float) -> Trial:
+        self.tried += 1
+        found = next(self._found)
+        if isinstance(found, Trial):
+            return found
+        raise found
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+
 @pytest.mark.parametrize(
-    ("us", "why"),
-    [(999.0, "takes less than 1 ms"), (5000.0, None), (100_001.0, "takes more than 100 ms")],
+    ("found", "why"),
+    [
+        (Trial(us=999.0), "takes less than 1 ms"),
+        (Trial(us=5000.0), None),
+        (Trial(us=100_001.0), "takes more than 100 ms"),
+        (Trial(us=5000.0, not_compiled="it says why"), "is not taken by torch.compile"),
+        (Trial(refused="its output depends on no input"), "is refused by the task gate"),
+        (Trial(fails="forward: RuntimeError"), "does not run on the GPU"),
+    ],
 )
-def test_times_outside_of_1_to_100_ms_are_thrown_out(
-    us: float, why: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluators = gpu_of(monkeypatch, us)
-    file = tmp_path / "1_a.py"
-    file.write_text(PROBLEM.replace("{}", "x + y"))
-    assert filters.fails_on_gpu(file, JudgingOptions(), print) == why
-    assert len(evaluators) == (2 if why is None else 1), "compiled as well, if it is timed well"
+def test_what_a_gpu_throws_out(found: Trial, why: str | None) -> None:
+    assert filters.fails_on_gpu(PROBLEM, Device(found)) == why  # type: ignore[arg-type]
 
 
-def test_what_the_gate_refuses_is_thrown_out(
+def test_a_gpu_tries_ahead_and_again_what_had_no_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise UnfitTask("its output depends on no input")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(making, "fails_on_processor", lambda _source: None)
+    monkeypatch.setattr(making, "can_use_gpu", lambda _judging: True)
+    monkeypatch.setattr(making, "_MOST_AT_ONCE", 1)
+    well, short = Trial(us=5000.0), Trial(us=10.0)
 
-    monkeypatch.setattr(filters, "choose_evaluator", refused)
-    file = tmp_path / "1_a.py"
-    file.write_text(PROBLEM.replace("{}", "x + y"))
-    assert filters.fails_on_gpu(file, JudgingOptions(), print) == "is refused by the task gate"
+    def make(*found: Trial | type[Exception]) -> tuple[dict[str, Any], Device]:
+        device = Device(*found)
+        monkeypatch.setattr(trials, "ProblemTrials", lambda *_, **__: device)
+        completed("tasks", "synthesise", "--n", 3, "-o", "made", "--seed", 3, "--gpu")
+        return json.loads(Path("made/synthesis.json").read_text()), device
+
+    facts, device = make(well, short, well, well, well, well)
+    assert facts["thrown_out"] == {"takes less than 1 ms": 1} and facts["tried"] == 4
+    assert device.tried <= 6, "no more than two of each process ahead"
+    assert facts["unchecked"] == ["likeness to a benchmark: name one with --unlike"]
+    facts, _ = make(well, trials.NoRoom, well, well, well, well, well)
+    assert (facts["taken"], facts["tried"]) == (3, 3), "alone it had room"
+    # Two are tried ahead, by one process: the fifth trial is that of the second task alone.
+    facts, _ = make(well, trials.NoRoom, well, well, trials.NoRoom, well, well, well)
+    assert facts["thrown_out"] == {"is too large for the GPU": 1}
+
+
+def test_a_gpu_that_fails_ends_it_and_keeps_what_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(making, "fails_on_processor", lambda _source: None)
+    monkeypatch.setattr(making, "can_use_gpu", lambda _judging: True)
+    monkeypatch.setattr(making, "_MOST_AT_ONCE", 1)
+    device = Device(Trial(us=5000.0), WorldError, *[Trial(us=5000.0)] * 9)
+    monkeypatch.setattr(trials, "ProblemTrials", lambda *_, **__: device)
+    assert rooftree("tasks", "synthesise", "--n", 3, "-o", "made", "--gpu").exit_code != 0
+    assert json.loads(Path("made/synthesis.json").read_text())["taken"] == 1
 
 
 def test_synthesise_writes_a_level_and_says_what_it_threw_out(
@@ -240,27 +288,3 @@ def test_synthesise_writes_a_level_and_says_what_it_threw_out(
 def test_tasks_alone_still_lists_the_bundled_ones() -> None:
     assert "row_softmax" in completed("tasks").stdout
     assert len(json.loads(completed("tasks", "--json").stdout)) == 13
-
-
-def gpu_of(patch: pytest.MonkeyPatch, us: float) -> list[str]:
-    """A GPU on which everything takes `us`; the baselines that evaluators were made for."""
-    made: list[str] = []
-
-    class Timed:
-        def evaluate(self, candidate: object) -> object:
-            found = measured(1.0)
-            assert found.timing is not None
-            timing = {"median_us": us, "low_us": us, "high_us": us, "baseline_us": us}
-            return found.model_copy(update={"timing": found.timing.model_copy(update=timing)})
-
-        def close(self) -> None:
-            """Nothing is held."""
-
-    def choose(
-        _source: object, judging: JudgingOptions, *, on_progress: Callable[[str], None]
-    ) -> Timed:
-        made.append(judging.baseline)
-        return Timed()
-
-    patch.setattr(filters, "choose_evaluator", choose)
-    return made
