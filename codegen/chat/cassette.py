@@ -193,6 +193,7 @@ class _Asked(BaseModel):
     max_tokens: int
     temperature: int | float
     seed: int | None
+    probabilities: bool = False
 
     @field_validator("messages")
     @classmethod
@@ -213,6 +214,7 @@ def _entry(line: dict[str, Any]) -> tuple[ChatRequest, Reply | RefusedPrompt]:
         temperature=asked.temperature,
         seed=asked.seed,
         offer=_offer(line["request"].get("offer")),
+        probabilities=asked.probabilities,
     )
     request.key.encode()  # an error for half of a character
     if "refusal" in line:
@@ -249,6 +251,8 @@ def _difference(asked: ChatRequest, recorded: ChatRequest) -> tuple[tuple[int, .
             return (3,), f"{name} {mine_}, recorded {theirs_}"
     if asked.offer != recorded.offer:
         return (3,), "other tools to look things up with"
+    if asked.probabilities != recorded.probabilities:
+        return (3,), "with and without --model-prior"
     return (4,), "none, it is the same"
 
 

@@ -92,7 +92,7 @@ def _route(options: ModelOptions) -> Route:
     """Who is asked. InputError if no model is named."""
     if options.name is None:
         raise InputError(NO_MODEL)
-    return Route(options.name, options.fallbacks, options.api_base)
+    return Route(options.name, options.fallbacks, options.api_base, options.model_prior)
 
 
 def _litellm(options: ModelOptions) -> LitellmClient:

@@ -19,7 +19,8 @@ class ChatRequest:
 
     `models` are the model and its fallbacks in their order, `server` the address without login,
     None for the providers' own. `seed` tells one sample of a question from another; it is not
-    sent. `offer` are the tools that may be called.
+    sent. `offer` are the tools that may be called; `probabilities`: the reply says how probable it
+    was, so that an answer that does not is none to this question.
     """
 
     models: tuple[str, ...]
@@ -29,9 +30,10 @@ class ChatRequest:
     temperature: float
     seed: int | None
     offer: Offer | None = None
+    probabilities: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Its fields for JSON; the offer only if there is one."""
+        """Its fields for JSON; of the last two what is asked for."""
         found: dict[str, Any] = {
             "models": self.models,
             "server": self.server,
@@ -40,7 +42,11 @@ class ChatRequest:
             "temperature": self.temperature,
             "seed": self.seed,
         }
-        return found if self.offer is None else {**found, "offer": asdict(self.offer)}
+        if self.offer is not None:
+            found["offer"] = asdict(self.offer)
+        if self.probabilities:
+            found["probabilities"] = True
+        return found
 
     @cached_property
     def canonical(self) -> str:
@@ -61,11 +67,14 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The model, its fallbacks in their order, and the address of a server of one's own."""
+    """The model, its fallbacks in their order, the address of a server of one's own, and whether
+    replies say how probable they were.
+    """
 
     model: str
     fallbacks: tuple[str, ...] = ()
     api_base: str | None = None
+    probabilities: bool = False
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -97,6 +106,7 @@ class Route:
             temperature=temperature,
             seed=seed,
             offer=offer,
+            probabilities=self.probabilities,
         )
 
 

@@ -88,7 +88,7 @@ class SharedClients:
 
     def __init__(self, answers: Path, session: ModelOptions | None, *, run_id: str) -> None:
         self._answers, self._session, self._run_id = answers, session, run_id
-        self._clients: dict[tuple[str, ...], ChatClient] = {}
+        self._clients: dict[Route, ChatClient] = {}
         self._lock, self._closed = threading.Lock(), threading.Event()
 
     def of(
@@ -104,9 +104,9 @@ class SharedClients:
         there is something else to go on with; otherwise an answer is waited for as long as a
         request may take.
         """
-        route = Route(options.name or "", options.fallbacks)
+        route = Route(options.name or "", options.fallbacks, probabilities=options.model_prior)
         with self._lock:
-            if route.models not in self._clients:
+            if route not in self._clients:
                 inner: ChatClient = _Nobody()
                 if self._session is not None:
                     asked = options.changed_by(self._session)
@@ -115,11 +115,9 @@ class SharedClients:
                         changes["timeout_s"] = 0.0
                     inner = client_of(asked.model_copy(update=changes))
                 store = open_cache(self._answers)
-                self._clients[route.models] = CachedClient(
-                    inner, store, route=route, run_id=self._run_id
-                )
+                self._clients[route] = CachedClient(inner, store, route=route, run_id=self._run_id)
             return _Lent(
-                self._clients[route.models],
+                self._clients[route],
                 self._closed,
                 patience_s=self._patience_s,
                 is_measuring=is_measuring,

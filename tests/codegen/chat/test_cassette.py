@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ def test_a_world_error_is_not_recorded(tmp_path: Path) -> None:
         ),
         (ROUTE, {"seed": 7}, "seed 7, recorded 1"),
         (ROUTE, {"max_tokens": 8}, "max_tokens 8, recorded 9"),
+        (replace(ROUTE, probabilities=True), {}, "with and without --model-prior"),
     ],
     ids=str,
 )

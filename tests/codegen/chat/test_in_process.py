@@ -110,3 +110,17 @@ def test_its_name_says_that_it_runs_here() -> None:
     for more in ({"fallbacks": ("openai/x",)}, {"api_base": "http://localhost:1/v1"}):
         with pytest.raises(InputError, match="runs in this process"):
             client_of(ModelOptions(name="transformers/x", **more))
+
+
+def test_an_answer_without_its_probability_is_none_where_that_is_wanted(
+    folder: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "answers.sqlite"
+    for wanted, from_before in ((False, False), (True, False), (True, True), (False, True)):
+        client = client_of(
+            ModelOptions(name=f"{PREFIX}{folder}", cache=str(kept), model_prior=wanted)
+        )
+        reply = ask(client)
+        client.close()
+        assert (reply.logprob is not None) == wanted
+        assert reply.cached == from_before

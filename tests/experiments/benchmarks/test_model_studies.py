@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from codegen.chat import clients
+from codegen.chat.messages import Reply
 from experiments.benchmarks.measurements import asking
 from experiments.benchmarks.measurements.evaluator import StoredEvaluator
 from experiments.benchmarks.measurements.store import MeasurementStore
@@ -36,6 +38,7 @@ from mcts.domain import Candidate, Evaluation
 from mcts.domain.tunables import configuration_key
 from mcts.errors import Suspended
 from mcts.journal.record import read_result
+from mcts.options import ModelOptions
 from mcts.testing.toy import ToyEvaluator, toy_task
 from profilers.recordings.t4 import load_recording
 from tests.experiments.conftest import TASK_TOML, write_task
@@ -112,6 +115,33 @@ def test_arms_share_what_they_ask_and_measure(study: Path, asked: list[str]) -> 
     assert first["trials"] == 3 and first["replies"] < 3
     for run in Path("st/runs").glob("*/*"):
         completed("explain", run)
+
+
+def test_an_arm_that_wants_probabilities_shares_no_answers_that_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Model:
+        def __init__(self, name: str, *, probabilities: bool) -> None:
+            self._logprob = -2.0 if probabilities else None
+
+        def complete(self, *_: object, **__: object) -> Reply:
+            return Reply(text="{}", model="m", asked="m", logprob=self._logprob)
+
+        def close(self) -> None:
+            """Nothing is held."""
+
+    monkeypatch.setattr(clients, "TransformersClient", Model)
+    session = ModelOptions(name="transformers/m")
+    shared = asking.SharedClients(tmp_path / "answers.sqlite", session, run_id="a")
+    told = [
+        shared.of(session.model_copy(update={"model_prior": prior})).complete(
+            [{"role": "user", "content": "?"}], max_tokens=9, temperature=1.0, seed=1
+        )
+        for prior in (False, True, False, True)
+    ]
+    shared.close()
+    assert [one.logprob for one in told] == [None, -2.0, None, -2.0]
+    assert [one.cached for one in told] == [False, False, True, True]
 
 
 def test_only_what_a_search_goes_on_from_is_profiled(study: Path) -> None:
