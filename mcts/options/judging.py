@@ -32,7 +32,8 @@ class JudgingOptions(Options):
     one whose GPUs are elsewhere goes on without any, None for ever. `dialect` is what is written
     for a problem file, None for PyTorch; `kernel` is a file of dialect `host` to begin with, and
     `includes` are folders of headers for such files. `ungated`: a task that fails its gate is
-    marked, not refused. `unsafe`: candidates run also if nothing isolates them.
+    marked, not refused. `unsafe`: candidates run also if nothing isolates them. `verdict_within`:
+    seconds after which a candidate has timed out, None for the judge's usual.
     """
 
     title: ClassVar[str] = "Judging"
@@ -146,6 +147,18 @@ class JudgingOptions(Options):
             needs=("measurements",),
         ),
     ] = False
+
+    verdict_within: Annotated[
+        float | None,
+        Field(gt=0, le=86_400),
+        Option(
+            name="--verdict-within",
+            help="End a PyTorch or host candidate of which there is no verdict after so many "
+            "seconds; default: 300 and ten times what judging the baseline took.",
+            needs=("measurements",),
+            lasting=False,
+        ),
+    ] = None
 
     @property
     def compiled(self) -> bool:

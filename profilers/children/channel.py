@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -106,6 +107,7 @@ class Channel(abc.ABC):
         self._tail = Tail(ours.output, _OUTPUT_CAP)
         ours.output = -1  # owned by the tail now
         self._report: JailReport | None = None
+        self._lifeline = threading.Lock()
         self._descriptors: DescriptorSocket | None = None
         if ours.descriptors >= 0:
             self._descriptors, ours.descriptors = DescriptorSocket(ours.descriptors), -1
@@ -201,16 +203,22 @@ class Channel(abc.ABC):
         self.kill()
         return ChildGone(reason, hung=hung, output=self._tail.text().strip())
 
-    def _close_lifeline(self) -> None:
-        if self._ends.lifeline >= 0:
-            os.close(self._ends.lifeline)
-            self._ends.lifeline = -1
+    def hang_up(self) -> None:
+        """Have a jailed child end with all that it started, without waiting for that; idempotent.
+
+        Another thread may be waiting for an answer: it gets ChildGone.
+        """
+        with self._lifeline:
+            if self._ends.lifeline >= 0:
+                os.close(self._ends.lifeline)
+                self._ends.lifeline = -1
 
     def _close(self) -> None:
         if self._report is None and self._ends.report >= 0:
             with contextlib.suppress(WorldError, OSError, ValueError):
                 self._report = read_report(self._ends.report, timeout_s=0)
-        self._ends.close()
+        with self._lifeline:
+            self._ends.close()
         if self._descriptors is not None:
             self._descriptors.close()
         self._tail.finish()

@@ -50,7 +50,7 @@ class ForkedChild(Channel):
         """End it and all that it started, and wait until they are gone; idempotent."""
         if self._ends.requests < 0:
             return
-        self._close_lifeline()  # its guardian kills all that is in the jail, then ends
+        self.hang_up()  # its guardian kills all that is in the jail, then ends
         if not self._has_ended(_GUARDIAN_S):
             self._end(self._pid)
             self._has_ended(_GUARDIAN_S)

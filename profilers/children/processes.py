@@ -140,7 +140,7 @@ class Child(Channel):
             return
         if self._guarded and self._has_entered():
             # Its guardian kills all that is in the jail, and ends only then.
-            self._close_lifeline()
+            self.hang_up()
             self._wait(_GUARDIAN_S)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mcts.ports import Evaluator
@@ -15,11 +16,15 @@ from profilers.kernelbench.judge.settings import KernelBenchSettings
 def evaluator(request: EvaluatorRequest, *, readable: Sequence[Path]) -> Evaluator:
     """The judge of problems, which takes candidates of both dialects."""
     judging = request.judging
+    host = HostSettings(includes=judging.includes)
+    if judging.verdict_within is not None:
+        host = replace(host, deadline_s=min(host.deadline_s, judging.verdict_within))
     return HostEvaluator(
         request.task,
-        host=HostSettings(includes=judging.includes),
+        host=host,
         device=judging.device,
         settings=KernelBenchSettings(
+            verdict_within_s=judging.verdict_within,
             compiled=judging.compiled,
             ungated=judging.ungated,
             unsafe=judging.unsafe,

@@ -14,6 +14,7 @@ from profilers.compiling.compiler import CompileFailed, CompileTimedOut
 from profilers.host.compiler import CompiledHost, HostCompiler
 from profilers.host.jailed import LIBRARY
 from profilers.kernelbench.judge.building import BuiltModule, CandidateBuilder
+from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 
 WeightSpecs = Mapping[str, Mapping[str, Any]]
 _WRAPPER = '''\
@@ -53,18 +54,18 @@ class HostBuilder(CandidateBuilder):
         except Failed as failed:
             self._made[candidate.id] = failed
 
-    def build(self, candidate: Candidate) -> BuiltModule:
+    def build(self, candidate: Candidate, deadline: VerdictDeadline = UNBOUNDED) -> BuiltModule:
         """Build `candidate`. Failures of host candidates are kept by the compiler alone."""
         try:
-            return super().build(candidate)
+            return super().build(candidate, deadline)
         except Failed:
             if HOST.recognises(candidate.source):
                 self._built.pop(candidate.id, None)
             raise
 
-    def _build(self, candidate: Candidate) -> BuiltModule:
+    def _build(self, candidate: Candidate, deadline: VerdictDeadline) -> BuiltModule:
         if not HOST.recognises(candidate.source):
-            return super()._build(candidate)
+            return super()._build(candidate, deadline)
         compiled = self._made.pop(candidate.id, None) or compile_host(self._compiler, candidate)
         if isinstance(compiled, Failed):
             raise compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,12 @@ class HostEvaluator(KernelBenchEvaluator):
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Compile without holding the GPU, then judge."""
-        if HOST.recognises(candidate.source):
-            self._tell(candidate.id, "compiling")
-            self._host_builder.prepare(candidate)
-        return super().evaluate(candidate)
+        if not HOST.recognises(candidate.source):
+            return super().evaluate(candidate)
+        self._tell(candidate.id, "compiling")
+        begin = time.monotonic()
+        self._host_builder.prepare(candidate)
+        return self._judged(candidate, spent_s=time.monotonic() - begin)
 
     def _machine_code(self, candidate: Candidate) -> MachineCode:
         """The machine code of a host candidate's kernels, as its compilation reported it."""

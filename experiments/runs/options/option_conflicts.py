@@ -86,6 +86,11 @@ def check_evaluator(task: KernelTask, judging: JudgingOptions) -> None:
         raise InputError(f"evaluator {base} takes no argument: leave out {':' + argument!r}")
     if judging.compiled and not task.dialect.in_pytorch:
         raise InputError("--baseline compile is for KernelBench problems (.py) only")
+    if judging.verdict_within is not None and not task.dialect.in_pytorch:
+        raise InputError(
+            "--verdict-within is for KernelBench problems (.py): each step of device code has a "
+            "deadline of its own"
+        )
     if judging.includes and not task.dialect.in_pytorch:
         raise InputError("--include is for KernelBench problems (.py), whose candidates may be .cu")
     if judging.includes and base not in ("gpu", "dask", AUTO):

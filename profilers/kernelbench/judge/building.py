@@ -23,6 +23,7 @@ from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.hardware.device import Gpu
 from profilers.kernelbench.judge.clients import WorkerClient
+from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.sandbox import Jail
 
@@ -62,11 +63,11 @@ class CandidateBuilder:
         self._settings = settings
         self._built: dict[str, BuiltModule | Failed] = {}
 
-    def build(self, candidate: Candidate) -> BuiltModule:
+    def build(self, candidate: Candidate, deadline: VerdictDeadline = UNBOUNDED) -> BuiltModule:
         """Make the candidate's folder, and import it if that compiles. Failed with the log."""
         if candidate.id not in self._built:
             try:
-                self._built[candidate.id] = self._build(candidate)
+                self._built[candidate.id] = self._build(candidate, deadline)
             except Failed as failed:
                 self._built[candidate.id] = failed
         found = self._built[candidate.id]
@@ -81,7 +82,7 @@ class CandidateBuilder:
             shutil.rmtree(self._folder / candidate.id, ignore_errors=True)
             del self._built[candidate.id]
 
-    def _build(self, candidate: Candidate) -> BuiltModule:
+    def _build(self, candidate: Candidate, deadline: VerdictDeadline) -> BuiltModule:
         folder = self._folder / candidate.id / "work"
         source = self._folder / candidate.id / "source" / "candidate.py"
         try:
@@ -96,15 +97,17 @@ class CandidateBuilder:
         begin = time.perf_counter()
         log = ""
         if _COMPILES.search(candidate.source):
-            log = self._import(source, folder, environment)
+            log = self._import(source, folder, environment, deadline)
         built = Build(seconds=time.perf_counter() - begin, log=log)
         return BuiltModule(folder, source, candidate.source, environment, built)
 
-    def _import(self, source: Path, folder: Path, environment: dict[str, str]) -> str:
+    def _import(
+        self, source: Path, folder: Path, environment: dict[str, str], deadline: VerdictDeadline
+    ) -> str:
         """Import the candidate without a GPU; returns the end of what that printed."""
         readable = (source.parent, *self._settings.readable)
         jail = Jail(gpu=False, writable=(folder,), readable=readable)
-        worker = WorkerClient(self._fork_server, jail=jail, cwd=folder)
+        worker = WorkerClient(self._fork_server, jail=jail, cwd=folder, deadline=deadline)
         begin = time.perf_counter()
         try:
             reply = worker.ask(

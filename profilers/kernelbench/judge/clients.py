@@ -13,6 +13,7 @@ from profilers.children.channel import Channel, ChildGone
 from profilers.children.fork_server import ForkServer
 from profilers.children.processes import Child
 from profilers.children.protocol import RequestRefused
+from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.sandbox import Jail
 
 ORACLE = "profilers.kernelbench.oracle.process"
@@ -72,9 +73,20 @@ class OracleClient:
 
 
 class WorkerClient:
-    """A disposable process with one candidate. RequestRefused and ChildGone are its fault."""
+    """A disposable process with one candidate. RequestRefused and ChildGone are its fault.
 
-    def __init__(self, fork_server: ForkServer, *, jail: Jail, cwd: Path) -> None:
+    No answer is waited for longer than `deadline` leaves.
+    """
+
+    def __init__(
+        self,
+        fork_server: ForkServer,
+        *,
+        jail: Jail,
+        cwd: Path,
+        deadline: VerdictDeadline = UNBOUNDED,
+    ) -> None:
+        self._deadline = deadline
         self._channel: Channel = fork_server.fork(jail, cwd=cwd)
 
     @property
@@ -82,7 +94,11 @@ class WorkerClient:
         return self._channel.isolation
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
-        return self._channel.ask({"op": op, **fields}, timeout_s=timeout_s)
+        return self._channel.ask({"op": op, **fields}, timeout_s=self._deadline.cap(timeout_s))
+
+    def hang_up(self) -> None:
+        """Have it end, without waiting for that, whoever waits for its answer."""
+        self._channel.hang_up()
 
     def start(
         self,
@@ -100,10 +116,11 @@ class WorkerClient:
         assert oracle.buffers is not None, "the oracle has made no buffers"
         self._channel.send_descriptors(oracle.buffers)
         inputs, outputs = oracle.buffer_bytes
-        self.ask(
-            "start", device=device, inputs=inputs, outputs=outputs,
-            reserve_bytes=reserve_bytes, in_turns=in_turns, timeout_s=timeout_s,
-        )  # fmt: skip
+        told = {
+            "op": "start", "device": device, "inputs": inputs, "outputs": outputs,
+            "reserve_bytes": reserve_bytes, "in_turns": in_turns,
+        }  # fmt: skip
+        self._channel.ask(told, timeout_s=timeout_s)  # no candidate is in it yet
 
     def kill(self) -> None:
         self._channel.kill()

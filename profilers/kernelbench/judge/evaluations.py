@@ -198,6 +198,17 @@ def failed_request_evaluation(
     )
 
 
+def late_evaluation(candidate: Candidate, seconds: float, attempt: Attempt) -> Evaluation:
+    """The evaluation of a candidate of which there was no verdict within so many seconds."""
+    return Evaluation(
+        candidate_id=candidate.id,
+        status="timed_out",
+        message=f"no verdict within {seconds:.0f} s (--verdict-within): it was still "
+        f"{attempt.doing} then",
+        build=attempt.build,
+    )
+
+
 def lost_worker_evaluation(candidate: Candidate, gone: ChildGone, attempt: Attempt) -> Evaluation:
     """The evaluation of a candidate whose worker hung or died."""
     doing = attempt.doing

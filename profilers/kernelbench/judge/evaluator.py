@@ -8,6 +8,7 @@ candidate runs in a jailed worker of its own, and what that answers is a claim.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -25,16 +26,22 @@ from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.building import CandidateBuilder
+from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.evaluations import (
     Attempt,
     failed_request_evaluation,
+    late_evaluation,
     lost_worker_evaluation,
     refused_evaluation,
     timed_evaluation,
 )
 from profilers.kernelbench.judge.profiling import MachineCode, compiled_machine_code, profile_model
 from profilers.kernelbench.judge.session import CandidateSession
-from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.settings import (
+    BASELINE_TIMES,
+    FIRST_VERDICT_S,
+    KernelBenchSettings,
+)
 from profilers.kernelbench.judge.timing import BlockTimes, PairedTimer
 from profilers.kernelbench.judge.verdicts import Unfaithful
 from profilers.kernelbench.judge.verifying import VerificationRound, Verifier, rounds_of
@@ -88,7 +95,11 @@ class KernelBenchEvaluator(Evaluator):
         )
         try:
             self._place.open(self._make_builder)
+            begin = time.monotonic()
             self._check_baseline()
+            usual_s = FIRST_VERDICT_S + BASELINE_TIMES * (time.monotonic() - begin)
+            self._verdict_s = settings.verdict_within_s or usual_s
+            self._say(f"each verdict comes within {self._verdict_s:.0f} s (--verdict-within)")
         except BaseException:
             self.close()
             raise
@@ -114,15 +125,15 @@ class KernelBenchEvaluator(Evaluator):
 
     def evaluate(self, candidate: Candidate) -> Evaluation:
         """Build, verify and time `candidate` in a fresh process, against the problem's model."""
-        with self._turn(candidate):
-            return self._evaluate(candidate, self.settings)
+        return self._judged(candidate)
 
     def confirm(self, candidate: Candidate, evaluation: Evaluation) -> Evaluation:
         """Measure once more on fresh seeds: several times, each in a fresh pair of processes."""
-        with self._turn(candidate):
+        with self._turn(candidate), VerdictDeadline(self._verdict_s) as deadline:
             return self._evaluate(
-                candidate, self.settings.for_confirmation(), pairs=self.settings.confirm_processes
-            )
+                candidate, self.settings.for_confirmation(), deadline,
+                pairs=self.settings.confirm_processes,
+            )  # fmt: skip
 
     def profile(self, candidate: Candidate, evaluation: Evaluation) -> Profile:
         """The profile of a measured candidate: counters, machine code, timeline, roofline.
@@ -153,6 +164,12 @@ class KernelBenchEvaluator(Evaluator):
                         yield runners
             except (RequestRefused, ChildGone, Unfaithful, Failed) as error:
                 raise WorldError(f"{candidate.id} could not be run again: {error}") from None
+
+    def _judged(self, candidate: Candidate, *, spent_s: float = 0.0) -> Evaluation:
+        """Evaluate in turn; `spent_s` of the time for the verdict are over already."""
+        left = max(1.0, self._verdict_s - spent_s)
+        with self._turn(candidate), VerdictDeadline(left) as deadline:
+            return self._evaluate(candidate, self.settings, deadline)
 
     @contextmanager
     def _turn(self, candidate: Candidate) -> Iterator[None]:
@@ -187,9 +204,10 @@ class KernelBenchEvaluator(Evaluator):
         """
         own = "the problem's own model" if self._begins_with_model else "the baseline"
         self._say(f"judging {own} against itself")
-        found = self._evaluate(self.task.baseline, self.settings.for_baseline())
+        settings = self.settings.for_baseline()
+        found = self._evaluate(self.task.baseline, settings, UNBOUNDED)
         while self._begins_with_model and self._left_out(found):
-            found = self._evaluate(self.task.baseline, self.settings.for_baseline())
+            found = self._evaluate(self.task.baseline, settings, UNBOUNDED)
         self.baseline_evaluation = found
         timing = self.baseline_evaluation.timing
         if not self.baseline_evaluation.measured or timing is None:
@@ -222,16 +240,28 @@ class KernelBenchEvaluator(Evaluator):
         return False
 
     def _evaluate(
-        self, candidate: Candidate, settings: KernelBenchSettings, *, pairs: int = 0
+        self,
+        candidate: Candidate,
+        settings: KernelBenchSettings,
+        deadline: VerdictDeadline,
+        *,
+        pairs: int = 0,
     ) -> Evaluation:
-        """Judge; once more if a timing is suspect or a failure may be the machine's fault."""
-        evaluation, doubtful = self._attempt(candidate, settings, pairs)
-        if doubtful or evaluation.status == "suspect":
-            evaluation, _ = self._attempt(candidate, settings, pairs)
+        """Judge; once more if a timing is suspect or a failure may be the machine's fault, and
+        there is time for that.
+        """
+        evaluation, doubtful = self._attempt(candidate, settings, deadline, pairs)
+        if (doubtful or evaluation.status == "suspect") and not deadline.passed:
+            again, _ = self._attempt(candidate, settings, deadline, pairs)
+            evaluation = evaluation if deadline.passed else again
         return evaluation
 
     def _attempt(
-        self, candidate: Candidate, settings: KernelBenchSettings, pairs: int
+        self,
+        candidate: Candidate,
+        settings: KernelBenchSettings,
+        deadline: VerdictDeadline,
+        pairs: int,
     ) -> tuple[Evaluation, bool]:
         """An evaluation, and whether the machine may be to blame for it.
 
@@ -240,7 +270,7 @@ class KernelBenchEvaluator(Evaluator):
         attempt = Attempt()
         doubtful = False
         try:
-            found = self._verified_and_timed(candidate, settings, pairs, attempt)
+            found = self._verified_and_timed(candidate, settings, deadline, pairs, attempt)
         except Failed as failed:
             found = Evaluation(
                 candidate_id=candidate.id, status=failed.status, message=str(failed),
@@ -252,10 +282,13 @@ class KernelBenchEvaluator(Evaluator):
             found = failed_request_evaluation(candidate, no, attempt)
             doubtful = no.kind == "cuda" and self._place.gpu_may_be_at_fault()
         except ChildGone as gone:
-            found = lost_worker_evaluation(candidate, gone, attempt)
-            # Only the kernel's OOM killer or an operator sends this signal.
-            killed = "SIGKILL" in str(gone)
-            doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
+            if deadline.passed:
+                found = late_evaluation(candidate, self._verdict_s, attempt)
+            else:
+                found = lost_worker_evaluation(candidate, gone, attempt)
+                # Only the kernel's OOM killer or an operator sends this signal.
+                killed = "SIGKILL" in str(gone)
+                doubtful = not gone.hung and (self._place.gpu_may_be_at_fault() or killed)
         self._place.builder.tidy(candidate)
         notes = (*self.marks, *attempt.notes)
         return found.model_copy(update={"notes": notes, "isolation": self.isolation}), doubtful
@@ -264,13 +297,14 @@ class KernelBenchEvaluator(Evaluator):
         self,
         candidate: Candidate,
         settings: KernelBenchSettings,
+        deadline: VerdictDeadline,
         pairs: int,
         attempt: Attempt,
     ) -> Evaluation:
         """Verify and time as often as asked; the evaluation if nothing was raised."""
         each: list[BlockTimes] = []
         for number in range(max(1, pairs)):
-            with self._session(candidate, settings) as session:
+            with self._session(candidate, settings, deadline) as session:
                 attempt.session = session
                 verifier = Verifier(session)
                 self._place.load(session, candidate)
@@ -289,10 +323,13 @@ class KernelBenchEvaluator(Evaluator):
 
     @contextmanager
     def _session(
-        self, candidate: Candidate, settings: KernelBenchSettings
+        self,
+        candidate: Candidate,
+        settings: KernelBenchSettings,
+        deadline: VerdictDeadline = UNBOUNDED,
     ) -> Iterator[CandidateSession]:
         with self._place.session(
-            candidate, settings, call_s=self._call_s, tell=self._tell
+            candidate, settings, call_s=self._call_s, tell=self._tell, deadline=deadline
         ) as session:
             yield session
 

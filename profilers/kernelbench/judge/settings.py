@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+FIRST_VERDICT_S = 300.0
+BASELINE_TIMES = 10.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelBenchSettings:
@@ -24,6 +27,8 @@ class KernelBenchSettings:
     memory_share: the part of the device's memory that inputs and outputs may take, all copies.
     *_deadline_s: after these the process at work is killed and the candidate timed out; a call
     gets the baseline's time many times over besides.
+    verdict_within_s: after so long a candidate's processes are ended, whatever they are at, and it
+    has timed out; None for `FIRST_VERDICT_S`, and `BASELINE_TIMES` what judging the baseline took.
     compiled: the baseline is `torch.compile` of the model instead of the model itself.
     ungated: a task that fails the gate is marked, not refused.
     unsafe: candidates run even if nothing isolates them.
@@ -46,6 +51,7 @@ class KernelBenchSettings:
     build_deadline_s: float = 600.0
     load_deadline_s: float = 120.0
     call_deadline_s: float = 20.0
+    verdict_within_s: float | None = None
     compiled: bool = False
     ungated: bool = False
     unsafe: bool = False

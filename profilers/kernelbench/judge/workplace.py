@@ -20,6 +20,7 @@ from profilers.hardware.device import Gpu, find_gpu
 from profilers.hardware.locks import GpuLock
 from profilers.kernelbench.judge.building import BuiltModule, CandidateBuilder
 from profilers.kernelbench.judge.clients import FORK_SERVER, ORACLE, BaselineClient, WorkerClient
+from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.problem import OpenProblem
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
@@ -99,14 +100,18 @@ class KernelBenchWorkplace:
         *,
         call_s: float,
         tell: StageObserver,
+        deadline: VerdictDeadline = UNBOUNDED,
     ) -> Iterator[CandidateSession]:
-        """A candidate's build and a fresh worker for it, with the baseline in another beside it."""
+        """A candidate's build and a fresh worker for it, with the baseline in another beside it.
+
+        The candidate's processes are ended at the `deadline`.
+        """
         oracle = self.problem.oracle
         tell(candidate.id, "compiling")
-        built = self.builder.build(candidate)
+        built = self.builder.build(candidate, deadline)
         tell(candidate.id, "verifying")
         with ExitStack() as held:
-            worker = held.enter_context(self.worker(built, settings))
+            worker = held.enter_context(self.worker(built, settings, deadline))
             own = self.builder.build(self.task.baseline)
             baseline = BaselineClient(held.enter_context(self.worker(own, settings)))
             self._load_baseline(baseline, own, settings)
@@ -130,9 +135,16 @@ class KernelBenchWorkplace:
         session.load(init=self.problem.facts["init"], seed=seed_from("construct", candidate.id))
 
     @contextmanager
-    def worker(self, built: BuiltModule, settings: KernelBenchSettings) -> Iterator[WorkerClient]:
+    def worker(
+        self,
+        built: BuiltModule,
+        settings: KernelBenchSettings,
+        deadline: VerdictDeadline = UNBOUNDED,
+    ) -> Iterator[WorkerClient]:
         """A fresh process with the device and the shared memory. WorldError if there is none."""
-        worker = WorkerClient(self.fork_server, jail=self.jail(built), cwd=built.folder)
+        worker = WorkerClient(
+            self.fork_server, jail=self.jail(built), cwd=built.folder, deadline=deadline
+        )
         try:
             try:
                 worker.start(
@@ -146,7 +158,8 @@ class KernelBenchWorkplace:
                 raise WorldError(
                     f"a worker for PyTorch candidates did not start: {error}"
                 ) from None
-            yield worker
+            with deadline.guard(worker):
+                yield worker
         finally:
             worker.kill()
 

@@ -32,6 +32,7 @@ def test_devices_are_kept_as_they_are_written(devices: str) -> None:
         (JudgingOptions(evaluator="gpu", devices="all", device=1), "exclude each other"),
         (JudgingOptions(evaluator="dask:n:1", device=1), "--device is for --evaluator gpu"),
         (JudgingOptions(evaluator="gpu", wait_minutes=1), "--wait is for"),
+        (JudgingOptions(evaluator="gpu", verdict_within=60), "--verdict-within is for KernelBench"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(judging: JudgingOptions, said: str) -> None:
