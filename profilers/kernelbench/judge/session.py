@@ -14,7 +14,7 @@ from profilers.kernelbench.judge.clients import BaselineClient, OracleClient, Wo
 from profilers.kernelbench.judge.libraries import forbidden_library
 from profilers.kernelbench.judge.problem import Layout
 from profilers.kernelbench.judge.replies import kernels_of, names_of, problems_of
-from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.settings import TF32_FACTOR, KernelBenchSettings
 from profilers.kernelbench.judge.verdicts import Unfaithful, VerificationTally, first_refusal
 from profilers.measuring.energy import Runners
 
@@ -47,6 +47,7 @@ class CandidateSession:
     text: str
     environment: dict[str, str]
     frozen_weights: bool = False
+    tf32: bool = False
     doing: str = "being loaded"
     tally: VerificationTally = field(init=False)
 
@@ -101,6 +102,11 @@ class CandidateSession:
         reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
         for worker in (self.baseline, self.worker):
             worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
+
+    def error_factor(self, *, centred: bool) -> float:
+        """How many times the honest error is accepted, on inputs that are `centred` about zero."""
+        factor = self.settings.error_factor
+        return min(TF32_FACTOR, factor) if self.tf32 and centred else factor
 
     def compared(self, name: str, outputs: Any) -> dict[str, Any]:
         return self.oracle.ask(

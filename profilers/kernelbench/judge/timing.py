@@ -213,14 +213,18 @@ class PairedTimer:
     def _compare_exactly(self, ids: list[str], outputs: Sequence[Any]) -> None:
         """Compare one timed call with float64, its error bounded as in verification."""
         chosen = random.SystemRandom().randrange(len(ids))
-        self._session.oracle.ask("expect", id=ids[chosen], weights="current")
+        expected = self._session.oracle.ask("expect", id=ids[chosen], weights="current")
         comparison = self._session.compared(ids[chosen], outputs[chosen])
         if not passes(comparison):
             self._wrong_when_timed(complaint(comparison))
         factor = self._session.tally.error_factor
         if (why := too_far(comparison, error_factor=factor)) is not None:
             self._wrong_when_timed(why)
-        self._session.tally.take(comparison, label="a timed call")
+        self._session.tally.take(
+            comparison,
+            label="a timed call",
+            error_factor=self._session.error_factor(centred=expected["centred"]),
+        )
         self._session.tally.conclude()
 
     def _wrong_when_timed(self, why: str) -> NoReturn:

@@ -37,19 +37,22 @@ class VerificationTally:
     excess: Refusal | None = None
     notes: list[str] = field(default_factory=list)
 
-    def take(self, comparison: Comparison, *, label: str) -> None:
-        """Add a passing comparison."""
+    def take(
+        self, comparison: Comparison, *, label: str, error_factor: float | None = None
+    ) -> None:
+        """Add a passing comparison, whose error may be so many times the honest one's."""
         self.rounds += 1
+        factor = self.error_factor if error_factor is None else error_factor
         worst = None
         for output in comparison["outputs"]:
             self.max_error = _greater(self.max_error, output["max_error"])
             self.worst_ratio = _greater(self.worst_ratio, output["worst_ratio"])
             worst = _greater(worst, output["error_ratio"])
         self.error_ratio = _greater(self.error_ratio, worst)
-        if self.excess is None and worst is not None and worst > self.error_factor:
+        if self.excess is None and worst is not None and worst > factor:
             evidence = (
                 f"{label}: within the tolerance, but its error is {worst:.4g} times that of an "
-                f"honest run in the task's own precision (at most {self.error_factor:g} times is "
+                f"honest run in the task's own precision (at most {factor:g} times is "
                 "accepted)"
             )
             self.excess = Refusal(cheat="precision_downgrade", evidence=evidence)

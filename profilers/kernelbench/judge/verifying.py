@@ -48,9 +48,10 @@ class Verifier:
                 # The result of the old weights identifies a candidate that has cached them.
                 self._session.oracle.ask("expect", id=name, weights="current")
                 self._session.renew(part=item.weights == "partly new")
-            self._session.oracle.ask(
+            expected = self._session.oracle.ask(
                 "expect", id=name, weights="current", conditioned=bool(item.kinds)
             )
+            factor = self._session.error_factor(centred=expected["centred"])
             reply = self._session.worker.ask(
                 "call", inputs=drawn["inputs"], at=0, late_at=self._session.layout.late_at,
                 may_refuse=item.may_refuse, timeout_s=self._first_call_s(item),
@@ -62,19 +63,21 @@ class Verifier:
                 return
             problems = problems_of(reply)
             self._session.raise_for([found for found in problems if found["cheat"] not in _LATE])
-            if not self._compare(item, name, reply):
+            if not self._compare(item, name, reply, factor):
                 self._session.raise_for(problems)
         finally:
             self._session.oracle.ask("forget", ids=[name])
 
-    def _compare(self, item: VerificationRound, name: str, reply: dict[str, Any]) -> bool:
+    def _compare(
+        self, item: VerificationRound, name: str, reply: dict[str, Any], error_factor: float
+    ) -> bool:
         """Whether the outputs were right only later, because work went on in another stream."""
         prompt = self._session.compared(name, reply.get("outputs"))
         late = None if passes(prompt) else self._session.compared(name, reply.get("late"))
         if late is not None and not passes(late):
             self._session.raise_for([*prompt.get("problems", ()), *late.get("problems", ())])
             self._conclude_wrong(item, prompt)
-        self._judge_errors(item, late or prompt)
+        self._judge_errors(item, late or prompt, error_factor)
         self._session.tally.late = self._session.tally.late or late is not None
         return late is not None
 
@@ -86,7 +89,9 @@ class Verifier:
             tally.conclude()
         self._wrong(item, complaint(comparison))
 
-    def _judge_errors(self, item: VerificationRound, passing: dict[str, Any]) -> None:
+    def _judge_errors(
+        self, item: VerificationRound, passing: dict[str, Any], error_factor: float
+    ) -> None:
         """How exact it is; beyond the drawn range being right is enough."""
         if item.kinds:
             self._session.tally.rounds += 1
@@ -94,7 +99,7 @@ class Verifier:
         factor = self._session.tally.error_factor
         if (why := too_far(passing, error_factor=factor)) is not None:
             self._wrong(item, why)
-        self._session.tally.take(passing, label=item.label)
+        self._session.tally.take(passing, label=item.label, error_factor=error_factor)
 
     def _wrong(self, item: VerificationRound, detail: str) -> NoReturn:
         self._session.tally.rounds += 1

@@ -128,6 +128,7 @@ class KernelBenchWorkplace:
                 text=built.text,
                 environment=built.environment,
                 frozen_weights=self.frozen_weights,
+                tf32=self.task.policy.precision == "tf32",
             )
 
     def load(self, session: CandidateSession, candidate: Candidate) -> None:

@@ -21,6 +21,7 @@ from profilers.kernelbench.shared.variations import NEAR, kinds_beyond
 _FACTORS = (0.25, 4.0)
 _UNIT_DEVIATION = 12**-0.5  # of the uniform distribution on [0, 1)
 _LEAST_SAMPLE = 64
+_CENTRED = 0.1
 _SURE = 5.0  # standard errors
 _SMALL = 256 * 2**20
 
@@ -132,6 +133,13 @@ def is_uniform(tensor: Any) -> bool:
     mean, deviation = _moments(tensor)
     slack = 0.01 + _SURE * _UNIT_DEVIATION / count**0.5
     return bool(abs(mean - 0.5) < slack and abs(deviation - _UNIT_DEVIATION) < slack)
+
+
+def is_centred(inputs: Sequence[Any]) -> bool:
+    """Whether every tensor of floats has a mean near zero, for its deviation; False without any."""
+    floats = [tensor for _, tensor in tensors(inputs) if tensor.is_floating_point()]
+    moments = [_moments(tensor) for tensor in floats if tensor.numel()]
+    return bool(moments) and all(abs(mean) < _CENTRED * deviation for mean, deviation in moments)
 
 
 def _scaled(inputs: list[Any], factor: float) -> list[Any]:

@@ -9,7 +9,12 @@ from typing import Any
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.baseline import Baseline, TimedBaseline
 from profilers.kernelbench.oracle.claims import compare_whole
-from profilers.kernelbench.oracle.draws import DrawStore, InputSource, VariationUnavailable
+from profilers.kernelbench.oracle.draws import (
+    DrawStore,
+    InputSource,
+    VariationUnavailable,
+    is_centred,
+)
 from profilers.kernelbench.oracle.gate import TaskGate
 from profilers.kernelbench.oracle.memory import DeviceMemory, SharedBuffers, shared_bytes
 from profilers.kernelbench.oracle.problem_facts import count_work, problem_facts
@@ -172,6 +177,7 @@ class OracleSession:
             "honest_wrong": [leaf.honest.wrong for leaf in leaves],
             "scale_rms": [leaf.scale for leaf in leaves],
             "oracle": draw.expectation.oracle,
+            "centred": self._tf32 and is_centred(draw.inputs),
             "held_bytes": self._held(),
         }
 

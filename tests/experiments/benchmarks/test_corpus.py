@@ -615,5 +615,7 @@ def test_an_honest_candidate_gives_what_the_problem_gives(one: CorpusCase) -> No
         inputs = problem["get_inputs"]()
         with torch.no_grad():
             expected, found = reference(*inputs), candidate(*inputs)
-        assert torch.allclose(found, expected, rtol=1e-4, atol=1e-5)
+        ten_bits = one.policy.get("precision") == "tf32"
+        rtol, atol = (2e-2, 5e-3) if ten_bits else (1e-4, 1e-5)
+        assert torch.allclose(found, expected, rtol=rtol, atol=atol)
         assert found.shape == expected.shape

@@ -85,7 +85,8 @@ class Oracle:
         exact = self.expected[request["id"]] = self._exact(request["id"])
         scale = float(np.sqrt(np.mean(exact**2)))
         return {"oracle": "float64", "outputs": [{"dtype": "torch.float32"}], "honest_wrong": [0],
-                "honest_rms": [1e-7 * scale], "scale_rms": [scale]}  # fmt: skip
+                "honest_rms": [1e-7 * scale], "scale_rms": [scale],
+                "centred": False}  # fmt: skip
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         name, outputs = request["id"], request["outputs"]

@@ -17,6 +17,7 @@ from profilers.kernelbench.judge.outside_clock import (
     residual_std_us,
 )
 from profilers.kernelbench.judge.problem import Layout
+from profilers.kernelbench.judge.settings import TF32_FACTOR
 from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import (
     Unfaithful,
@@ -65,6 +66,16 @@ def varying(found: Sequence[PairedBlock], us: float) -> list[PairedBlock]:
         moved = BlockSteps(steps.prepare_us, steps.run_us + off, steps.fetch_us)
         sides.append(BlockSide(one.baseline.events_us, moved))
     return [PairedBlock(one.candidate, own) for one, own in zip(found, sides, strict=True)]
+
+
+def test_an_error_is_bounded_as_the_round_says() -> None:
+    tally = VerificationTally(error_factor=64)
+    tally.take(comparison(error_ratio=2.7), label="given", error_factor=TF32_FACTOR)
+    tally.take(comparison(error_ratio=50.0), label="inputs of one sign", error_factor=64)
+    tally.conclude()
+    tally.take(comparison(error_ratio=8.0), label="signed", error_factor=TF32_FACTOR)
+    with pytest.raises(Unfaithful, match=r"signed: .* 8 times .*at most 4 times"):
+        tally.conclude()
 
 
 def test_clocks_that_agree_say_nothing() -> None:

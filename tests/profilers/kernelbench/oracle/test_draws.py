@@ -9,7 +9,13 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
-from profilers.kernelbench.oracle.draws import Draw, InputSource, VariationUnavailable, is_uniform  # noqa: E402
+from profilers.kernelbench.oracle.draws import (  # noqa: E402
+    Draw,
+    InputSource,
+    VariationUnavailable,
+    is_centred,
+    is_uniform,
+)
 from profilers.kernelbench.oracle.reference import ReferenceModel  # noqa: E402
 from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile  # noqa: E402
 from tests.support.kernelbench_problems import LINEAR, function, write  # noqa: E402
@@ -113,3 +119,10 @@ def test_shapes_are_checked_at_every_draw(tmp_path: Path) -> None:
     )
     with pytest.raises(ProblemFault, match="other shapes from one call to the next"):
         draw(path, "given", seed=9)
+
+
+def test_inputs_of_both_signs_are_known() -> None:
+    normal, uniform = torch.randn(64, 64), torch.rand(64, 64)
+    assert is_centred([normal, [normal, torch.arange(9)]])
+    assert not is_centred([normal, uniform])
+    assert not is_centred([torch.arange(9)]) and not is_centred([torch.zeros(9)])

@@ -325,3 +325,14 @@ def test_the_oracle_answers_as_a_process(linear: Path, tmp_path: Path) -> None:
         os.kill(child.pid, 0)
     finally:
         child.kill()
+
+
+@pytest.mark.parametrize(("precision", "centred"), [("tf32", True), ("task", False)])
+def test_inputs_are_centred_where_tf32_is_judged(
+    linear: Path, precision: str, centred: bool
+) -> None:
+    judge = Judge(linear, precision=precision)
+    judge.ask("draw", id="a", seed=1, variation="signed", at=0)
+    assert judge.ask("expect", id="a")["centred"] is centred
+    judge.ask("draw", id="b", seed=1, variation="given", at=0)
+    assert judge.ask("expect", id="b")["centred"] is False
