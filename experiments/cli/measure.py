@@ -67,7 +67,24 @@ def evaluate(
         Path | None,
         typer.Option(
             "--against",
-            help="Another candidate, in place of the task's baseline: speedups are over it.",
+            help="Another candidate, in place of the task's baseline: speedups are over it. With "
+            "--suite, a folder of them.",
+        ),
+    ] = None,
+    suite: Annotated[
+        Path | None,
+        typer.Option(
+            "--suite",
+            help="A folder of candidates for many problems; TASK is then a KernelBench checkout or "
+            "one of its levels.",
+            metavar="DIR",
+        ),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results",
+            help="With --suite, keep each verdict in this file; what it holds is not judged again.",
         ),
     ] = None,
     second_opinion: Annotated[
@@ -85,6 +102,23 @@ def evaluate(
 
     if model.name is not None and not second_opinion:
         raise InputError("--model does nothing without --second-opinion")
+    if suite is not None:
+        from experiments.cli.commands.judge_suite import evaluate_suite
+
+        if files or set or energy or second_opinion:
+            raise InputError("--suite takes no files, --set, --energy or --second-opinion")
+        measured = evaluate_suite(
+            Path(task),
+            suite,
+            judging=judging,
+            seed=search.seed,
+            against=against,
+            kept=results,
+            as_json=json,
+        )
+        raise typer.Exit(0 if measured else 1)
+    if results is not None:
+        raise InputError("--results does nothing without --suite")
     measured = do_evaluate(
         task,
         files or [],

@@ -34,7 +34,7 @@ def problems_of(root: Path, level: int) -> dict[int, ProblemFile]:
 
     InputError if there is no such level, none is in it, or a number stands for two files.
     """
-    folder = _levels(root).get(level)
+    folder = levels_of(root).get(level)
     if folder is None:
         raise InputError(_no_level(root, level))
     found: dict[int, ProblemFile] = {}
@@ -90,8 +90,8 @@ def _spans(numbers: list[int]) -> str:
     return ", ".join(shown) + (", ..." if len(spans) > _SHOWN else "")
 
 
-def _levels(root: Path) -> dict[int, Path]:
-    """The folders of levels: of a checkout, where they lie in `KernelBench/`, or of `root`."""
+def levels_of(root: Path) -> dict[int, Path]:
+    """Folders of levels by number: of a checkout, in its `KernelBench/`, or of `root` itself."""
     inner = root / "KernelBench"
     holder = inner if inner.is_dir() else root
     if not holder.is_dir():
@@ -105,7 +105,7 @@ def _levels(root: Path) -> dict[int, Path]:
 
 
 def _no_level(root: Path, level: int) -> str:
-    levels = sorted(_levels(root))
+    levels = sorted(levels_of(root))
     if levels:
         return f"--root {root} has no level {level}, only {', '.join(map(str, levels))}"
     if _LEVEL.fullmatch(root.name):

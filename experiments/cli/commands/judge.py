@@ -75,7 +75,7 @@ def evaluate(
         if energy and not evaluator.measures_energy:
             raise InputError(f"evaluator {name} measures no energy: leave out --energy")
         results = [
-            (label, candidate, _evaluated(evaluator, label, candidate, energy=energy))
+            (label, candidate, evaluated(evaluator, label, candidate, energy=energy))
             for label, candidate in candidates
         ]
     if not as_json:
@@ -89,7 +89,7 @@ def evaluate(
             "hardware": hardware,
             "candidates": [
                 {
-                    **_row(*result, over=over),
+                    **row_of(*result, over=over),
                     **({"opinion": opinions[result[0]]} if opinions else {}),
                 }
                 for result in results
@@ -128,7 +128,7 @@ def _opinion_text(opinion: Mapping[str, Any]) -> str:
     return f"finds that it breaks {opinion['breaks'] or 'a rule'}{said}"
 
 
-def _evaluated(
+def evaluated(
     evaluator: Evaluator, label: str, candidate: Candidate, *, energy: bool
 ) -> Evaluation:
     """The candidate's evaluation, with its energy if asked. InputError if it was not recorded."""
@@ -143,7 +143,7 @@ def _evaluated(
     return evaluation
 
 
-def _row(
+def row_of(
     label: str, candidate: Candidate, evaluation: Evaluation, *, over: str | None
 ) -> dict[str, Any]:
     """A candidate's entry in the JSON document; speedups are `over` that, if it is no usual one."""
