@@ -21,7 +21,8 @@ class KernelBenchSettings:
     """How a candidate is judged.
 
     blocks: timed blocks, each with fresh inputs at fresh addresses; calls: most calls in a block,
-    fewer if memory does not hold so many sets of inputs and outputs.
+    fewer if memory does not hold so many sets of inputs and outputs, or if so many of the baseline
+    take longer than `block_us`, but at least `few_calls`.
     least_blocks, half_width, time_budget_s: timing stops before `blocks` once the speedup's
     interval is so narrow, or the time is up.
     steady_blocks: most blocks of a pair of processes, if the judge's own clock varies too much
@@ -46,6 +47,8 @@ class KernelBenchSettings:
     blocks: int = 10
     least_blocks: int = 6
     calls: int = 48
+    few_calls: int = 8
+    block_us: float = 60_000.0
     steady_blocks: int = 96
     half_width: float = 0.004
     time_budget_s: float = 1.5
@@ -64,6 +67,11 @@ class KernelBenchSettings:
     unsafe: bool = False
     readable: tuple[Path, ...] = ()
     lock_wait_s: float = 60.0
+
+    def most_calls(self, room: int, *, call_us: float) -> int:
+        """Most calls in a block, where memory has `room` for so many and one takes `call_us`."""
+        in_time = int(self.block_us / call_us) if call_us > 0 else room
+        return min(room, max(self.few_calls, in_time))
 
     def for_baseline(self) -> KernelBenchSettings:
         """Fewer blocks, for the baseline itself, which is timed beside every candidate."""

@@ -80,16 +80,15 @@ class PairedTimer:
         baseline: list[tuple[float, ...]] = []
         candidate: list[tuple[float, ...]] = []
         blocks: list[PairedBlock] = []
-        self._block(1)  # the first call of all sets things up
+        first, _ = self._block(1)  # the first call of all sets things up
+        most = settings.most_calls(self._session.layout.calls, call_us=max(first))
         exact = random.SystemRandom().sample(range(settings.least_blocks), 2)
         begin = time.monotonic()
         for number in range(max(settings.blocks, settings.steady_blocks)):
             if number in renewals:
                 self._verifier.verify_one(renewals[number])
                 self._session.tally.conclude()
-            calls = random.SystemRandom().randint(
-                max(1, self._session.layout.calls // 3), self._session.layout.calls
-            )
+            calls = random.SystemRandom().randint(max(1, most // 3), most)
             before, paired = self._block(calls, exactly=number in exact)
             baseline.append(before)
             candidate.append(paired.candidate.events_us)

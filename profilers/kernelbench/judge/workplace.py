@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,17 +109,14 @@ class KernelBenchWorkplace:
         """
         oracle = self.problem.oracle
         tell(candidate.id, "compiling")
-        built = self.builder.build(candidate, deadline)
-        tell(candidate.id, "verifying")
-        with ExitStack() as held:
+        with self._baseline_meanwhile(settings) as baseline, ExitStack() as held:
+            built = self.builder.build(candidate, deadline)
+            tell(candidate.id, "verifying")
             worker = held.enter_context(self.worker(built, settings, deadline))
-            own = self.builder.build(self.task.baseline)
-            baseline = BaselineClient(held.enter_context(self.worker(own, settings)))
-            self._load_baseline(baseline, own, settings)
             yield CandidateSession(
                 oracle=oracle,
                 worker=worker,
-                baseline=baseline,
+                baseline=baseline(),
                 layout=self.problem.layout,
                 settings=settings,
                 tolerance=self.task.tolerance,
@@ -251,12 +249,25 @@ class KernelBenchWorkplace:
             ) from None
         return problem
 
-    def _load_baseline(
-        self, baseline: BaselineClient, own: BuiltModule, settings: KernelBenchSettings
-    ) -> None:
+    @contextmanager
+    def _baseline_meanwhile(
+        self, settings: KernelBenchSettings
+    ) -> Iterator[Callable[[], BaselineClient]]:
+        """Start the baseline in a fresh worker and load it, while the candidate is built; what is
+        yielded waits for it, and raises what went wrong.
+        """
+        own = self.builder.build(self.task.baseline)
         weights = self.problem.oracle.ask("weights", seed=None)["weights"]
-        baseline.ask(
-            "load", path=str(own.source), init=self.problem.facts["init"], weights=weights,
-            seed=0, environment=own.environment, module="baseline_model",
-            timeout_s=settings.load_deadline_s,
-        )  # fmt: skip
+        with ExitStack() as held:
+
+            def start() -> BaselineClient:
+                baseline = BaselineClient(held.enter_context(self.worker(own, settings)))
+                baseline.ask(
+                    "load", path=str(own.source), init=self.problem.facts["init"],
+                    weights=weights, seed=0, environment=own.environment,
+                    module="baseline_model", timeout_s=settings.load_deadline_s,
+                )  # fmt: skip
+                return baseline
+
+            with ThreadPoolExecutor(1, "rooftree-baseline") as pool:
+                yield pool.submit(start).result

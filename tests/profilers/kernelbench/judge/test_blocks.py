@@ -88,3 +88,11 @@ def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     settings = replace(GLANCE, steady_blocks=0)
     found = blocks_of_one_call(settings, lambda n: 1e5 * (n % 2), monkeypatch)
     assert len(found.blocks) == GLANCE.blocks
+
+
+@pytest.mark.parametrize(
+    ("call_us", "room", "calls"),
+    [(50.0, 48, 48), (2_700.0, 48, 22), (17_000.0, 48, 8), (2_700.0, 5, 5), (0.0, 48, 48)],
+)
+def test_blocks_of_slow_calls_have_fewer(call_us: float, room: int, calls: int) -> None:
+    assert KernelBenchSettings().most_calls(room, call_us=call_us) == calls
