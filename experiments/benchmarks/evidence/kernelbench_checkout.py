@@ -33,12 +33,34 @@ _DEADLINE_S = 1800
 class KernelBenchVerdict:
     """KernelBench's verdict in its own words, with its speedup if it timed one.
 
-    `seconds` is what the evaluation took in its process, without its start and imports.
+    `seconds` is what the evaluation took in its process, without its start and imports. `double`
+    is the verdict on the problem's own model in double precision, where that was asked for.
     """
 
     verdict: str
     speedup: float | None
     seconds: float
+    double: str | None = None
+
+
+DOUBLE = '''
+
+class ModelNew(Model):
+    """The model itself, in double precision."""
+
+    def forward(self, *inputs):
+        def wide(value):
+            floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return value.double() if floats else value
+
+        self.double()
+        try:
+            found = super().forward(*map(wide, inputs))
+        finally:
+            self.float()
+        return found.float() if isinstance(found, torch.Tensor) else found
+'''
+"""Behind a problem's text, a candidate: what it says should be, within the last bit of float32."""
 
 
 @dataclass(frozen=True, slots=True)

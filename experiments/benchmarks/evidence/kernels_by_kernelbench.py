@@ -5,7 +5,9 @@
 Gives every kernel of the folders to KernelBench's own evaluator, each in a fresh process,
 and prints a Markdown table of our figures beside its own. Its answers are kept in
 ``kernelbench.json`` of each folder; a second call asks only about kernels that are new or changed.
-The exit code is 1 if a kernel is not accepted.
+The exit code is 1 if a kernel is not accepted. Where one is "incorrect", the problem's own model in
+double precision is judged as well: is that incorrect too, then the reference is off by more than
+its tolerance, and the verdict says nothing of the kernel.
 
 Kernels evaluated at the same time (``--parallel``) disturb one another's times, and thereby
 KernelBench's speedups. Most of the time goes to drawing the inputs, which KernelBench does on the
@@ -19,12 +21,16 @@ import json
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.evidence.exports import Export, exports
-from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
+from experiments.benchmarks.evidence.kernelbench_checkout import (
+    DOUBLE,
+    Checkout,
+    KernelBenchVerdict,
+)
 from experiments.benchmarks.suite.outcome import Gain
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.tasks.files import read_text
@@ -53,8 +59,9 @@ class Answers:
         if known.get("kernel_sha256") != export.digest:
             return None
         return KernelBenchVerdict(
-            verdict=known["verdict"], speedup=known["speedup"], seconds=known["seconds"]
-        )
+            verdict=known["verdict"], speedup=known["speedup"], seconds=known["seconds"],
+            double=known.get("double"),
+        )  # fmt: skip
 
     def keep(self, export: Export, verdict: KernelBenchVerdict) -> None:
         """Keep the verdict on a kernel, and write the file."""
@@ -65,12 +72,15 @@ class Answers:
 
 def ask(checkout: Checkout, export: Export, *, device: int) -> KernelBenchVerdict:
     """KernelBench's verdict on a kernel; if its evaluator fails, the verdict says so and why."""
-    problem = checkout.problem(export.problem)
-    with tempfile.TemporaryDirectory(prefix="kernelbench-") as builds:
+    problem = read_text(checkout.problem(export.problem))
+    with tempfile.TemporaryDirectory(prefix="kernelbench-") as folder:
+        builds = Path(folder)
         try:
-            return checkout.judge(
-                read_text(problem), export.source, builds=Path(builds), device=device
-            )
+            found = checkout.judge(problem, export.source, builds=builds, device=device)
+            if not found.verdict.startswith("incorrect"):
+                return found
+            exact = checkout.judge(problem, problem + DOUBLE, builds=builds, device=device)
+            return replace(found, double=exact.verdict)
         except WorldError as error:
             return KernelBenchVerdict(verdict=f"no verdict: {error}", speedup=None, seconds=0.0)
 
@@ -86,11 +96,18 @@ def table(rows: list[tuple[Export, KernelBenchVerdict]]) -> str:
         times = (f"{eager.baseline_us:.4g}", f"{eager.time_us:.4g}") if eager else ("", "")
         theirs = " ".join(verdict.verdict.replace("|", "/").split())[:120]
         theirs += f", {verdict.speedup:.2f}x" if verdict.speedup is not None else ""
+        theirs += f" (in double precision: {verdict.double})" if verdict.double else ""
         cells = (export.name, *times, _words(eager), _words(compiled), theirs)
         lines.append(f"| {' | '.join(cells)} |")
     accepted = sum(verdict.verdict.startswith("correct") for _, verdict in rows)
     lines += ["", f"KernelBench accepts {accepted} of {len(rows)}."]
+    if refused := sum(_refuses_double(verdict) for _, verdict in rows):
+        lines[-1] += f" Of the others it refuses {refused} in double precision too."
     return "\n".join(lines)
+
+
+def _refuses_double(verdict: KernelBenchVerdict) -> bool:
+    return verdict.double is not None and verdict.double.startswith("incorrect")
 
 
 def _words(gain: Gain | None) -> str:

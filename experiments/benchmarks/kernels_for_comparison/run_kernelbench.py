@@ -15,10 +15,11 @@ def main():
     sys.path.insert(0, str(Path(request["root"]) / "src"))
     with contextlib.redirect_stdout(sys.stderr):
         import torch
-        from kernelbench.eval import eval_kernel_against_ref
+        from kernelbench import eval as evaluator
 
+        kept = keep_integers(evaluator)
         begin = time.perf_counter()
-        result = eval_kernel_against_ref(
+        result = evaluator.eval_kernel_against_ref(
             request["reference"],
             request["candidate"],
             num_correct_trials=request["correct_trials"],
@@ -28,7 +29,29 @@ def main():
             device=torch.device("cuda", request["device"]),
         )
         seconds = time.perf_counter() - begin
-    print(json.dumps({"seconds": seconds, **verdict(result)}))
+    found = verdict(result)
+    if kept:
+        found["verdict"] += ", integers kept"
+    print(json.dumps({"seconds": seconds, **found}))
+
+
+def keep_integers(evaluator):
+    """Have KernelBench's evaluator leave inputs that hold no floats in their own type.
+
+    It makes all inputs float32, class indices too, on which losses fail. Where that made a
+    difference, what is returned is not empty, and the verdict says so.
+    """
+    kept = []
+    convert = evaluator._process_input_tensor
+
+    def process(value, device, *args, **more):
+        if getattr(value, "is_floating_point", None) is None or value.is_floating_point():
+            return convert(value, device, *args, **more)
+        kept.append(str(value.dtype))
+        return value.to(device=device)
+
+    evaluator._process_input_tensor = process
+    return kept
 
 
 def verdict(result):
@@ -36,7 +59,9 @@ def verdict(result):
     if result is None or not result.compiled:
         return {"verdict": "not compiled", "speedup": None}
     if not result.correctness:
-        return {"verdict": "incorrect", "speedup": None}
+        off = result.metadata.get("max_difference")
+        by = f" by {max(map(float, off)):.2g} at most" if off else ""
+        return {"verdict": f"incorrect{by}", "speedup": None}
     if result.runtime <= 0 or result.ref_runtime <= 0:
         return {"verdict": "correct, not timed", "speedup": None}
     flagged = ", noted as excessive" if result.metadata.get("excessive_speedup") else ""

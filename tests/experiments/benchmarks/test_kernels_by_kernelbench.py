@@ -8,18 +8,36 @@ import shutil
 import sqlite3
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from experiments.benchmarks.evidence import kernels_by_kernelbench
 from experiments.benchmarks.evidence.exports import Export, exports
 from experiments.benchmarks.evidence.kernelbench_checkout import Checkout, KernelBenchVerdict
+from experiments.benchmarks.kernels_for_comparison import run_kernelbench
 from experiments.benchmarks.model_studies.folder import ModelStudyFolder
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.folder import SuiteFolder
 from experiments.benchmarks.suite.outcome import Gain, Outcome
 from mcts.errors import InputError
 
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64, 8))
+
+    def forward(self, x, times):
+        return x @ self.weight * times
+
+def get_inputs():
+    return [torch.randn(4, 64)]
+"""
 HEADLINE = Path(kernels_by_kernelbench.__file__).parent / "model_studies" / "headline"
 
 
@@ -124,3 +142,54 @@ def test_a_study_whose_winner_is_not_in_its_measurements_says_which(tmp_path: Pa
         store.execute("DELETE FROM measurement WHERE kind = 'candidate'")
     with pytest.raises(InputError, match="does not hold candidate-"):
         exports(tmp_path / "study")
+
+
+def test_integers_stay_integers_in_its_evaluator_and_that_is_said() -> None:
+    torch = pytest.importorskip("torch")
+
+    def process(value: Any, device: str, backend: str = "cuda", precision: Any = None) -> Any:
+        return value.to(dtype=torch.float32) if isinstance(value, torch.Tensor) else value
+
+    evaluator = SimpleNamespace(_process_input_tensor=process)
+    kept = run_kernelbench.keep_integers(evaluator)
+    changed = evaluator._process_input_tensor
+    assert changed(torch.zeros(2, dtype=torch.float64), "cpu", "cuda").dtype == torch.float32
+    assert changed(3, "cpu") == 3 and kept == []
+    assert changed(torch.tensor([1, 2]), "cpu", "cuda", torch.float32).dtype == torch.int64
+    assert kept == ["torch.int64"]
+
+
+def test_what_is_refused_is_asked_again_in_double_precision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    root = tmp_path / "KernelBench" / "level1"
+    root.mkdir(parents=True)
+    (root / "1_A.py").write_text(PROBLEM)
+    sources: list[str] = []
+
+    def judge(
+        _checkout: Checkout, _problem: str, source: str, *, builds: Path, device: int
+    ) -> KernelBenchVerdict:
+        sources.append(source)
+        return KernelBenchVerdict(verdict="incorrect by 0.02 at most", speedup=None, seconds=1.0)
+
+    monkeypatch.setattr(Checkout, "judge", judge)
+    export = Export(
+        folder=tmp_path, key="level1_1", name="1/A", problem="level1/1", source="# a kernel",
+        eager=None, compiled=None,
+    )  # fmt: skip
+    verdict = kernels_by_kernelbench.ask(Checkout(tmp_path), export, device=0)
+    assert verdict.double == "incorrect by 0.02 at most" and len(sources) == 2
+    told = kernels_by_kernelbench.table([(export, verdict)])
+    assert "incorrect by 0.02 at most (in double precision: incorrect by 0.02 at most)" in told
+    assert "Of the others it refuses 1 in double precision too." in told
+    answers = kernels_by_kernelbench.Answers(tmp_path)
+    answers.keep(export, verdict)
+    assert kernels_by_kernelbench.Answers(tmp_path).of(export) == verdict
+    names: dict[str, Any] = {}
+    exec(sources[1], names)
+    model, inputs = names["ModelNew"](), names["get_inputs"]()
+    exact = inputs[0].double() @ model.weight.double()
+    assert torch.equal(model(*inputs, 2), 2 * exact.float())
+    assert model.weight.dtype == torch.float32
