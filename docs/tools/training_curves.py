@@ -15,6 +15,12 @@ LOGS = ROOT / "experiments" / "benchmarks" / "evidence" / "training"
 PICTURE = ROOT / "docs" / "images" / "training.svg"
 WINDOW = 20
 """Steps that the mean runs over."""
+ATTEMPTS = {
+    "first": "#90a4ae", "second": "#00796b", "third": "#ef6c00", "fourth": "#5e35b1",
+    "fifth": "#c2185b", "sixth": "#1565c0",
+}  # fmt: skip
+STUDIED = "sixth"
+"""The attempt whose models the study compares."""
 
 
 def course(log: Path, what: str) -> tuple[list[int], list[float]]:
@@ -39,16 +45,16 @@ def draw(logs: Path = LOGS, picture: Path = PICTURE) -> None:
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    for name, colour in (("first", "#90a4ae"), ("second", "#00796b"), ("third", "#ef6c00")):
+    for name, colour in ATTEMPTS.items():
         left.plot(*course(logs / name / "sft.jsonl", "loss"), color=colour, label=name)
     left.set(title="sft: loss of a token", xlabel="step", yscale="log")
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="upper right", ncols=3)
     runs = zip(("grpo", "grpo-2", "grpo-3"), ("#00796b", "#ef6c00", "#5e35b1"), strict=True)
     for seed, (name, colour) in enumerate(runs, start=1):
-        steps, rewards = course(logs / "first" / f"{name}.jsonl", "reward")
+        steps, rewards = course(logs / STUDIED / f"{name}.jsonl", "reward")
         right.plot(steps, rewards, color=colour, alpha=0.2, linewidth=0.8)
         right.plot(steps, running_mean(rewards), color=colour, label=f"seed {seed}")
-    right.set(title=f"grpo: mean reward, and over {WINDOW} steps", xlabel="step")
+    right.set(title=f"grpo of the {STUDIED}: mean reward, and over {WINDOW} steps", xlabel="step")
     right.legend(frameon=False)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

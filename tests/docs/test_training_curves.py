@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.tools.training_curves import LOGS, course, draw, running_mean
+from docs.tools.training_curves import LOGS, STUDIED, course, draw, running_mean
 
 
 def test_a_mean_runs_over_what_is_there() -> None:
@@ -15,7 +15,7 @@ def test_a_mean_runs_over_what_is_there() -> None:
 
 def test_logs_have_rewards_of_three_seeds() -> None:
     for name in ("grpo", "grpo-2", "grpo-3"):
-        steps, rewards = course(LOGS / "first" / f"{name}.jsonl", "reward")
+        steps, rewards = course(LOGS / STUDIED / f"{name}.jsonl", "reward")
         assert steps == list(range(1, 201)) and min(rewards) >= -1
 
 
