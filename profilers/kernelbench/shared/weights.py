@@ -94,6 +94,29 @@ class Weights:
             row = row.view(row.shape if row.dim() else (1,))
             _mutate(name, row, _generator(tensor, seed, 0), strength=0.5)
 
+    def copied(self, most_bytes: int) -> dict[str, Any] | None:
+        """Copies of what may change; None if they would take more than so many bytes."""
+        changing = self.changing
+        if sum(tensor.numel() * tensor.element_size() for tensor in changing.values()) > most_bytes:
+            return None
+        return {name: tensor.detach().clone() for name, tensor in changing.items()}
+
+    @contextmanager
+    def as_in(self, copies: Mapping[str, Any]) -> Iterator[None]:
+        """What may change, as it was when it was copied; as it is now again at the end."""
+        import torch
+
+        now = {name: self.named[name].detach().clone() for name in copies}
+        try:
+            with torch.no_grad():
+                for name, copy in copies.items():
+                    self.named[name].copy_(copy)
+            yield
+        finally:
+            with torch.no_grad():
+                for name, tensor in now.items():
+                    self.named[name].copy_(tensor)
+
     @contextmanager
     def changed(self, names: list[str], seed: int) -> Iterator[None]:
         """The named tensors with clearly other content; their own comes back at the end."""

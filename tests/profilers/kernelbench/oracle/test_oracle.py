@@ -12,6 +12,7 @@ torch: Any = pytest.importorskip("torch")
 
 from profilers.children.processes import Child  # noqa: E402
 from profilers.children.protocol import RequestRefused  # noqa: E402
+from profilers.kernelbench.oracle import session  # noqa: E402
 from profilers.kernelbench.oracle.baseline import Baseline  # noqa: E402
 from profilers.kernelbench.shared.shared_memory import BufferWriter, SharedBuffer  # noqa: E402
 from profilers.kernelbench.shared.values import TensorSpec, decode, encode  # noqa: E402
@@ -89,7 +90,6 @@ def test_draws_and_weights_follow_the_seeds(linear: Path) -> None:
 def test_new_weights_make_old_answers_wrong_and_known(judge: Judge) -> None:
     old = judge.weights()
     inputs = judge.draw()
-    judge.ask("expect", id="a")
     new = judge.weights(seed=11)
     assert not torch.equal(old["linear.weight"], new["linear.weight"])
     judge.ask("expect", id="a")
@@ -97,6 +97,29 @@ def test_new_weights_make_old_answers_wrong_and_known(judge: Judge) -> None:
     comparison = judge.compare(answer(old, inputs))
     assert comparison["outputs"][0]["mismatches"] > 0
     assert comparison["problems"][0]["cheat"] == "cached_weights"
+
+
+def test_weights_that_are_too_large_to_keep_leave_old_answers_wrong(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_EARLIER_BYTES", 64)
+    old = judge.weights()
+    inputs = judge.draw()
+    judge.weights(seed=11)
+    judge.ask("expect", id="a")
+    comparison = judge.compare(answer(old, inputs))
+    assert comparison["outputs"][0]["mismatches"] > 0 and not comparison["problems"]
+
+
+def test_weights_are_the_new_ones_again_once_old_answers_were_looked_for(judge: Judge) -> None:
+    judge.weights()
+    inputs = judge.draw()
+    new = judge.weights(seed=11)
+    judge.ask("expect", id="a")
+    wrong = judge.compare(answer(new, inputs) + 1)
+    assert wrong["outputs"][0]["mismatches"] > 0 and not wrong["problems"]
+    assert all(torch.equal(tensor, new[name]) for name, tensor in judge.weights().items())
+    assert judge.compared(answer(new, inputs))["mismatches"] == 0
 
 
 def test_the_answer_to_another_call_is_recognised(judge: Judge) -> None:
