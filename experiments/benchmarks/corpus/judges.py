@@ -17,17 +17,18 @@ from mcts.ports import Evaluator
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds for a call, a load with its first call, and a build."""
+    """Seconds for a call, a load with its first call, a build, and for a verdict in all."""
 
     call_s: float = 6.0
     load_s: float = 20.0
     build_s: float = 40.0
+    verdict_s: float = 90.0
 
 
-LONG_BUILDS = Deadlines(build_s=600.0)
+LONG_BUILDS = Deadlines(build_s=600.0, verdict_s=180.0)
 """Leaves time for nvcc, with which some candidates compile."""
 DEFAULT = Deadlines()
-SHORT = Deadlines(call_s=2.0, load_s=4.0, build_s=5.0)
+SHORT = Deadlines(call_s=2.0, load_s=4.0, build_s=5.0, verdict_s=30.0)
 """For hundreds of candidates of which a third hangs."""
 
 
@@ -60,6 +61,7 @@ def _torch_judge(
         call_deadline_s=deadlines.call_s,
         load_deadline_s=deadlines.load_s,
         build_deadline_s=deadlines.build_s,
+        verdict_within_s=deadlines.verdict_s,
         readable=tuple(map(Path, codegen.__path__)),
     )
     return KernelBenchEvaluator(task, device=device, settings=settings, on_progress=say)
