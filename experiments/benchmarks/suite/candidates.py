@@ -60,7 +60,10 @@ def _problem_of(path: Path, level: int | None) -> tuple[int, int] | None:
 
 
 def _problems(root: Path) -> Mapping[tuple[int, int], ProblemFile]:
-    if (match := _LEVEL.fullmatch(root.name)) and root.is_dir():
+    if not root.is_dir():
+        there = "is a file" if root.exists() else "does not exist"
+        raise InputError(f"{root} {there}: with --suite, give a KernelBench checkout or a level")
+    if match := _LEVEL.fullmatch(root.name):
         levels, root = [int(match[1])], root.parent
     else:
         levels = sorted(levels_of(root))

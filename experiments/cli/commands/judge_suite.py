@@ -16,12 +16,15 @@ from experiments.benchmarks.suite.candidates import candidates_in
 from experiments.benchmarks.suite.finding import ProblemFile
 from experiments.benchmarks.suite.metrics import Scores, scores
 from experiments.cli.commands.judge import evaluated, row_of
+from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
+from experiments.runs.wiring.choosing import GPU
 from experiments.text.tables import Column, print_fitted
 from mcts.errors import InputError, UnfairTask
 from mcts.formats import parse_json
 from mcts.options import JudgingOptions
+from mcts.options.option import AUTO
 
 Row = dict[str, Any]
 _COLUMNS = (
@@ -60,17 +63,20 @@ def evaluate_suite(
     if against is not None:
         if judging.baseline == "compile":
             raise InputError("--against is a baseline of its own: leave out --baseline compile")
-        for problem in [one for one in given if one not in rivals]:
-            say(f"left out: {problem.key}, for which {against} has no candidate")
-            del given[problem]
+        for one in [one for one in given if one not in rivals]:
+            say(f"left out: {one.key}, for which {against} has no candidate")
+            del given[one]
         if not given:
             raise InputError(f"{folder} and {against} have no problem in common")
     before = _Kept(kept)
+    ours = judging.evaluator in (AUTO, GPU)
+    if ours and (problem := gpu_problem(judging.device, torch=True)):
+        raise InputError(f"--suite is judged on a GPU: {problem}")
     rows: list[Row] = []
-    for number, (problem, files) in enumerate(given.items(), start=1):
-        say(f"{problem.key}, {number} of {len(given)}: {problem.path.stem}")
+    for number, (each, files) in enumerate(given.items(), start=1):
+        say(f"{each.key}, {number} of {len(given)}: {each.path.stem}")
         rows += _judged(
-            problem, files, judging=judging, seed=seed, rival=rivals.get(problem), kept=before
+            each, files, judging=judging, seed=seed, rival=rivals.get(each), kept=before
         )
     figures = _scores(rows, over=None if against is None else str(against))
     if as_json:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.benchmarks.suite.candidates import candidates_in
+from experiments.cli.commands import judge_suite
 from experiments.runs.options import names
 from mcts.errors import InputError
 from tests.support import suite_judge
@@ -69,6 +70,8 @@ def test_what_is_for_no_problem_is_told(root: Path, files: dict[str, str], said:
         candidates_in(folder("mine", files), root)
     with pytest.raises(InputError, match="nowhere does not exist"):
         candidates_in(Path("nowhere"), root)
+    with pytest.raises(InputError, match="is a file: with --suite, give a KernelBench"):
+        candidates_in(Path("mine"), next(root.rglob("*.py")))
     with pytest.raises(InputError, match="no KernelBench checkout"):
         candidates_in(Path("mine"), Path("mine"))
 
@@ -125,6 +128,7 @@ def test_one_folder_against_another(root: Path) -> None:
         (("--suite", "mine", "--evaluator", "replay"), "--suite is judged on a GPU"),
         (("--suite", "mine", "--results", "bad"), "bad, line 1: no verdict of this command"),
         (("--results", "r.jsonl"), "--results does nothing without --suite"),
+        (("--suite", "mine", "--evaluator", "gpu"), "--suite is judged on a GPU: there is none"),
         (
             ("--suite", "mine", "--against", "mine", "--baseline", "compile"),
             "--against is a baseline of its own",
@@ -132,8 +136,9 @@ def test_one_folder_against_another(root: Path) -> None:
     ],
 )
 def test_what_does_not_go_with_a_suite_is_refused(
-    root: Path, words: tuple[str, ...], said: str
+    root: Path, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(judge_suite, "gpu_problem", lambda _device, torch: "there is none")
     folder("mine", {"level1_1.py": suite_judge.FAST})
     Path("bad").write_text("not one\nof ours\n")
     failed(rooftree("evaluate", root, *words), said)
