@@ -216,13 +216,19 @@ def test_what_a_gpu_throws_out(found: Trial, why: str | None) -> None:
     assert filters.fails_on_gpu(PROBLEM, Device(found)) == why  # type: ignore[arg-type]
 
 
-def test_a_gpu_tries_ahead_and_again_what_had_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU in an empty folder, on which one process tries tasks; all pass on the processor."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(making, "fails_on_processor", lambda _source: None)
     monkeypatch.setattr(making, "can_use_gpu", lambda _judging: True)
     monkeypatch.setattr(making, "_MOST_AT_ONCE", 1)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_gpu_tries_ahead_and_again_what_had_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     well, short = Trial(us=5000.0), Trial(us=10.0)
 
     def make(*found: Trial | type[Exception]) -> tuple[dict[str, Any], Device]:
@@ -242,13 +248,10 @@ def test_a_gpu_tries_ahead_and_again_what_had_no_room(
     assert facts["thrown_out"] == {"is too large for the GPU": 1}
 
 
+@pytest.mark.usefixtures("one_at_a_time")
 def test_a_gpu_that_fails_ends_it_and_keeps_what_was_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(making, "fails_on_processor", lambda _source: None)
-    monkeypatch.setattr(making, "can_use_gpu", lambda _judging: True)
-    monkeypatch.setattr(making, "_MOST_AT_ONCE", 1)
     device = Device(Trial(us=5000.0), WorldError, *[Trial(us=5000.0)] * 9)
     monkeypatch.setattr(trials, "ProblemTrials", lambda *_, **__: device)
     assert rooftree("tasks", "synthesise", "--n", 3, "-o", "made", "--gpu").exit_code != 0
