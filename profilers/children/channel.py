@@ -204,7 +204,7 @@ class Channel(abc.ABC):
         return ChildGone(reason, hung=hung, output=self._tail.text().strip())
 
     def hang_up(self) -> None:
-        """Have a jailed child end with all that it started, without waiting for that; idempotent.
+        """Have the child end with all that it started, without waiting for that; idempotent.
 
         Another thread may be waiting for an answer: it gets ChildGone.
         """

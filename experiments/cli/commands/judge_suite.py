@@ -21,7 +21,7 @@ from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.choosing import GPU
 from experiments.text.tables import Column, print_fitted
-from mcts.errors import InputError, UnfairTask
+from mcts.errors import InputError, UnfairTask, WorldError
 from mcts.formats import parse_json
 from mcts.options import JudgingOptions
 from mcts.options.option import AUTO
@@ -105,7 +105,11 @@ def _judged(
     except InputError as error:
         return [_unjudged(problem, str(path), error) for path in files]
     keys = {label: _key(source, candidate.id, judging) for label, candidate in candidates}
-    found = {label: kept.rows[key] for label, key in keys.items() if key in kept.rows}
+    found = {
+        label: {**kept.rows[key], "candidate": label}
+        for label, key in keys.items()
+        if key in kept.rows
+    }
     waiting = [one for one in candidates if one[0] not in found]
     try:
         if waiting:
@@ -176,7 +180,7 @@ class _Kept:
                 raise InputError(f"{path}, line {number}: no verdict of this command") from None
 
     def keep(self, key: str, row: Row) -> None:
-        """Write a verdict down."""
+        """Write a verdict down. WorldError if the disk refuses."""
         self.rows[key] = row
         if self._path is None:
             return
@@ -184,7 +188,7 @@ class _Kept:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"key": key, "row": row}, ensure_ascii=False) + "\n")
         except OSError as error:
-            raise InputError(f"{self._path} cannot be written: {error.strerror}") from None
+            raise WorldError(f"{self._path} cannot be written: {error.strerror}") from None
 
 
 def _scores(rows: Sequence[Row], *, over: str | None) -> Scores:

@@ -65,6 +65,10 @@ class OracleClient:
     def alive(self) -> bool:
         return self._child.alive
 
+    def hang_up(self) -> None:
+        """Have it end, without waiting for that; another thread that asks gets a WorldError."""
+        self._child.hang_up()
+
     def close(self) -> None:
         self._child.kill()
         for fd in self.buffers or ():

@@ -25,7 +25,6 @@ class VerdictDeadline:
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
         self._lock = threading.Lock()
         self._guarded: set[Endable] = set()

@@ -72,7 +72,7 @@ class ProblemTrials:
         with self._open:
             self._closed = True
             for oracle in self._oracles:
-                oracle.close()
+                oracle.hang_up()  # the thread that asks it closes it
         self._held.close()
 
     def try_out(self, source: str, *, shortest_us: float, longest_us: float) -> Trial:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.baseline import Baseline, TimedBaseline
@@ -19,7 +19,7 @@ from profilers.kernelbench.oracle.draws import (
 from profilers.kernelbench.oracle.gate import TaskGate
 from profilers.kernelbench.oracle.memory import DeviceMemory, SharedBuffers, shared_bytes
 from profilers.kernelbench.oracle.problem_facts import count_work, problem_facts
-from profilers.kernelbench.oracle.reference import ReferenceModel, release_memory
+from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel, release_memory
 from profilers.kernelbench.shared.problem import ProblemFile
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.shared_memory import BufferWriter
@@ -27,6 +27,7 @@ from profilers.kernelbench.shared.trees import held_bytes
 from profilers.kernelbench.shared.values import encode
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
 
+Found = TypeVar("Found")
 SendDescriptors = Callable[[Sequence[int]], None]
 _EARLIER_BYTES = 2**30
 """Weights of up to so many bytes are kept from before they last changed."""
@@ -116,7 +117,7 @@ class OracleSession:
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write the weights into the buffer; under a seed, change them first, or a part of them."""
         if request["seed"] is not None:
-            self._earlier = self._weights.copied(_EARLIER_BYTES)
+            self._earlier = _if_there_is_room(lambda: self._weights.copied(_EARLIER_BYTES))
             if request.get("part"):
                 self._weights.mutate_part(request["seed"])
             else:
@@ -197,11 +198,15 @@ class OracleSession:
         answer = self._compared(request, draw)
         wrong = any(output["mismatches"] for output in answer["outputs"])
         if wrong and not answer["problems"] and draw.stale is None and self._earlier is not None:
-            with self._weights.as_in(self._earlier):
-                draw.stale = self._reference.expect(draw.inputs)
+            draw.stale = _if_there_is_room(lambda: self._expected_earlier(draw))
             answer = self._compared(request, draw)
         self._memory.trim()
         return answer
+
+    def _expected_earlier(self, draw: Draw) -> Expectation:
+        assert self._earlier is not None
+        with self._weights.as_in(self._earlier):
+            return self._reference.expect(draw.inputs)
 
     def _compared(self, request: dict[str, Any], draw: Draw) -> dict[str, Any]:
         relative, absolute = request["tolerance"]
@@ -268,3 +273,14 @@ class OracleSession:
             reserved = self._draws.bytes
             reserved += sum(held_bytes(tensor) for tensor in self._weights.named.values())
         return self._shared.bytes + reserved
+
+
+def _if_there_is_room(make: Callable[[], Found]) -> Found | None:
+    """What is made; None if the device has no memory for it, since no verdict depends on it."""
+    import torch
+
+    try:
+        return make()
+    except torch.OutOfMemoryError:
+        release_memory()
+        return None

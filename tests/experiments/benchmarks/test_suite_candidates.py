@@ -10,7 +10,7 @@ import pytest
 from experiments.benchmarks.suite.candidates import candidates_in
 from experiments.cli.commands import judge_suite
 from experiments.runs.options import names
-from mcts.errors import InputError
+from mcts.errors import InputError, WorldError
 from tests.support import suite_judge
 from tests.support.commands import failed, rooftree
 from tests.support.suite_world import make_level
@@ -103,6 +103,12 @@ def test_a_folder_is_judged_kept_and_counted(root: Path) -> None:
     assert statuses == ["timed_out", "wrong_result", "unfair", "wrong_result"], "the first was kept"
     assert document["scores"]["problems"] == 2
     assert len(Path("kept.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_verdict_that_cannot_be_kept_ends_it(root: Path) -> None:
+    folder("mine", {"level1_1.py": suite_judge.FAST})
+    code, told = judge(root, "--results", "none/kept.jsonl")
+    assert code == WorldError.exit_code and "none/kept.jsonl cannot be written" in told
 
 
 def test_one_folder_against_another(root: Path) -> None:

@@ -111,6 +111,21 @@ def test_weights_that_are_too_large_to_keep_leave_old_answers_wrong(
     assert comparison["outputs"][0]["mismatches"] > 0 and not comparison["problems"]
 
 
+def test_without_memory_for_earlier_weights_there_is_a_verdict_all_the_same(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("none is left")
+
+    monkeypatch.setattr(session.Weights, "copied", full)
+    old = judge.weights()
+    inputs = judge.draw()
+    judge.weights(seed=11)
+    judge.ask("expect", id="a")
+    comparison = judge.compare(answer(old, inputs))
+    assert comparison["outputs"][0]["mismatches"] > 0 and not comparison["problems"]
+
+
 def test_weights_are_the_new_ones_again_once_old_answers_were_looked_for(judge: Judge) -> None:
     judge.weights()
     inputs = judge.draw()
