@@ -21,6 +21,7 @@ from experiments.runs.tasks.files import TaskSource, find_task
 from experiments.runs.wiring import composing
 from experiments.runs.wiring.choosing import GPU
 from experiments.text.tables import Column, print_fitted
+from experiments.text.words import counted
 from mcts.errors import InputError, UnfairTask, WorldError
 from mcts.formats import parse_json
 from mcts.options import JudgingOptions
@@ -73,11 +74,14 @@ def evaluate_suite(
     if ours and (problem := gpu_problem(judging.device, torch=True)):
         raise InputError(f"--suite is judged on a GPU: {problem}")
     rows: list[Row] = []
-    for number, (each, files) in enumerate(given.items(), start=1):
-        say(f"{each.key}, {number} of {len(given)}: {each.path.stem}")
-        rows += _judged(
-            each, files, judging=judging, seed=seed, rival=rivals.get(each), kept=before
-        )
+    try:
+        for number, (each, files) in enumerate(given.items(), start=1):
+            say(f"{each.key}, {number} of {len(given)}: {each.path.stem}")
+            rows += _judged(
+                each, files, judging=judging, seed=seed, rival=rivals.get(each), kept=before
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(before.go_on_words()) from None
     figures = _scores(rows, over=None if against is None else str(against))
     if as_json:
         told = {"root": str(root), "candidates": rows, "scores": asdict(figures)}
@@ -178,6 +182,15 @@ class _Kept:
                     path.write_text("\n".join([*lines[:-1], ""]), encoding="utf-8")
                     return
                 raise InputError(f"{path}, line {number}: no verdict of this command") from None
+
+    def go_on_words(self) -> str:
+        """What to say where judging is interrupted."""
+        if self._path is None:
+            return "interrupted: with --results FILE verdicts are kept, and judging can go on"
+        return (
+            f"interrupted: {self._path} has {counted(len(self.rows), 'verdict')}; the same "
+            "command goes on"
+        )
 
     def keep(self, key: str, row: Row) -> None:
         """Write a verdict down. WorldError if the disk refuses."""

@@ -125,7 +125,8 @@ class CandidateSession:
                 )
             yield ids
         finally:
-            self.oracle.ask("forget", ids=ids)
+            if self.oracle.alive:  # else what ended it is the news
+                self.oracle.ask("forget", ids=ids)
 
     def place(self, ids: Sequence[str]) -> list[Any]:
         """Write drawn inputs into the buffer that the worker sees; earlier content is lost."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from experiments.benchmarks.suite.candidates import candidates_in
 from experiments.cli.commands import judge_suite
 from experiments.runs.options import names
 from mcts.errors import InputError, WorldError
+from profilers.kernelbench.judge.clients import OracleClient
 from tests.support import suite_judge
 from tests.support.commands import failed, rooftree
 from tests.support.suite_world import make_level
@@ -109,6 +111,35 @@ def test_a_verdict_that_cannot_be_kept_ends_it(root: Path) -> None:
     folder("mine", {"level1_1.py": suite_judge.FAST})
     code, told = judge(root, "--results", "none/kept.jsonl")
     assert code == WorldError.exit_code and "none/kept.jsonl cannot be written" in told
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interruption_says_how_to_go_on(
+    root: Path, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes while the reference draws inputs, whose process ends with it."""
+    folder("mine", {"level1_1.py": suite_judge.FAST, "level1_3.py": suite_judge.FAST})
+    opened = iter((False, True))
+    draws = []
+
+    def start(client: OracleClient, *given: Any, **named: Any) -> dict[str, Any]:
+        draws.append(next(opened))
+        return original_start(client, *given, **named)
+
+    def ask(client: OracleClient, op: str, **named: Any) -> dict[str, Any]:
+        if op == "draw" and draws[-1]:
+            client._child.kill()
+            raise KeyboardInterrupt
+        return original_ask(client, op, **named)
+
+    original_start, original_ask = OracleClient.start, OracleClient.ask
+    monkeypatch.setattr(OracleClient, "start", start)
+    monkeypatch.setattr(OracleClient, "ask", ask)
+    code, told = judge(root, *(("--results", "kept.jsonl") if kept else ()))
+    assert code == 130
+    said = "kept.jsonl has 1 verdict; the same command goes on" if kept else "with --results FILE"
+    assert f"interrupted: {said}" in told
+    assert "error" not in told
 
 
 def test_one_folder_against_another(root: Path) -> None:
