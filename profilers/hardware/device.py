@@ -12,12 +12,13 @@ from profilers.hardware import driver
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU: its ordinal among the visible ones, its identity, and its properties."""
+    """One GPU: its ordinal among the `visible` ones, its identity, and its properties."""
 
     ordinal: int
     uuid: str
     compute_capability: tuple[int, int]
     hardware: Hardware
+    visible: int = 1
 
 
 def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
@@ -48,6 +49,7 @@ def find_gpu(ordinal: int = 0, *, compiler: bool = True) -> Gpu:
         ordinal=ordinal,
         uuid=uuid,
         compute_capability=capability,
+        visible=count,
         hardware=Hardware(
             name=query.name,
             compute_capability=f"{capability[0]}.{capability[1]}",

@@ -13,10 +13,10 @@ import select
 import signal
 import struct
 import time
-from pathlib import Path
 from typing import NoReturn
 
 from profilers.sandbox import syscalls
+from profilers.sandbox.process_tree import descendants
 
 _STATUS = struct.Struct("<i")
 _POLL_S = 0.02
@@ -119,8 +119,7 @@ def _wait(work: int, lifelines: tuple[int, ...]) -> int:
 def _end_descendants() -> None:
     """Kill whatever descends from this process; orphans have come to it, the subreaper."""
     for _ in range(_SWEEPS):
-        descendants = _descendants(os.getpid())
-        for pid in descendants:
+        for pid in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -129,18 +128,6 @@ def _end_descendants() -> None:
         except ChildProcessError:
             return
         time.sleep(_POLL_S / 10)
-
-
-def _descendants(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found[1:]
 
 
 def _restore_signals() -> None:

@@ -53,6 +53,7 @@ _DENIED = {
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "syslog": (103, 116),
     "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "vhangup": (153, 58),
     "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None),
+    "sched_setaffinity": (203, 122),  # the judge says on which core a candidate is timed
     "uselib": (134, None), "create_module": (174, None), "query_module": (178, None),
 }  # fmt: skip
 

@@ -62,6 +62,10 @@ class OracleClient:
         self.buffer_bytes = (reply["inputs"], reply["outputs"])
 
     @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
     def alive(self) -> bool:
         return self._child.alive
 
@@ -92,6 +96,11 @@ class WorkerClient:
     ) -> None:
         self._deadline = deadline
         self._channel: Channel = fork_server.fork(jail, cwd=cwd)
+
+    @property
+    def pid(self) -> int:
+        """Process id of what all processes of the candidate descend from."""
+        return self._channel.pid
 
     @property
     def isolation(self) -> Isolation:
@@ -139,6 +148,10 @@ class BaselineClient:
 
     def __init__(self, worker: WorkerClient) -> None:
         self._worker = worker
+
+    @property
+    def pid(self) -> int:
+        return self._worker.pid
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         try:

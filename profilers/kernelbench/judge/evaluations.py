@@ -65,7 +65,8 @@ def timed_evaluation(
 ) -> Evaluation:
     """The evaluation of a candidate whose results are right: measured, or a suspect timing.
 
-    `usual_us` is what the baseline takes without a candidate beside it.
+    `usual_us` is what the baseline takes without a candidate beside it, in its slowest block: on a
+    slow CPU core a model of many small kernels takes longer, and no candidate is to blame.
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)

@@ -16,7 +16,13 @@ from profilers.kernelbench.judge.problem import Layout
 from profilers.kernelbench.judge.replies import kernels_of, names_of, problems_of
 from profilers.kernelbench.judge.settings import TF32_FACTOR, KernelBenchSettings
 from profilers.kernelbench.judge.verdicts import Unfaithful, VerificationTally, first_refusal
+from profilers.measuring.cores import TimingCores
 from profilers.measuring.energy import Runners
+
+_OWN_CORES = (
+    "baseline and candidate ran on CPU cores of their own, as the kernel does not let this process "
+    "choose them: what waits for the host is compared less well"
+)
 
 
 def new_name() -> str:
@@ -46,6 +52,7 @@ class CandidateSession:
     source: Path
     text: str
     environment: dict[str, str]
+    cores: TimingCores
     frozen_weights: bool = False
     tf32: bool = False
     doing: str = "being loaded"
@@ -96,6 +103,12 @@ class CandidateSession:
                 self.worker.ask("burn", calls=calls, timeout_s=self.batch_s(calls))
 
             yield Runners(baseline, candidate)
+
+    def release_cores(self) -> None:
+        """Let all processes run on every core again; note it if they could not be kept on one."""
+        self.cores.release(self.oracle.pid, self.baseline.pid, self.worker.pid)
+        if self.cores.refused:
+            self.tally.notes.append(_OWN_CORES)
 
     def renew(self, *, part: bool) -> None:
         """Change the weights of the reference, the candidate and the baseline alike."""

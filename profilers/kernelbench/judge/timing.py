@@ -73,6 +73,13 @@ class PairedTimer:
         while if the clocks disagree as well: with few blocks, four standard errors are exceeded by
         chance about once in a hundred times (Student's t), but a lie is found again.
         """
+        self._session.cores.draw()
+        try:
+            return self._blocks()
+        finally:
+            self._session.release_cores()
+
+    def _blocks(self) -> BlockTimes:
         settings = self._session.settings
         clock = OutsideClock(slack_us=settings.clock_slack_us)
         self._session.doing = "being timed"
@@ -132,8 +139,10 @@ class PairedTimer:
         return before, PairedBlock(side, own, idle_us)
 
     def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
+        worker = self._session.worker
+        self._session.cores.turn_of(worker.pid, waiting=self._session.baseline.pid)
         with self._session.drawn(calls) as ids:
-            side, fetched = self._side(self._session.worker, ids)
+            side, fetched = self._side(worker, ids)
             if self._session.tally.late:
                 return side  # the outputs are known to be late, so there is nothing to compare
             self._session.raise_for(problems_of(fetched))
@@ -152,8 +161,10 @@ class PairedTimer:
         Its outputs are compared too: a candidate could write into that memory to slow it down.
         Returns what idle calls take besides, unless one call nearly fills the device.
         """
+        baseline = self._session.baseline
+        self._session.cores.turn_of(baseline.pid, waiting=self._session.worker.pid)
         with self._session.drawn(calls) as ids:
-            side, fetched = self._side(self._session.baseline, ids)
+            side, fetched = self._side(baseline, ids)
             idle_us = None if self._session.layout.in_turns else self._idle_us(calls)
             if not all(passes(one) for one in self._comparisons(ids, fetched["outputs"])):
                 raise Unfaithful(
@@ -194,10 +205,14 @@ class PairedTimer:
 
     def _compiled_run(self, calls: int) -> tuple[float, ...]:
         """Time the compiled model, which only the oracle has."""
+        oracle, cores = self._session.oracle, self._session.cores
         with self._session.drawn(calls) as ids:
-            self._session.oracle.ask("prepare", ids=ids)
-            self._session.oracle.ask("warm")
-            return tuple(self._session.oracle.ask("run", flush=True)["events_us"])
+            oracle.ask("prepare", ids=ids)
+            cores.turn_of(oracle.pid, waiting=self._session.worker.pid)
+            oracle.ask("warm")
+            events = oracle.ask("run", flush=True)["events_us"]
+            cores.release(oracle.pid)
+            return tuple(events)
 
     def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:
         """Compare outputs of timed calls with those of the oracle's own model, never compiled."""

@@ -25,6 +25,7 @@ from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.problem import OpenProblem
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.measuring.cores import TimingCores, cores_beside
 from profilers.measuring.rates import rates_of
 from profilers.sandbox import Jail
 
@@ -63,6 +64,7 @@ class KernelBenchWorkplace:
         self.gpu: Gpu | None = None
         self.hardware = Hardware(name="CPU (PyTorch)")
         self.no_ceilings: str | None = None
+        self._cores = TimingCores()
         self._processes, self._say = processes, say
         self._closers: list[Callable[[], None]] = []
 
@@ -125,6 +127,7 @@ class KernelBenchWorkplace:
                 source=built.source,
                 text=built.text,
                 environment=built.environment,
+                cores=self._cores,
                 frozen_weights=self.frozen_weights,
                 tf32=self.task.policy.precision == "tf32",
             )
@@ -215,6 +218,7 @@ class KernelBenchWorkplace:
         lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
         self.at_close(lock.release)
         self.hardware = self.gpu.hardware
+        self._cores = TimingCores(cores_beside(self.gpu.ordinal, self.gpu.visible))
         try:
             ceilings = rates_of(self.gpu, on_progress=self._say).ceilings
         except RooftreeError as error:  # candidates are judged without ceilings just as well

@@ -194,6 +194,7 @@ def test_other_processes_are_out_of_sight_and_reach(shared: Inmate) -> None:
         "mount(b'none', b'/tmp', b'tmpfs', 0, None)",
         "syscall(435, 0, 0)",  # clone3
         "syscall(425, 8, 0)",  # io_uring_setup
+        "sched_setaffinity(0, 8, (ctypes.c_ulong * 1)(1))",
     ],
 )
 def test_dangerous_calls_are_refused(shared: Inmate, call: str) -> None:

@@ -10,8 +10,12 @@ from profilers.sandbox import seccomp, syscalls
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# read, clone, socket, socketpair, ptrace, mount, bpf, as <asm/unistd.h> numbers them
-NUMBERS = {"x86_64": (0, 56, 41, 53, 101, 165, 321), "aarch64": (63, 220, 198, 199, 117, 40, 280)}
+# read, clone, socket, socketpair, ptrace, mount, bpf, sched_setaffinity, as <asm/unistd.h> numbers
+# them
+NUMBERS = {
+    "x86_64": (0, 56, 41, 53, 101, 165, 321, 203),
+    "aarch64": (63, 220, 198, 199, 117, 40, 280, 122),
+}
 
 
 def answer(code: bytes, architecture: int, number: int, *arguments: int) -> int:

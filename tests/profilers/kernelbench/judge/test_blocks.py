@@ -28,7 +28,12 @@ def blocks_of_one_call(
 ) -> BlockTimes:
     """What a timer makes of calls of 2,000 us whose n-th block costs `extra_us(n)` more."""
     session = SimpleNamespace(
-        settings=settings, layout=SimpleNamespace(calls=1), frozen_weights=True, doing=""
+        settings=settings,
+        layout=SimpleNamespace(calls=1),
+        frozen_weights=True,
+        doing="",
+        cores=SimpleNamespace(draw=lambda: None),
+        release_cores=lambda: None,
     )
     timer = PairedTimer(cast(CandidateSession, session), cast(Verifier, None))
     count = iter(range(1_000))
