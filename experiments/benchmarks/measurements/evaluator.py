@@ -12,8 +12,10 @@ from experiments.benchmarks.measurements.store import Kind, MeasurementStore
 from experiments.runs.wiring.choosing import REPLAY
 from mcts.domain import Candidate, Evaluation, Hardware, KernelTask, Profile
 from mcts.errors import InputError, Suspended, UnfitTask, WorldError
-from mcts.ports import Evaluator
+from mcts.journal.stages import StageClock
+from mcts.ports import Evaluator, Stage, StageObserver
 
+WAITING: Stage = "waiting"
 AT_ONCE = 2
 """Candidates that are judged at a time for each device: one compiles while another is timed."""
 
@@ -32,7 +34,9 @@ class StoredEvaluator(Evaluator):
     tried again, so that a study comes out the same whenever it is replayed. Unless `mixed_gpus`,
     OtherGpu is raised where something would be measured on another kind of GPU than the rest.
 
-    `under_way` is how many candidates are being measured. UnfitTask if the task cannot be measured.
+    `under_way` is how many candidates are being measured. The seconds that are kept are those of
+    measuring, without those of waiting for another candidate. UnfitTask if the task cannot be
+    measured.
     """
 
     def __init__(
@@ -54,6 +58,8 @@ class StoredEvaluator(Evaluator):
         self._slots: threading.Semaphore | None = None
         self._inner: Evaluator | None = None
         self._stopping = threading.Event()
+        self._observers: list[StageObserver] = []
+        self._clocks: dict[str, StageClock] = {}
         self.under_way = 0
         self._is_variant = bool(variant)
         if (refusal := store.find(self._place, "", "refusal")) is not None:
@@ -86,6 +92,10 @@ class StoredEvaluator(Evaluator):
 
         return Profile.model_validate(self._found(candidate, "profile", measure))
 
+    def tell_stages(self, observer: StageObserver) -> None:
+        """Call `observer` too: each run that shares this evaluator has one."""
+        self._observers.append(observer)
+
     def stop(self) -> None:
         """Measure nothing more once what is being measured is done: Suspended is raised."""
         self._stopping.set()
@@ -111,23 +121,34 @@ class StoredEvaluator(Evaluator):
                 if self._stopping.is_set():
                     raise Suspended("the study was stopped")
                 begin = time.monotonic()
-                with self._counted():
+                with self._timed(candidate) as clock:
                     payload = measure(inner).model_dump(mode="json")
-                seconds = time.monotonic() - begin
+                waited = clock.seconds().get(WAITING, 0.0)
+                seconds = max(0.0, time.monotonic() - begin - waited)
             code = candidate.model_dump(mode="json")
             self._store.keep(self._place, candidate.id, "candidate", code, seconds=0.0)
             self._store.keep(self._place, candidate.id, kind, payload, seconds=seconds)
             return payload
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _timed(self, candidate: Candidate) -> Iterator[StageClock]:
+        """Count the candidate as one that is being measured, and time its stages."""
+        clock = StageClock()
         with self._lock:
             self.under_way += 1
+            self._clocks[candidate.id] = clock
         try:
-            yield
+            yield clock
         finally:
             with self._lock:
                 self.under_way -= 1
+                del self._clocks[candidate.id]
+
+    def _tell(self, candidate_id: str, stage: Stage) -> None:
+        if (clock := self._clocks.get(candidate_id)) is not None:
+            clock.enter(stage)
+        for observer in self._observers:
+            observer(candidate_id, stage)
 
     def _opened(self, candidate: Candidate, kind: Kind) -> Evaluator:
         if self._stopping.is_set():
@@ -146,6 +167,7 @@ class StoredEvaluator(Evaluator):
                 raise WorldError(f"the study's folder does not hold {what}")
             if self._inner is None:
                 self._inner = self._open()
+                self._inner.tell_stages(self._tell)
                 self._check_gpu(self._inner)
                 self._slots = threading.Semaphore(AT_ONCE * self._inner.devices)
             return self._inner

@@ -39,6 +39,7 @@ from mcts.domain.tunables import configuration_key
 from mcts.errors import Suspended
 from mcts.journal.record import read_result
 from mcts.options import ModelOptions
+from mcts.ports import StageObserver
 from mcts.testing.toy import ToyEvaluator, toy_task
 from profilers.recordings.t4 import load_recording
 from tests.experiments.conftest import TASK_TOML, write_task
@@ -660,5 +661,35 @@ def test_once_stopped_an_evaluator_ends_what_it_measures_and_begins_nothing(
     with pytest.raises(Suspended):
         evaluator.evaluate(Candidate(tunables={"BLOCK": 4, "TILE": 4, "UNROLL": 4}))
     assert evaluator.evaluate(task.baseline).measured, "what is known is still given"
+    evaluator.close()
+    store.close()
+
+
+def test_waiting_for_another_candidate_is_no_measuring_and_every_run_hears_of_stages(
+    tmp_path: Path,
+) -> None:
+    class OneAtATime(ToyEvaluator):
+        def tell_stages(self, observer: StageObserver) -> None:
+            self.tell = observer
+
+        def evaluate(self, candidate: Candidate) -> Evaluation:
+            self.tell(candidate.id, "waiting")
+            time.sleep(0.3)
+            self.tell(candidate.id, "timing")
+            return super().evaluate(candidate)
+
+    store = MeasurementStore(tmp_path / "measurements.sqlite")
+    task = toy_task()
+    evaluator = StoredEvaluator(task, store, open=OneAtATime)
+    heard: list[list[str]] = [[], []]
+    for told in heard:
+        evaluator.tell_stages(lambda _candidate, stage, told=told: told.append(stage))
+    begin = time.monotonic()
+    assert evaluator.evaluate(task.baseline).measured
+    took = time.monotonic() - begin
+    assert heard == [["waiting", "timing"]] * 2
+    assert store.seconds <= took - 0.3 + 0.002, "what was waited is not counted"
+    assert evaluator.evaluate(task.baseline).measured
+    assert heard == [["waiting", "timing"]] * 2, "what is known is not measured"
     evaluator.close()
     store.close()
