@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ def collect(
     skip: int = 0,
     launches: int | None = None,
     jail: Jail | None = None,
+    stop: threading.Event | None = None,
 ) -> NcuReport:
     """Run `command` under ncu and read the counters of the kernels it launches.
 
@@ -57,7 +59,8 @@ def collect(
     command, with the locale set to C. Past `timeout_s` everything that was started is killed.
     Metrics that this ncu does not know are reported as missing, and the run is repeated without
     them. With a `jail`, ncu and the command run in it, and the command must close its standard
-    output, on which ncu prints its table, before it runs untrusted code. Raises InputError for
+    output, on which ncu prints its table, before it runs untrusted code; it all ends early if
+    `stop` is set. Raises InputError for
     wrong arguments, never for what the tool, the driver or the command did: the report says what
     is missing.
     """
@@ -76,10 +79,11 @@ def collect(
         attempt = _attempt(
             [str(tool), *selection, "--metrics", ",".join(known)],
             command, env=env, cwd=cwd, timeout_s=deadline - time.monotonic(), metrics=known,
-            jail=None if jail is None else with_tool(jail, tool),
+            jail=None if jail is None else with_tool(jail, tool), stop=stop,
         )  # fmt: skip
         unknown |= attempt.unknown
-        hopeless = len(unknown) == len(set(metrics)) or time.monotonic() >= deadline
+        late = time.monotonic() >= deadline or (stop is not None and stop.is_set())
+        hopeless = len(unknown) == len(set(metrics)) or late
         if attempt.report.kernels or not attempt.unknown or hopeless:
             break
     missing = {**attempt.report.missing, **unknown}
@@ -131,6 +135,7 @@ def _attempt(
     timeout_s: float,
     metrics: Sequence[str],
     jail: Jail | None,
+    stop: threading.Event | None,
 ) -> _Attempt:
     with tempfile.TemporaryDirectory(prefix="rooftree-ncu-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
@@ -147,8 +152,9 @@ def _attempt(
             )  # fmt: skip
         else:
             ended = run_jailed(
-                [*asked, *command], jail=jail, env=shown, cwd=cwd, table=log, timeout_s=left_s
-            )
+                [*asked, *command], jail=jail, env=shown, cwd=cwd, table=log, timeout_s=left_s,
+                stop=stop,
+            )  # fmt: skip
         with log.open(encoding="utf-8", errors="replace") as stream:
             parsed = parse_stream(stream, wanted=metrics)
         with log.open(encoding="utf-8", errors="replace") as stream:

@@ -7,10 +7,12 @@ so the result is a claim: it serves as advice, and no verdict depends on it.
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -24,7 +26,11 @@ from profilers.compiling.building import Failed
 from profilers.compiling.compiler import architecture
 from profilers.kernelbench.judge.building import BuiltModule
 from profilers.kernelbench.judge.clients import WorkerClient
-from profilers.kernelbench.judge.counters import CounterResult, collect_counters
+from profilers.kernelbench.judge.counters import (
+    CounterResult,
+    ReadyProfiler,
+    collect_counters,
+)
 from profilers.kernelbench.judge.libraries import is_library
 from profilers.kernelbench.judge.replies import CallTrace, read_trace
 from profilers.kernelbench.judge.verdicts import Unfaithful
@@ -46,6 +52,7 @@ TRACED_CALLS = 3
 ReadMachineCode = Callable[[Candidate], "MachineCode"]
 _DEADLINE_S = 60.0
 _MOST_KERNELS = 200
+_ENOUGH_CORES = 4
 
 
 def profile_model(
@@ -63,19 +70,24 @@ def profile_model(
     if place.no_ceilings is not None:
         missing[CEILINGS] = place.no_ceilings
     seen, counted = CallTrace(), CounterResult()
-    try:
-        built = place.builder.build(candidate)
-        if place.gpu is None:
-            raise _NotProfiled("there is no GPU here")
-        tell(candidate.id, "profiling")
-        seen = _trace(place, candidate, missing, call_s=call_s)
-        counted = _count(place, built, seen, time_us=time_us)
-    except Failed as failed:
-        counted.missing[ncu.TOOL] = f"not built: {failed}"
-    except _NotProfiled as reason:
-        counted.missing[ncu.TOOL] = str(reason)
-        missing[TIMELINE] = str(reason)
-    code = read_machine_code(candidate)  # read now, because some code is compiled at the first call
+    with ThreadPoolExecutor(1, "rooftree-machine-code") as pool:
+        reading: Future[MachineCode] | None = None
+        try:
+            built = place.builder.build(candidate)
+            if place.gpu is None:
+                raise _NotProfiled("there is no GPU here")
+            tell(candidate.id, "profiling")
+            with _ready_profiler(place, built) as ready:
+                seen = _trace(place, candidate, missing, call_s=call_s)
+                # Not before, because some code is compiled at the first call.
+                reading = pool.submit(read_machine_code, candidate)
+                counted = _count(place, built, seen, time_us=time_us, ready=ready)
+        except Failed as failed:
+            counted.missing[ncu.TOOL] = f"not built: {failed}"
+        except _NotProfiled as reason:
+            counted.missing[ncu.TOOL] = str(reason)
+            missing[TIMELINE] = str(reason)
+        code = reading.result() if reading is not None else read_machine_code(candidate)
     place.builder.tidy(candidate)
     if code.missing is not None:
         missing[SASS] = code.missing
@@ -156,24 +168,51 @@ def _trace(
     return CallTrace()
 
 
-def _count(
-    place: KernelBenchWorkplace, built: BuiltModule, seen: CallTrace, *, time_us: float | None
-) -> CounterResult:
-    problem: Path = place.problem.path
-    spec = ProfilingSpec(
-        problem=str(problem),
+@contextmanager
+def _ready_profiler(
+    place: KernelBenchWorkplace, built: BuiltModule
+) -> Iterator[ReadyProfiler | None]:
+    """The profiler starts while a call is traced, as its start and the import of PyTorch take
+    longer than that. None on a host with few cores, where they would delay that call.
+    """
+    if len(os.sched_getaffinity(0)) < _ENOUGH_CORES:
+        yield None
+        return
+    spec, jail = _spec(place, built), _profiling_jail(place, built)
+    with ReadyProfiler(spec, jail=jail, cwd=built.folder) as ready:
+        yield ready
+
+
+def _spec(place: KernelBenchWorkplace, built: BuiltModule) -> ProfilingSpec:
+    return ProfilingSpec(
+        problem=str(place.problem.path),
         candidate=str(built.source),
         device=place.device,
         seed=secrets.randbits(31),
         environment=built.environment,
     )
+
+
+def _profiling_jail(place: KernelBenchWorkplace, built: BuiltModule) -> Jail:
+    return place.jail(built, readable=(place.problem.path,))
+
+
+def _count(
+    place: KernelBenchWorkplace,
+    built: BuiltModule,
+    seen: CallTrace,
+    *,
+    time_us: float | None,
+    ready: ReadyProfiler | None,
+) -> CounterResult:
     traced_us = sum(item.us for item in seen.launched)
     return collect_counters(
-        spec,
-        jail=place.jail(built, readable=(problem,)),
+        _spec(place, built),
+        jail=_profiling_jail(place, built),
         cwd=built.folder,
         launched=seen.launched,
         call_us=max(traced_us, time_us or 0.0),
+        ready=ready,
     )
 
 

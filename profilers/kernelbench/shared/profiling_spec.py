@@ -6,18 +6,24 @@ import json
 import sys
 from dataclasses import asdict, dataclass, field
 
+GO = "go"
 _PROGRAM = "profilers.kernelbench.worker.profiled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilingSpec:
-    """Files, the device's ordinal or "cpu", a seed, and the folders for compilers' output."""
+    """Files, the device's ordinal or "cpu", a seed, and the folders for compilers' output.
+
+    With `waits_for` the process imports PyTorch and then waits until that file says `GO`; with any
+    other word in it the process ends.
+    """
 
     problem: str
     candidate: str
     device: int | str
     seed: int
     environment: dict[str, str] = field(default_factory=dict)
+    waits_for: str | None = None
 
     def command(self) -> list[str]:
         """The command line that profiles it."""

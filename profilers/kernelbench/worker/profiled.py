@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
 from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile
-from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
+from profilers.kernelbench.shared.profiling_spec import GO, ProfilingSpec
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
 from profilers.kernelbench.worker.candidate import LoadedCandidate
@@ -29,6 +30,7 @@ from profilers.sandbox import landlock
 
 FAILED = 3
 _WARM_UP = 3
+_POLL_S = 0.005
 _MODULE = "candidate_profiled"
 
 Bracket = Callable[[], contextlib.AbstractContextManager[None]]
@@ -59,6 +61,8 @@ def run(spec: ProfilingSpec) -> None:
     """
     import torch
 
+    if spec.waits_for is not None and not _told_to_go(Path(spec.waits_for)):
+        return
     set_environment(spec.environment)
     device = torch.device(device_name(spec.device))
     if spec.device != "cpu":
@@ -77,6 +81,12 @@ def run(spec: ProfilingSpec) -> None:
             candidate.model(*inputs)
         with bracket():
             candidate.model(*inputs)
+
+
+def _told_to_go(path: Path) -> bool:
+    while not (said := path.read_text(encoding="utf-8") if path.exists() else ""):
+        time.sleep(_POLL_S)
+    return said == GO
 
 
 def _weights(problem: ProblemFile, seed: int) -> dict[str, Any]:

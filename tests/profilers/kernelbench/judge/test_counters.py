@@ -14,7 +14,12 @@ pytest.importorskip("torch")
 
 from mcts.domain import metrics as m
 from profilers import ncu
-from profilers.kernelbench.judge.counters import FEW_METRICS, CounterResult, collect_counters
+from profilers.kernelbench.judge.counters import (
+    FEW_METRICS,
+    CounterResult,
+    ReadyProfiler,
+    collect_counters,
+)
 from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED
 from profilers.profiles.launches import TracedKernel
@@ -84,6 +89,90 @@ def test_every_launch_has_its_counters(profile: Profile, tmp_path: Path) -> None
     assert found.launches[0].metrics[m.DURATION].unit == "ns"
     assert ncu.TOOL not in found.missing
     assert (tmp_path / "work" / "calls").read_text() == "xxxx"  # warm, then once
+
+
+@pytest.fixture
+def ready(profile: Profile, tmp_path: Path) -> Callable[..., ReadyProfiler]:
+    """A profiler that is ready for the candidate that `profile` profiles."""
+
+    def ready(source: str) -> ReadyProfiler:
+        problem, candidate = tmp_path / "problem.py", tmp_path / "source" / "candidate.py"
+        for folder in (candidate.parent, tmp_path / "work"):
+            folder.mkdir(exist_ok=True)
+        problem.write_text(PROBLEM)
+        candidate.write_text(source)
+        return ReadyProfiler(
+            ProfilingSpec(problem=str(problem), candidate=str(candidate), device="cpu", seed=1),
+            jail=Jail(writable=(tmp_path / "work",), readable=(problem, candidate.parent)),
+            cwd=tmp_path / "work",
+        )
+
+    return ready
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What an ncu does that takes a minute for all counters; two seconds are left to it."""
+    monkeypatch.setattr("profilers.kernelbench.judge.counters._START_S", 2.0)
+    monkeypatch.setattr("profilers.kernelbench.judge.counters._PER_LAUNCH_S", 0.0)
+    # The fake drops its options before: have it look at them first.
+    monkeypatch.setattr(
+        "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
+        'here=$(dirname "$0")\nall="$*"\n{run}\n',
+    )
+    return f'case "$all" in *{m.STALL_WAIT}*) sleep 60;; esac\ncat "$here/target/recorded.csv"'
+
+
+def test_a_profiler_that_is_ready_waits_for_the_word(
+    profile: Profile, ready: Callable[..., ReadyProfiler], tools: Path, tmp_path: Path
+) -> None:
+    run = "echo started >> starts\n" + THEN_PRINT
+    install(tools, run)
+    calls = saying("open('calls', 'a').write('x')")
+    launched = [TracedKernel(name=name, us=10.0) for name in KERNELS]
+    with ready(calls) as waiting:
+        time.sleep(2.0)  # PyTorch is imported by then
+        assert not (tmp_path / "work" / "calls").exists()
+        found = profile(calls, launched=launched, ready=waiting, run=run)
+    assert [one.name for one in found.launches] == KERNELS, found.missing
+    assert (tmp_path / "work" / "calls").read_text() == "xxxx"
+    assert (tmp_path / "work" / "starts").read_text() == "started\n", "no other run was needed"
+    assert {path.name for path in (tmp_path / "work").iterdir()} == {"calls", "starts"}
+
+
+def test_kernels_that_do_not_fit_into_one_run_are_profiled_by_name(
+    profile: Profile, ready: Callable[..., ReadyProfiler], tools: Path, tmp_path: Path
+) -> None:
+    install(tools)
+    calls = saying("open('calls', 'a').write('x')")
+    launched = [TracedKernel(name=name, launches=30, us=10.0) for name in KERNELS[:2]]
+    with ready(calls) as waiting:
+        profile(calls, launched=launched, ready=waiting)
+    assert (tmp_path / "work" / "calls").read_text() == "xxxx" * 2, "two runs, and none of it"
+
+
+def test_a_ready_profiler_that_is_not_needed_ends_without_a_call(
+    ready: Callable[..., ReadyProfiler], tools: Path, tmp_path: Path
+) -> None:
+    install(tools)
+    with ready(saying("open('calls', 'a').write('x')")):
+        pass
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_ready_profiler_that_takes_too_long_is_stopped(
+    profile: Profile,
+    ready: Callable[..., ReadyProfiler],
+    tools: Path,
+    slow: str,
+) -> None:
+    install(tools, slow)
+    launched = [TracedKernel(name=name, us=10.0) for name in KERNELS]
+    with ready(HONEST) as waiting:
+        found = profile(launched=launched, ready=waiting, run=slow)
+    assert [one.name for one in found.launches] == KERNELS, "the few counters followed"
+    left_out = set(COLLECTED) - set(FEW_METRICS)
+    assert all("took more than 2 s" in found.missing[name] for name in left_out)
 
 
 FORGING = """
@@ -195,19 +284,8 @@ def test_a_program_that_ended_badly_is_quoted_beside_ncu(profile: Profile) -> No
     )
 
 
-def test_a_few_counters_are_taken_if_all_take_too_long(
-    profile: Profile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("profilers.kernelbench.judge.counters._START_S", 2.0)
-    monkeypatch.setattr("profilers.kernelbench.judge.counters._PER_LAUNCH_S", 0.0)
-    slow = f'case "$all" in *{m.STALL_WAIT}*) sleep 60;; esac\ncat "$here/target/recorded.csv"'
-    script = 'all="$METRICS"\n' + slow
-    # The fake drops its options before: have it look at them first.
-    monkeypatch.setattr(
-        "tests.profilers.kernelbench.judge.fake_ncu.SCRIPT",
-        'here=$(dirname "$0")\nMETRICS="$*"\n{run}\n',
-    )
-    found = profile(run=script)
+def test_a_few_counters_are_taken_if_all_take_too_long(profile: Profile, slow: str) -> None:
+    found = profile(run=slow)
     assert [one.name for one in found.launches] == KERNELS
     assert set(found.launches[0].metrics) <= set(FEW_METRICS)
     left_out = set(COLLECTED) - set(FEW_METRICS)

@@ -134,10 +134,18 @@ def profile(
     )
 
 
-def test_counters_code_timeline_and_roofline_in_one(make: Any) -> None:
+@pytest.mark.parametrize("needed", [1, 1_000_000], ids=["many cores", "few cores"])
+def test_counters_code_timeline_and_roofline_in_one(
+    make: Any, needed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On many cores the profiler starts while a call is traced, and profiles once."""
+    monkeypatch.setattr("profilers.kernelbench.judge.profiling._ENOUGH_CORES", needed)
     told: list[str] = []
     code = MachineCode({"saxpy": SassFacts(instructions=30)})
-    found = profile(make(trace("saxpy", "saxpy_strided", "naive_mm")), code, told)
+    calls = saying("open('calls', 'a').write('x')")
+    place = make(trace("saxpy", "saxpy_strided", "naive_mm"), calls, run=THEN_PRINT)
+    found = profile(place, code, told)
+    assert (tmp_path / "work" / "calls").read_text() == "xxxx"
     assert told == ["compiling", "profiling"]
     assert [kernel.name for kernel in found.kernels] == KERNELS
     assert all(m.DRAM in kernel.metrics for kernel in found.kernels)
@@ -147,6 +155,17 @@ def test_counters_code_timeline_and_roofline_in_one(make: Any) -> None:
     assert found.hardware == HARDWARE and found.work == WORK
     assert found.roofline.speed_of_light_us == pytest.approx(2.5)
     assert not {ncu.TOOL, SASS, TIMELINE, CEILINGS} & set(found.missing)
+
+
+def test_a_profiler_that_is_ready_ends_where_nothing_can_be_traced(
+    make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("profilers.kernelbench.judge.profiling._ENOUGH_CORES", 1)
+    calls = saying("open('calls', 'a').write('x')")
+    place = make(ChildGone("no answer", hung=True, output=""), calls, run=THEN_PRINT)
+    found = profile(place)
+    assert "its process was lost when it was traced" in found.missing[ncu.TOOL]
+    assert not list((tmp_path / "work").iterdir())
 
 
 def test_the_advisor_speaks_of_its_kernels_by_name(make: Any) -> None:
