@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.runs.folders.snapshot import read_snapshot
 from experiments.runs.memory.advice import attributed_follow_ups, firings
-from experiments.runs.memory.contributions import Origin, contributions_of
+from experiments.runs.memory.contributions import Origin, contributions_of, first_implementations
 from experiments.runs.memory.database import MemoryUnavailable
 from experiments.runs.memory.knowledge import KnowledgeStore
 from experiments.runs.memory.tools import ToolMemory
@@ -62,13 +62,15 @@ def learn(
     written."""
     if config.memory is None:
         return
+    first = first_implementations(result, task)
+    followed = (one for one in attributed_follow_ups(result) if one.child not in first)
     with ToolMemory(config.memory) as memory:
         memory.learn(
             config.run_id,
             gpu=gpu,
             proposer=proposer_label(config),
             fired=firings(result),
-            followed=attributed_follow_ups(result),
+            followed=followed,
         )
     from codegen import playbook
 

@@ -34,20 +34,31 @@ class Origin:
     signatures: Signatures
 
 
+def first_implementations(result: Result, task: KernelTask) -> frozenset[int]:
+    """The nodes that were written from the problem's own model, not from another variant.
+
+    What they gain is that of leaving PyTorch, whatever methods they claim.
+    """
+    if not task.dialect_of(task.baseline.source).baseline_is_reference:
+        return frozenset()
+    return frozenset(node.id for node in result.nodes if node.parent == result.baseline.id)
+
+
 def contributions_of(
     result: Result, events: Iterable[Event], origin: Origin
 ) -> Iterator[Contribution]:
     """One contribution for each act by which a node differs from its parent.
 
-    Repairs and duplicates contribute nothing. A method that was attributed on its own contributes
-    its own gain, any other that of all acts together, which then share it.
+    Repairs, duplicates and first implementations contribute nothing. A method that was attributed
+    on its own contributes its own gain, any other that of all acts together, which then share it.
     """
     baseline = result.baseline.evaluation
     noise = time_noise(baseline) if baseline is not None else 0.0
     profiles, by_id = _profiles(events), {node.id: node for node in result.nodes}
+    first = first_implementations(result, origin.task)
     for node in result.nodes:
         parent = by_id.get(node.parent) if node.parent is not None else None
-        if parent is not None and node.kind != "duplicate":
+        if parent is not None and node.kind != "duplicate" and node.id not in first:
             yield from _of_node(parent, node, origin, profiles=profiles, noise=noise)
 
 
