@@ -17,6 +17,8 @@ from collections.abc import Sequence
 
 from profilers.sandbox.process_tree import descendants, threads_of
 
+_LOOKS = 4
+
 
 class TimingCores:
     """Moves processes, with all they have started, between cores. Not thread-safe.
@@ -70,9 +72,12 @@ def cores_beside(gpu: int, gpus: int) -> tuple[int, ...]:
 
 
 def _move_threads(pid: int, cores: frozenset[int]) -> None:
-    """Move every thread of a process; those that it starts meanwhile are on `cores` at once."""
+    """Move every thread of a process. One that is started meanwhile is where its parent is, so that
+    looking again finds few; a process that starts them without end is not waited for.
+    """
     moved: set[int] = set()
-    while new := set(threads_of(pid)) - moved:
+    for _ in range(_LOOKS):
+        new = set(threads_of(pid)) - moved
         for thread in new:
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(thread, cores)

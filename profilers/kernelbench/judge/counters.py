@@ -16,7 +16,7 @@ from mcts.domain import metrics as m
 from profilers import ncu
 from profilers.children.processes import child_environment
 from profilers.kernel_names import bare_name
-from profilers.kernelbench.shared.profiling_spec import GO, ProfilingSpec
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.ncu.metrics import COLLECTED, THROUGHPUTS
 from profilers.profiles.launches import TracedKernel, batches
 from profilers.sandbox import Jail
@@ -62,7 +62,7 @@ class ReadyProfiler:
     """The profiler, started with all kernels to be profiled, on a process that has imported PyTorch
     and waits. Nothing of the candidate has run in it yet, and nothing is on the GPU.
 
-    A context manager; leaving it ends what still waits.
+    A context manager; leaving it ends what still waits or runs.
     """
 
     def __init__(self, spec: ProfilingSpec, *, jail: Jail, cwd: Path) -> None:
@@ -72,31 +72,25 @@ class ReadyProfiler:
         self._pool = ThreadPoolExecutor(1, "rooftree-profiler")
         run = _Run(waiting, jail, cwd, ())
         self._report = self._pool.submit(run.collect, COLLECTED, _WAITS_S, self._stop)
-        self._told = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._told:
-            self._tell("end")
+        self._stop.set()
         self._pool.shutdown()
         self._gate.unlink(missing_ok=True)
 
     def go(self, limit_s: float) -> tuple[ncu.NcuReport, bool]:
         """The report, and whether the profiler had to be stopped, after `limit_s`."""
-        self._tell(GO)
+        with contextlib.suppress(OSError):  # it is then stopped when its time is up
+            self._gate.touch()
         try:
             return self._report.result(timeout=limit_s)
         except TimeoutError:
             self._stop.set()
             report, _ = self._report.result()
             return report, not report.kernels
-
-    def _tell(self, word: str) -> None:
-        self._told = True
-        with contextlib.suppress(OSError):  # the process then ends at its deadline
-            self._gate.write_text(word, encoding="utf-8")
 
 
 def collect_counters(

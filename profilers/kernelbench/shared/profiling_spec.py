@@ -6,7 +6,6 @@ import json
 import sys
 from dataclasses import asdict, dataclass, field
 
-GO = "go"
 _PROGRAM = "profilers.kernelbench.worker.profiled"
 
 
@@ -14,8 +13,7 @@ _PROGRAM = "profilers.kernelbench.worker.profiled"
 class ProfilingSpec:
     """Files, the device's ordinal or "cpu", a seed, and the folders for compilers' output.
 
-    With `waits_for` the process imports PyTorch and then waits until that file says `GO`; with any
-    other word in it the process ends.
+    With `waits_for` the process imports PyTorch and then waits until there is such a file.
     """
 
     problem: str

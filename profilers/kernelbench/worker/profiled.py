@@ -20,7 +20,7 @@ from typing import Any
 from profilers.children.protocol import RequestRefused
 from profilers.hardware import driver
 from profilers.kernelbench.shared.problem import ProblemFault, ProblemFile
-from profilers.kernelbench.shared.profiling_spec import GO, ProfilingSpec
+from profilers.kernelbench.shared.profiling_spec import ProfilingSpec
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
 from profilers.kernelbench.worker.candidate import LoadedCandidate
@@ -61,8 +61,8 @@ def run(spec: ProfilingSpec) -> None:
     """
     import torch
 
-    if spec.waits_for is not None and not _told_to_go(Path(spec.waits_for)):
-        return
+    while spec.waits_for is not None and not Path(spec.waits_for).exists():
+        time.sleep(_POLL_S)
     set_environment(spec.environment)
     device = torch.device(device_name(spec.device))
     if spec.device != "cpu":
@@ -81,12 +81,6 @@ def run(spec: ProfilingSpec) -> None:
             candidate.model(*inputs)
         with bracket():
             candidate.model(*inputs)
-
-
-def _told_to_go(path: Path) -> bool:
-    while not (said := path.read_text(encoding="utf-8") if path.exists() else ""):
-        time.sleep(_POLL_S)
-    return said == GO
 
 
 def _weights(problem: ProblemFile, seed: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -94,6 +95,22 @@ def test_what_is_started_later_is_on_the_same_core(pair: list[subprocess.Popen[s
     assert first.stdout.readline() == "more\n"
     assert len(threads(first.pid)) == before + 1
     assert len(cores_of(first.pid)) == 1
+
+
+def test_a_process_that_starts_threads_without_end_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look finds another thread, which is gone by then."""
+    numbers = itertools.count(2**30)
+    monkeypatch.setattr("profilers.measuring.cores.threads_of", lambda _pid: [next(numbers)])
+    cores = TimingCores(MINE[:2])
+    cores.turn_of(os.getpid(), waiting=os.getpid())
+    assert not cores.refused
+
+
+def test_a_tree_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("profilers.sandbox.process_tree._children", lambda pid: [pid + 1])
+    assert len(descendants(1)) >= 1_000
 
 
 def test_each_draw_is_of_all_cores() -> None:
