@@ -33,9 +33,9 @@ class Judge:
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
         return self.handlers[op]({"op": op, **fields})
 
-    def weights(self, seed: int | None = None) -> dict[str, Any]:
+    def weights(self, seed: int | None = None, **fields: Any) -> dict[str, Any]:
         """The weights as a worker finds them."""
-        found = self.ask("weights", seed=seed)["weights"]
+        found = self.ask("weights", seed=seed, **fields)["weights"]
         return {name: self.inputs.fresh(TensorSpec.from_json(spec)) for name, spec in found.items()}
 
     def draw(self, name: str = "a", *, seed: int = 1, variation: str = "given") -> list[Any]:

@@ -134,7 +134,7 @@ class OpenProblem:
         try:
             if self._draw(variation) is not True:
                 return False
-            found = self.oracle.ask("expect", id="variation", weights="current")
+            found = self.oracle.ask("expect", id="variation")
             self.oracle.ask("forget", ids=["variation"])
         except (InputError, RequestRefused):
             return False

@@ -110,9 +110,12 @@ class CandidateSession:
         if self.cores.refused:
             self.tally.notes.append(_OWN_CORES)
 
-    def renew(self, *, part: bool) -> None:
-        """Change the weights of the reference, the candidate and the baseline alike."""
-        reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part)
+    def renew(self, *, part: bool, strength: float = 0.5) -> None:
+        """Change the weights of the reference, the candidate and the baseline alike.
+
+        If a `part`, one row, then by `strength` times their size or so.
+        """
+        reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part, strength=strength)
         for worker in (self.baseline, self.worker):
             worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)
 

@@ -227,7 +227,7 @@ class PairedTimer:
     def _compare_exactly(self, ids: list[str], outputs: Sequence[Any]) -> None:
         """Compare one timed call with float64, its error bounded as in verification."""
         chosen = random.SystemRandom().randrange(len(ids))
-        expected = self._session.oracle.ask("expect", id=ids[chosen], weights="current")
+        expected = self._session.oracle.ask("expect", id=ids[chosen])
         comparison = self._session.compared(ids[chosen], outputs[chosen])
         if not passes(comparison):
             self._wrong_when_timed(complaint(comparison))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.baseline import Baseline, TimedBaseline
 from profilers.kernelbench.oracle.claims import compare_whole
+from profilers.kernelbench.oracle.comparison import compare_leaf
 from profilers.kernelbench.oracle.draws import (
     Draw,
     DrawStore,
@@ -23,7 +24,7 @@ from profilers.kernelbench.oracle.reference import Expectation, ReferenceModel, 
 from profilers.kernelbench.shared.problem import ProblemFile
 from profilers.kernelbench.shared.recorded_calls import device_name
 from profilers.kernelbench.shared.shared_memory import BufferWriter
-from profilers.kernelbench.shared.trees import held_bytes
+from profilers.kernelbench.shared.trees import held_bytes, tensors
 from profilers.kernelbench.shared.values import encode
 from profilers.kernelbench.shared.weights import Weights, derives_buffers
 
@@ -119,7 +120,7 @@ class OracleSession:
         if request["seed"] is not None:
             self._earlier = _if_there_is_room(lambda: self._weights.copied(_EARLIER_BYTES))
             if request.get("part"):
-                self._weights.mutate_part(request["seed"])
+                self._weights.mutate_part(request["seed"], strength=request["strength"])
             else:
                 self._weights.mutate(request["seed"])
             self._draws.outdate()
@@ -167,7 +168,11 @@ class OracleSession:
         return {"inputs": self._shared.write(write)}
 
     def expect(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compute the expected outputs of a draw with the current weights."""
+        """Compute the expected outputs of a draw with the current weights.
+
+        With `stale`, limits of a comparison, also whether the outputs before the weights last
+        changed would fail it.
+        """
         draw = self._draws[request["id"]]
         draw.expectation = None
         conditioned = request.get("conditioned", False)
@@ -184,8 +189,30 @@ class OracleSession:
             "scale_rms": [leaf.scale for leaf in leaves],
             "oracle": draw.expectation.oracle,
             "centred": self._tf32 and is_centred(draw.inputs),
+            "stale_differs": self._stale_differs(draw, request.get("stale")),
             "held_bytes": self._held(),
         }
+
+    def _stale_differs(self, draw: Draw, limits: Mapping[str, Any] | None) -> bool | None:
+        """Whether what the model gave before its weights last changed would be taken for wrong.
+
+        None if that is not asked, or cannot be told for want of memory.
+        """
+        if limits is None or self._earlier is None or draw.expectation is None:
+            return None
+        stale = _if_there_is_room(lambda: self._run_earlier(draw))
+        if stale is None:
+            return None
+        relative, absolute = limits["tolerance"]
+        pairs = zip(tensors(stale), draw.expectation.leaves, strict=True)
+        found = [
+            compare_leaf(tensor, leaf, relative=relative, absolute=absolute)
+            for (_, tensor), leaf in pairs
+        ]
+        return any(
+            one["mismatches"] or (one["error_ratio"] or 0.0) > limits["error_ratio"]
+            for one in found
+        )
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compare a worker's outputs with what is expected for a draw.
@@ -207,6 +234,11 @@ class OracleSession:
         assert self._earlier is not None
         with self._weights.as_in(self._earlier):
             return self._reference.expect(draw.inputs)
+
+    def _run_earlier(self, draw: Draw) -> Any:
+        assert self._earlier is not None
+        with self._weights.as_in(self._earlier):
+            return self._reference.run(draw.inputs)
 
     def _compared(self, request: dict[str, Any], draw: Draw) -> dict[str, Any]:
         relative, absolute = request["tolerance"]

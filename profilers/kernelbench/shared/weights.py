@@ -82,8 +82,11 @@ class Weights:
                 if wanted and (found := _rms(tensor)) > 0 and not name.endswith(_RUNNING_VAR):
                     tensor.mul_(wanted / found)
 
-    def mutate_part(self, seed: int) -> None:
-        """Change one row of one tensor in place, which sampling the weights would miss."""
+    def mutate_part(self, seed: int, *, strength: float = 0.5) -> None:
+        """Change one row of one tensor in place, which sampling the weights would miss.
+
+        Its elements change by `strength` times their size or so.
+        """
         import torch
 
         names = list(self.changing)
@@ -92,7 +95,7 @@ class Weights:
         row = tensor if tensor.dim() == 0 else tensor[(seed // len(names)) % len(tensor)]
         with torch.no_grad():
             row = row.view(row.shape if row.dim() else (1,))
-            _mutate(name, row, _generator(tensor, seed, 0), strength=0.5)
+            _mutate(name, row, _generator(tensor, seed, 0), strength=strength)
 
     def copied(self, most_bytes: int) -> dict[str, Any] | None:
         """Copies of what may change; None if they would take more than so many bytes."""

@@ -58,8 +58,14 @@ class Oracle:
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["seed"] is not None:
             self.expected, self.earlier = {}, self.model.weight
-            fresh = np.random.default_rng(request["seed"]).normal(size=self.model.weight.shape)
-            self.model.weight = fresh.astype(self.model.weight.dtype)
+            rng = np.random.default_rng(request["seed"])
+            fresh = rng.normal(size=self.model.weight.shape).astype(self.model.weight.dtype)
+            if request["part"]:
+                row = request["seed"] % len(fresh)
+                changed = self.earlier[row] + request["strength"] * fresh[row]
+                fresh = self.earlier.copy()
+                fresh[row] = changed
+            self.model.weight = fresh
         return {"weights": {"weight": self.inputs.put([self.model.weight], 0)[0]}}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +92,18 @@ class Oracle:
         scale = float(np.sqrt(np.mean(exact**2)))
         return {"oracle": "float64", "outputs": [{"dtype": "torch.float32"}], "honest_wrong": [0],
                 "honest_rms": [1e-7 * scale], "scale_rms": [scale],
-                "centred": False}  # fmt: skip
+                "centred": False, "stale_differs": self._stale_differs(request)}  # fmt: skip
+
+    def _stale_differs(self, request: dict[str, Any]) -> bool | None:
+        limits = request.get("stale")
+        if limits is None:
+            return None
+        relative, absolute = limits["tolerance"]
+        exact = self.expected[request["id"]]
+        now, self.model.weight = self.model.weight, self.earlier
+        stale = self._exact(request["id"])
+        self.model.weight = now
+        return bool((np.abs(stale - exact) > absolute + relative * np.abs(exact)).any())
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         name, outputs = request["id"], request["outputs"]

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import pytest
+
 from mcts.domain import Policy
+from mcts.domain.task import Tolerance
 from mcts.options.policy import read_policy
-from profilers.kernelbench.judge.verifying import VerificationRound, rounds_of
+from profilers.kernelbench.judge.session import CandidateSession
+from profilers.kernelbench.judge.settings import KernelBenchSettings
+from profilers.kernelbench.judge.verdicts import VerificationTally
+from profilers.kernelbench.judge.verifying import VerificationRound, Verifier, rounds_of
 from profilers.kernelbench.shared.variations import NEAR, beyond
 
 VARIATIONS = (*NEAR, beyond(("large", "tied")))
@@ -38,3 +46,48 @@ def test_a_policy_of_before_is_one_of_drawn_inputs() -> None:
     given = [f"{name}={value}" for name, value in whole.items()]
     read = read_policy(given)
     assert isinstance(read, Policy) and read.inputs == "sound"
+
+
+class OneDraw:
+    """A session whose oracle answers, one after the other, whether a changed row shows."""
+
+    def __init__(self, *shows: bool | None) -> None:
+        self.settings = KernelBenchSettings()
+        self.tolerance = Tolerance(relative=1e-2, absolute=1e-3)
+        self.tally = VerificationTally(error_factor=64.0)
+        self.oracle = self
+        self.strengths: list[float] = []
+        self.asked: list[dict[str, Any]] = []
+        self._shows = list(shows)
+
+    def renew(self, *, part: bool, strength: float) -> None:
+        assert part
+        self.strengths.append(strength)
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        assert op == "expect"
+        self.asked.append(fields)
+        return {"stale_differs": self._shows[len(self.asked) - 1]}
+
+
+@pytest.mark.parametrize(
+    ("shows", "strengths"),
+    [
+        ([True], [0.5]),
+        ([None], [0.5]),
+        ([False, False, True], [0.5, 0.5, 1.0]),
+        ([False] * 5, [0.5, 0.5, 1.0, 2.0, 4.0]),
+    ],
+)
+def test_a_row_of_the_weights_changes_until_that_shows(
+    shows: list[bool | None], strengths: list[float]
+) -> None:
+    session = OneDraw(*shows, *shows)
+    verifier = Verifier(cast(CandidateSession, session))
+    for _ in range(2):
+        assert verifier._renew_part("draw")["stale_differs"] is shows[-1]
+    assert session.strengths == [*strengths, *strengths]
+    assert session.asked[0] == {
+        "id": "draw", "stale": {"tolerance": [1e-2, 1e-3], "error_ratio": 128.0}
+    }  # fmt: skip
+    assert len(session.tally.notes) == int(shows[-1] is False)

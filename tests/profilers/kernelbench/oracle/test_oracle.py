@@ -62,7 +62,7 @@ def test_an_honest_answer_is_right_and_exact(judge: Judge) -> None:
     assert float(weights["linear.bias"].std()) > 0.01, "a zero bias could be left out"
     for name, variation in (("a", "given"), ("b", "scaled"), ("c", "signed"), ("d", "batch")):
         inputs = judge.draw(name, variation=variation)
-        expected = judge.ask("expect", id=name, weights="current")
+        expected = judge.ask("expect", id=name)
         assert expected["oracle"] == "float64"
         comparison = judge.compare(answer(weights, inputs), name)
         assert comparison["structure"] is None and comparison["problems"] == []
@@ -97,6 +97,35 @@ def test_new_weights_make_old_answers_wrong_and_known(judge: Judge) -> None:
     comparison = judge.compare(answer(old, inputs))
     assert comparison["outputs"][0]["mismatches"] > 0
     assert comparison["problems"][0]["cheat"] == "cached_weights"
+
+
+STALE = {"tolerance": TOLERANCE, "error_ratio": 128.0}
+
+
+@pytest.mark.parametrize(("strength", "differs"), [(0.5, True), (1e-12, False)])
+def test_whether_a_changed_row_shows_in_the_outputs(
+    judge: Judge, strength: float, differs: bool
+) -> None:
+    judge.draw()
+    for seed in (4, 5):  # a row of the matrix, an element of the bias
+        old = judge.weights()
+        new = judge.weights(seed, part=True, strength=strength)
+        changed = [name for name in old if not torch.equal(old[name], new[name])]
+        assert len(changed) == 1 or not differs
+        assert judge.ask("expect", id="a", stale=STALE)["stale_differs"] is differs
+        assert torch.equal(judge.weights()["linear.weight"], new["linear.weight"])
+
+
+def test_whether_earlier_outputs_differ_is_not_told_unasked_or_without_them(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge.draw()
+    assert judge.ask("expect", id="a", stale=STALE)["stale_differs"] is None
+    judge.weights(4, part=True, strength=0.5)
+    assert judge.ask("expect", id="a")["stale_differs"] is None
+    monkeypatch.setattr(session, "_EARLIER_BYTES", 64)
+    judge.weights(4, part=True, strength=0.5)
+    assert judge.ask("expect", id="a", stale=STALE)["stale_differs"] is None
 
 
 def test_weights_that_are_too_large_to_keep_leave_old_answers_wrong(
