@@ -5,7 +5,8 @@ alike: on a virtual machine with busy neighbours one may need nearly twice as lo
 others a second later. Two processes that each stay on a core of their own are then compared by
 their cores. So whoever is being timed has one core, drawn for each pair of processes, and whoever
 waits for its turn is kept on another one, where it cannot be in the way. To draw for each block is
-worse: a virtual core that has idled has another speed at first.
+worse: a virtual core that has idled has another speed at first. What a process has started, like
+the workers of PyTorch's compiler, may run on every core but the one: there it would be in its way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LOOKS = 4
 
 
 class TimingCores:
-    """Moves processes, with all they have started, between cores. Not thread-safe.
+    """Moves processes between cores, and what they have started out of the way. Not thread-safe.
 
     With fewer than two `cores` it does nothing. `refused` is whether the kernel did not let it.
     """
@@ -36,29 +37,38 @@ class TimingCores:
         """Have the next turns take place on another pair of cores, drawn at random."""
         self._pair = self._drawn()
 
-    def turn_of(self, running: int, *, waiting: int) -> None:
-        """Give process `running` the one core, and process `waiting` the other one."""
+    def turn_of(self, running: Sequence[int], *, waiting: Sequence[int]) -> None:
+        """Give the processes `running` the one core, and `waiting` the other one.
+
+        Of each the first is the one that all others descend from; what else descends from it may
+        run on every core but the one.
+        """
         if not self._pair:
             return
         on, off = self._pair
-        self._move(waiting, frozenset({off}))
-        self._move(running, frozenset({on}))
+        self._move(waiting, frozenset({off}), aside=frozenset(self._cores) - {on})
+        self._move(running, frozenset({on}), aside=frozenset(self._cores) - {on})
 
-    def release(self, *pids: int) -> None:
-        """Let processes run on every core again."""
+    def release(self, *processes: Sequence[int]) -> None:
+        """Let processes run on every core again, and what they have started."""
         if self._pair:
-            for pid in pids:
-                self._move(pid, self._all)
+            for each in processes:
+                self._move(each, self._all, aside=self._all)
 
     def _drawn(self) -> tuple[int, ...]:
         return tuple(random.SystemRandom().sample(self._cores, 2)) if len(self._cores) > 1 else ()
 
-    def _move(self, root: int, cores: frozenset[int]) -> None:
+    def _move(
+        self, processes: Sequence[int], cores: frozenset[int], *, aside: frozenset[int]
+    ) -> None:
         if self.refused:
             return
         try:
-            for pid in (root, *descendants(root)):
+            for pid in processes:
                 _move_threads(pid, cores)
+            for pid in descendants(processes[0]):
+                if pid not in processes:
+                    _move_threads(pid, aside)
         except PermissionError:
             self.refused = True
 

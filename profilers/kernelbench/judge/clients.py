@@ -15,6 +15,7 @@ from profilers.children.processes import Child
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.sandbox import Jail
+from profilers.sandbox.process_tree import descendants
 
 ORACLE = "profilers.kernelbench.oracle.process"
 FORK_SERVER = "profilers.kernelbench.worker.fork_server"
@@ -62,8 +63,9 @@ class OracleClient:
         self.buffer_bytes = (reply["inputs"], reply["outputs"])
 
     @property
-    def pid(self) -> int:
-        return self._child.pid
+    def processes(self) -> tuple[int, ...]:
+        """Its process id, without those of what it has started."""
+        return (self._child.pid,)
 
     @property
     def alive(self) -> bool:
@@ -96,11 +98,10 @@ class WorkerClient:
     ) -> None:
         self._deadline = deadline
         self._channel: Channel = fork_server.fork(jail, cwd=cwd)
-
-    @property
-    def pid(self) -> int:
-        """Process id of what all processes of the candidate descend from."""
-        return self._channel.pid
+        self.processes: tuple[int, ...] = (self._channel.pid,)
+        """Process ids of the worker and of what guards it, that first from which all descend;
+        without those of what the candidate has started.
+        """
 
     @property
     def isolation(self) -> Isolation:
@@ -134,6 +135,8 @@ class WorkerClient:
             "reserve_bytes": reserve_bytes, "in_turns": in_turns,
         }  # fmt: skip
         self._channel.ask(told, timeout_s=timeout_s)  # no candidate is in it yet
+        root = self._channel.pid
+        self.processes = (root, *descendants(root))
 
     def kill(self) -> None:
         self._channel.kill()
@@ -150,8 +153,8 @@ class BaselineClient:
         self._worker = worker
 
     @property
-    def pid(self) -> int:
-        return self._worker.pid
+    def processes(self) -> tuple[int, ...]:
+        return self._worker.processes
 
     def ask(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         try:

@@ -106,7 +106,7 @@ class CandidateSession:
 
     def release_cores(self) -> None:
         """Let all processes run on every core again; note it if they could not be kept on one."""
-        self.cores.release(self.oracle.pid, self.baseline.pid, self.worker.pid)
+        self.cores.release(self.oracle.processes, self.baseline.processes, self.worker.processes)
         if self.cores.refused:
             self.tally.notes.append(_OWN_CORES)
 

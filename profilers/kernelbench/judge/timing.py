@@ -140,7 +140,7 @@ class PairedTimer:
 
     def _candidate_side(self, calls: int, *, exactly: bool) -> BlockSide:
         worker = self._session.worker
-        self._session.cores.turn_of(worker.pid, waiting=self._session.baseline.pid)
+        self._session.cores.turn_of(worker.processes, waiting=self._session.baseline.processes)
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(worker, ids)
             if self._session.tally.late:
@@ -162,7 +162,7 @@ class PairedTimer:
         Returns what idle calls take besides, unless one call nearly fills the device.
         """
         baseline = self._session.baseline
-        self._session.cores.turn_of(baseline.pid, waiting=self._session.worker.pid)
+        self._session.cores.turn_of(baseline.processes, waiting=self._session.worker.processes)
         with self._session.drawn(calls) as ids:
             side, fetched = self._side(baseline, ids)
             idle_us = None if self._session.layout.in_turns else self._idle_us(calls)
@@ -208,10 +208,10 @@ class PairedTimer:
         oracle, cores = self._session.oracle, self._session.cores
         with self._session.drawn(calls) as ids:
             oracle.ask("prepare", ids=ids)
-            cores.turn_of(oracle.pid, waiting=self._session.worker.pid)
+            cores.turn_of(oracle.processes, waiting=self._session.worker.processes)
             oracle.ask("warm")
             events = oracle.ask("run", flush=True)["events_us"]
-            cores.release(oracle.pid)
+            cores.release(oracle.processes)
             return tuple(events)
 
     def _comparisons(self, ids: list[str], outputs: Sequence[Any]) -> list[dict[str, Any]]:

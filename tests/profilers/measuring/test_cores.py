@@ -73,21 +73,35 @@ def test_without_lists_of_children_the_parents_are_asked(
 
 def test_who_runs_has_one_core_and_who_waits_another(pair: list[subprocess.Popen[str]]) -> None:
     first, second = (process.pid for process in pair)
+    whole = [(pid, *descendants(pid)) for pid in (first, second)]
     cores = TimingCores(MINE[:2])
-    cores.turn_of(first, waiting=second)
+    cores.turn_of(whole[0], waiting=whole[1])
     (on,), (off,) = cores_of(first), cores_of(second)
     assert len(on) == len(off) == 1
     assert on | off == set(MINE[:2])
-    cores.turn_of(second, waiting=first)
+    cores.turn_of(whole[1], waiting=whole[0])
     assert (cores_of(second), cores_of(first)) == ({on}, {off})
-    cores.release(first, second)
+    cores.release([first], [second])
     assert cores_of(first) == cores_of(second) == {frozenset(MINE)}
     assert not cores.refused
 
 
+@pytest.mark.skipif(len(MINE) < 3, reason="needs three CPU cores")
+def test_what_was_started_has_all_cores_but_the_one(pair: list[subprocess.Popen[str]]) -> None:
+    first, second = (process.pid for process in pair)
+    children = [descendants(pid)[0] for pid in (first, second)]
+    cores = TimingCores(MINE[:3])
+    cores.turn_of([first], waiting=[second])
+    (on,) = os.sched_getaffinity(first)
+    assert os.sched_getaffinity(second) < set(MINE[:3]) - {on}
+    for child in children:
+        assert os.sched_getaffinity(child) == set(MINE[:3]) - {on}
+
+
 def test_what_is_started_later_is_on_the_same_core(pair: list[subprocess.Popen[str]]) -> None:
     first, second = pair
-    TimingCores(MINE[:2]).turn_of(first.pid, waiting=second.pid)
+    whole = [(each.pid, *descendants(each.pid)) for each in (first, second)]
+    TimingCores(MINE[:2]).turn_of(whole[0], waiting=whole[1])
     before = len(threads(first.pid))
     assert first.stdin is not None
     assert first.stdout is not None
@@ -104,7 +118,7 @@ def test_a_process_that_starts_threads_without_end_is_not_waited_for(
     numbers = itertools.count(2**30)
     monkeypatch.setattr("profilers.measuring.cores.threads_of", lambda _pid: [next(numbers)])
     cores = TimingCores(MINE[:2])
-    cores.turn_of(os.getpid(), waiting=os.getpid())
+    cores.turn_of([os.getpid()], waiting=[os.getpid()])
     assert not cores.refused
 
 
@@ -126,7 +140,7 @@ def test_one_core_is_left_alone(pair: list[subprocess.Popen[str]]) -> None:
     first, second = (process.pid for process in pair)
     cores = TimingCores(MINE[:1])
     cores.draw()
-    cores.turn_of(first, waiting=second)
+    cores.turn_of([first], waiting=[second])
     assert cores_of(first) == cores_of(second) == {frozenset(MINE)}
 
 
@@ -142,7 +156,7 @@ def test_a_kernel_that_says_no_is_asked_once(
     monkeypatch.setattr(os, "sched_setaffinity", refuse)
     cores = TimingCores(MINE[:2])
     for _ in range(3):
-        cores.turn_of(pair[0].pid, waiting=pair[1].pid)
+        cores.turn_of([pair[0].pid], waiting=[pair[1].pid])
     assert cores.refused
     assert len(asked) == 1
 
@@ -152,8 +166,8 @@ def test_processes_that_have_ended_are_no_error(pair: list[subprocess.Popen[str]
     gone.wait()
     time.sleep(0.01)
     cores = TimingCores(MINE[:2])
-    cores.turn_of(pair[0].pid, waiting=gone.pid)
-    assert len(cores_of(pair[0].pid)) == 1
+    cores.turn_of([pair[0].pid], waiting=[gone.pid])
+    assert len(os.sched_getaffinity(pair[0].pid)) == 1
     assert not cores.refused
 
 

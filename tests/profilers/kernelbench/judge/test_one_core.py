@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -23,16 +23,22 @@ class NotedCores(TimingCores):
     def __init__(self) -> None:
         super().__init__(MINE[:2])
         self.turns: list[tuple[int, set[int], int, set[int]]] = []
+        self.started: list[set[int]] = []
 
-    def turn_of(self, running: int, *, waiting: int) -> None:
+    def turn_of(self, running: Sequence[int], *, waiting: Sequence[int]) -> None:
         super().turn_of(running, waiting=waiting)
-        self.turns.append((running, cores_of(running), waiting, cores_of(waiting)))
+        self.turns.append((running[0], cores_of(running), waiting[0], cores_of(waiting)))
+        self.started += [
+            cores_of([pid])
+            for processes in (running, waiting)
+            for pid in set(descendants(processes[0])) - set(processes)
+        ]
 
 
-def cores_of(root: int) -> set[int]:
+def cores_of(processes: Sequence[int]) -> set[int]:
     return {
         core
-        for pid in (root, *descendants(root))
+        for pid in processes
         for thread in threads_of(pid)
         for core in os.sched_getaffinity(thread)
     }
@@ -61,6 +67,21 @@ def test_both_sides_of_a_block_have_one_core(judge: KernelBenchEvaluator) -> Non
         assert on != off
     assert len({running for running, *_ in cores.turns}) == 2
     assert len({core for _, on, *_ in cores.turns for core in on}) == 1
+    assert not cores.started
+
+
+def test_what_a_candidate_starts_is_kept_off_the_core_of_the_timed(
+    judge: KernelBenchEvaluator,
+) -> None:
+    """As the workers of PyTorch's compiler, which import it while the first blocks are timed."""
+    cores = NotedCores()
+    judge._place._cores = cores
+    forks = "import os, time\nif not os.fork():\n    time.sleep(60)\n    os._exit(0)\n"
+    found = judge.evaluate(Candidate(source=forks + HONEST.format(seconds=0.004)))
+    assert found.measured
+    (timed,) = {core for _, on, *_ in cores.turns for core in on}
+    assert len(cores.started) == len(cores.turns)
+    assert all(allowed == set(MINE[:2]) - {timed} for allowed in cores.started)
 
 
 def test_a_judge_that_may_not_choose_cores_says_so(
