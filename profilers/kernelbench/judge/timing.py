@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcts.domain import Refusal
-from mcts.statistics import speedup_blocked
+from mcts.statistics import Interval, speedup_blocked
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.clients import BaselineClient, WorkerClient
 from profilers.kernelbench.judge.outside_clock import (
@@ -24,6 +24,9 @@ from profilers.kernelbench.judge.replies import events_of, outputs_of, problems_
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import Unfaithful, complaint, passes, too_far
 from profilers.kernelbench.judge.verifying import VerificationRound, Verifier
+
+UNSTEADY = 4.0
+"""How many times its lower end the upper end of a speedup's interval may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class PairedTimer:
         then still too noisy, more blocks follow, up to `steady_blocks`: inputs of gigabytes allow
         one call per block, and a block's overhead varies by a millisecond. More blocks follow for a
         while if the clocks disagree as well: with few blocks, four standard errors are exceeded by
-        chance about once in a hundred times (Student's t), but a lie is found again.
+        chance about once in a hundred times (Student's t), but a lie is found again. So they do if
+        the speedup's interval is so wide that it says nothing.
         """
         self._session.cores.draw()
         try:
@@ -100,20 +104,32 @@ class PairedTimer:
             baseline.append(before)
             candidate.append(paired.candidate.events_us)
             blocks.append(paired)
-            enough = len(blocks) >= settings.least_blocks and (
+            if len(blocks) < settings.least_blocks:
+                continue
+            seconds = time.monotonic() - begin
+            found = speedup_blocked(baseline, candidate, seed=len(baseline))
+            enough = (
                 len(blocks) >= settings.blocks
-                or time.monotonic() - begin > settings.time_budget_s
-                or self._narrow(baseline, candidate)
+                or seconds > settings.time_budget_s
+                or (found.high - found.low) / 2 / found.point < settings.half_width
             )
-            if enough and self._settled(clock, blocks, seconds=time.monotonic() - begin):
+            if enough and self._settled(clock, blocks, found, seconds=seconds):
                 break
         return BlockTimes(tuple(baseline), tuple(candidate), tuple(blocks))
 
-    def _settled(self, clock: OutsideClock, blocks: list[PairedBlock], *, seconds: float) -> bool:
-        """Whether the judge's clock has seen enough after so many seconds."""
+    def _settled(
+        self,
+        clock: OutsideClock,
+        blocks: list[PairedBlock],
+        speedup: Interval,
+        *,
+        seconds: float,
+    ) -> bool:
+        """Whether enough was seen after so many seconds, by the judge's clock as well."""
         if clock.too_noisy(blocks) is not None:
             return False
-        return clock.disagreement(blocks) is None or seconds > self._session.settings.doubt_budget_s
+        doubtful = speedup.high > UNSTEADY * speedup.low or clock.disagreement(blocks) is not None
+        return not doubtful or seconds > self._session.settings.doubt_budget_s
 
     def _renewals(self) -> dict[int, VerificationRound]:
         """The blocks before which the weights change, drawn at random."""
@@ -247,9 +263,3 @@ class PairedTimer:
             "wrong_result", detail, build=self._session.build,
             verification=self._session.tally.verification(passed=False, detail=detail),
         )  # fmt: skip
-
-    def _narrow(
-        self, baseline: list[tuple[float, ...]], candidate: list[tuple[float, ...]]
-    ) -> bool:
-        found = speedup_blocked(baseline, candidate, seed=len(baseline))
-        return (found.high - found.low) / 2 / found.point < self._session.settings.half_width

@@ -23,10 +23,7 @@ from profilers.kernelbench.judge.verifying import Verifier
 GLANCE = KernelBenchSettings(calls=1).for_baseline()
 
 
-def blocks_of_one_call(
-    settings: KernelBenchSettings, extra_us: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
-) -> BlockTimes:
-    """What a timer makes of calls of 2,000 us whose n-th block costs `extra_us(n)` more."""
+def timer_of(settings: KernelBenchSettings) -> PairedTimer:
     session = SimpleNamespace(
         settings=settings,
         layout=SimpleNamespace(calls=1),
@@ -35,7 +32,14 @@ def blocks_of_one_call(
         cores=SimpleNamespace(draw=lambda: None),
         release_cores=lambda: None,
     )
-    timer = PairedTimer(cast(CandidateSession, session), cast(Verifier, None))
+    return PairedTimer(cast(CandidateSession, session), cast(Verifier, None))
+
+
+def blocks_of_one_call(
+    settings: KernelBenchSettings, extra_us: Callable[[int], float], monkeypatch: pytest.MonkeyPatch
+) -> BlockTimes:
+    """What a timer makes of calls of 2,000 us whose n-th block costs `extra_us(n)` more."""
+    timer = timer_of(settings)
     count = iter(range(1_000))
 
     def block(calls: int, **_: Any) -> tuple[tuple[float, ...], PairedBlock]:
@@ -87,6 +91,24 @@ def test_clocks_that_go_on_to_disagree_end_the_timing(monkeypatch: pytest.Monkey
     hasty = replace(GLANCE, doubt_budget_s=0.0)
     found = blocks_of_one_call(hasty, lambda _: 900.0, monkeypatch)
     assert len(found.blocks) == GLANCE.blocks
+
+
+def test_blocks_follow_while_the_speedup_is_known_to_no_factor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two of the first blocks take a sixtieth of the time, as if their work was done before."""
+    timer = timer_of(GLANCE)
+    count = iter(range(1_000))
+
+    def block(calls: int, **_: Any) -> tuple[tuple[float, ...], PairedBlock]:
+        events = (2000.0,) * calls
+        quick = (30.0,) * calls if next(count) in (2, 4) else events
+        steps = [BlockSteps(9000.0, sum(each) + 6900.0, 6800.0) for each in (quick, events)]
+        return events, PairedBlock(BlockSide(quick, steps[0]), BlockSide(events, steps[1]))
+
+    monkeypatch.setattr(timer, "_block", block)
+    found = timer.time()
+    assert GLANCE.blocks < len(found.blocks) < GLANCE.steady_blocks
 
 
 def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

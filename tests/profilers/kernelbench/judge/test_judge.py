@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +97,25 @@ def test_a_faster_candidate_is_measured(judge: KernelBenchEvaluator) -> None:
     assert 2 < found.timing.speedup < 5
     assert found.timing.speedup_low <= found.timing.speedup <= found.timing.speedup_high
     assert found.isolation is not None
+
+
+def test_a_speedup_that_is_known_to_no_factor_is_suspect() -> None:
+    """Every other block is quick, as of a thread that sometimes gets ahead of the calls."""
+    quick_or_not = body("""
+now = time.monotonic()
+if now - getattr(self, "last", 0.0) > 0.02:
+    self.quick = not getattr(self, "quick", False)
+time.sleep(0.0002 if self.quick else 0.018)
+self.last = time.monotonic()
+return x @ self.weight
+""")
+    settings = replace(SETTINGS, doubt_budget_s=0.3)
+    with closing(
+        KernelBenchEvaluator(problem_task(), device="cpu", settings=settings, processes=FAKE)
+    ) as judge:
+        found = verdict(judge, quick_or_not)
+    assert found.status == "suspect"
+    assert "times as fast, which says nothing" in found.message
 
 
 def test_the_judge_tells_its_stages(judge: KernelBenchEvaluator) -> None:
