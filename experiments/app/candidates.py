@@ -9,6 +9,8 @@ from pathlib import Path
 from codegen.plan_text import canonical_source
 from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import TaskSource, read_text
+from experiments.runs.tasks.solutions import SUFFIX as SOLUTION_SUFFIX
+from experiments.runs.tasks.solutions import candidate_text, read_solution
 from mcts.domain import (
     HOST,
     KERNELBENCH,
@@ -54,7 +56,11 @@ def measured_against(source: TaskSource, path: Path) -> TaskSource:
 
 
 def _solution(task: KernelTask, path: Path, values: Sequence[str]) -> Candidate:
-    """A candidate for a KernelBench problem, in the dialect that it is written in."""
+    """A candidate for a KernelBench problem, in the dialect that it is written in, or a solution
+    in FlashInfer's trace format.
+    """
+    if path.suffix == SOLUTION_SUFFIX:
+        return Candidate(source=candidate_text(read_solution(path), task.reference or ""))
     source = read_text(path)
     dialect = task.dialect_of(source)
     with naming(path):

@@ -1,4 +1,4 @@
-"""`tasks`: the bundled ones, and new ones to train on."""
+"""`tasks`: the bundled ones, and new ones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ app = typer.Typer(
     cls=PlainGroup,
     name="tasks",
     invoke_without_command=True,
-    help="List the bundled tasks and what is recorded of them; or make tasks to train on.",
+    help="List the bundled tasks and what is recorded of them; or make new ones.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback(invoke_without_command=True)
 def tasks(context: typer.Context, json: Json = False) -> None:
-    """List the bundled tasks and what is recorded of them; or make tasks to train on."""
+    """List the bundled tasks and what is recorded of them; or make new ones."""
     if context.invoked_subcommand is not None:
         return
     from experiments.cli.commands.show import tasks as show
@@ -58,4 +58,34 @@ def synthesise(
     make(out, count=count, seed=seed, unlike=unlike, on_gpu=gpu, judging=judging, as_json=json)
 
 
+def from_definition(
+    definition: Annotated[Path, typer.Argument(help="A definition's JSON.", metavar="DEFINITION")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Where the problem files go.", metavar="DIR")
+    ],
+    workloads: Annotated[
+        Path | None,
+        typer.Option(
+            help="Its workloads, JSONL; default: where the dataset keeps them.", metavar="FILE"
+        ),
+    ] = None,
+    workload: Annotated[
+        list[str] | None, typer.Option(help="One of them; repeatable.", metavar="UUID")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            help="What paths of safetensors files begin at; default: the workloads' folder.",
+            metavar="DIR",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make KernelBench problem files of a definition in FlashInfer's trace format."""
+    from experiments.cli.commands.from_definition import from_definition as make
+
+    make(definition, out=out, workloads=workloads, chosen=workload or (), root=root, as_json=json)
+
+
 declare(app, synthesise)
+declare(app, from_definition)

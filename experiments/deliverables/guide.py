@@ -17,6 +17,7 @@ FILES = {
     "kernel.py": "the module as the run judged it",
     "model_new.py": "a `ModelNew` that needs PyTorch alone",
     "change.patch": "the change against the source that the run began with",
+    "solution.json": "a solution in FlashInfer's trace format, for its evaluators",
     "reproduce.py": "verifies and times the kernel again; `expected.json` is what it compares with",
     "why.md": "why it is faster, for a pull request",
     "run.json": "the whole run; `run.schema.json` is its JSON Schema",

@@ -16,11 +16,13 @@ from experiments.deliverables.explaining import explanation
 from experiments.deliverables.guide import FILES, guide
 from experiments.deliverables.patching import source_patch
 from experiments.deliverables.reproduction import EXPECTED, SCRIPT, expected, script, task_files
+from experiments.runs.tasks.solutions import definition_of, solution_text
 from mcts.errors import InputError
 from mcts.files import write_whole
 from mcts.formats import parse_json
 
 README = "README.md"
+SOLUTION = "solution.json"
 DOCUMENT = "run.json"
 
 
@@ -44,6 +46,8 @@ def deliverables(delivery: Delivery) -> Written:
         lambda: _header(delivery),
     )
     _add(written, "change.patch", lambda: _patch(delivery))
+    if delivery.source.problem is not None and definition_of(delivery.task.reference or ""):
+        _add(written, SOLUTION, lambda: _solution(delivery))
     try:
         files = task_files(delivery)
     except InputError as error:
@@ -138,6 +142,15 @@ def _header(delivery: Delivery) -> str:
 
 def _module(delivery: Delivery) -> str:
     return writing_of(delivery.kernel.dialect).module(delivery.kernel)
+
+
+def _solution(delivery: Delivery) -> str:
+    return solution_text(
+        _module(delivery),
+        delivery.task.reference or "",
+        name=f"{_stem(delivery)}_rooftree_{delivery.best.id}",
+        description=f"{delivery.found}; measured on {delivery.task.name} alone",
+    )
 
 
 def _patch(delivery: Delivery) -> str:

@@ -1,0 +1,71 @@
+"""`tasks from-definition`: definitions in FlashInfer's trace format as problem files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.runs.tasks.definition_problems import problem_name, problem_text
+from experiments.runs.tasks.definitions import (
+    TraceWorkload,
+    read_definition,
+    read_workloads,
+    workloads_of,
+)
+from experiments.text.tables import Column, print_fitted
+from experiments.text.words import did_you_mean
+from mcts.errors import InputError
+from mcts.files import write_whole
+
+_COLUMNS = (Column("file"), Column("workload", "words"))
+
+
+def from_definition(
+    definition: Path,
+    *,
+    out: Path,
+    workloads: Path | None,
+    chosen: Sequence[str],
+    root: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a problem file for each workload, or for those `chosen` by uuid, and say which.
+
+    Files that are there already are written anew. InputError if something does not fit.
+    """
+    known = read_definition(definition)
+    file = workloads if workloads is not None else workloads_of(definition)
+    wanted = _chosen(read_workloads(file, known), chosen, file)
+    texts: dict[str, tuple[str, TraceWorkload]] = {}
+    for workload in wanted:
+        name = problem_name(known, workload)
+        if name in texts:
+            name = problem_name(known, workload, told_apart=True)
+        text = problem_text(known, workload, root=root if root is not None else file.parent)
+        texts[name] = text, workload
+    rows = []
+    for name, (text, workload) in texts.items():
+        path = out / f"{name}.py"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            write_whole(path, text)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
+        rows.append({"file": str(path), "workload": workload.uuid, "axes": workload.axes})
+    if as_json:
+        print(json.dumps({"definition": known.name, "problems": rows}, ensure_ascii=False))
+        return
+    print_fitted(_COLUMNS, [[str(row["file"]), str(row["workload"])] for row in rows])
+    print(f"search one with rooftree optimize {rows[0]['file']}")
+
+
+def _chosen(
+    workloads: Sequence[TraceWorkload], uuids: Sequence[str], file: Path
+) -> list[TraceWorkload]:
+    by_uuid = {workload.uuid: workload for workload in workloads}
+    for uuid in uuids:
+        if uuid not in by_uuid:
+            hint = did_you_mean(uuid, by_uuid)
+            raise InputError(f"{file} has no workload {uuid}{'; ' + hint if hint else ''}")
+    return [by_uuid[uuid] for uuid in uuids] if uuids else list(workloads)

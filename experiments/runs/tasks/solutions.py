@@ -1,0 +1,183 @@
+"""Solutions in FlashInfer's trace format, which SOL-ExecBench uses as well, and candidates.
+
+A solution has sources and an entry point, a function that returns the outputs or, in destination
+passing style, is handed tensors to write them to.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from experiments.runs.tasks.definition_problems import DEFINITION, OUTPUTS
+from experiments.runs.tasks.definitions import ENTRY
+from experiments.runs.tasks.files import read_text
+from mcts.domain import first_problem
+from mcts.domain.python_source import read_module
+from mcts.errors import InputError
+from mcts.formats import FormatError, parse_json
+
+SUFFIX = ".json"
+_IN_PYTHON = {"python", "pytorch", "triton"}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SourceText(_Part):
+    path: str
+    content: str
+
+
+class BuildSpec(_Part):
+    """How a solution is built; FlashInfer's names one language, SOL-ExecBench's several."""
+
+    language: str | None = None
+    languages: tuple[str, ...] = ()
+    entry_point: str = Field(pattern=r"^[^:]+::[A-Za-z_][A-Za-z0-9_]*$")
+    destination_passing_style: bool = True
+
+    @property
+    def every_language(self) -> set[str]:
+        return {*self.languages, *([self.language] if self.language else [])}
+
+
+class Solution(_Part):
+    """An implementation of the definition of that name."""
+
+    name: str
+    definition: str
+    spec: BuildSpec
+    sources: tuple[SourceText, ...] = Field(min_length=1)
+
+
+def read_solution(path: Path) -> Solution:
+    """A solution's file. InputError, in one line, if it is none."""
+    try:
+        return Solution.model_validate(parse_json(read_text(path)))
+    except FormatError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{path} is no solution: {first_problem(error)}") from None
+
+
+def candidate_text(solution: Solution, problem: str) -> str:
+    """A solution in Python or Triton as a file with a `ModelNew` for a problem file's text.
+
+    InputError for other languages, several sources, or a problem that does not say what it returns.
+    """
+    spec = solution.spec
+    if not spec.every_language or spec.every_language - _IN_PYTHON:
+        named = ", ".join(sorted(spec.every_language)) or "no language"
+        raise InputError(f"solution {solution.name} is in {named}: Python and Triton can be judged")
+    file, _, entry = spec.entry_point.partition("::")
+    texts = {str(PurePosixPath(source.path)): source.content for source in solution.sources}
+    if len(texts) > 1 or str(PurePosixPath(file)) not in texts:
+        raise InputError(
+            f"solution {solution.name} has {len(texts)} sources: one that has the entry point can "
+            "be judged"
+        )
+    inputs = _inputs_of(problem)
+    given = ", ".join(inputs)
+    lines = [texts[str(PurePosixPath(file))].rstrip(), "", "", "import torch", "", ""]
+    lines += ["class ModelNew(torch.nn.Module):", f"    def forward(self, {given}):"]
+    if not spec.destination_passing_style:
+        return "\n".join([*lines, f"        return {entry}({given})", ""])
+    outputs = _constant(problem, OUTPUTS)
+    if outputs is None:
+        raise InputError(
+            "a solution in destination passing style needs a problem made of its definition "
+            "(rooftree tasks from-definition)"
+        )
+    device = f"next(x.device for x in ({given},) if isinstance(x, torch.Tensor))"
+    lines.append(f"        _device = {device}")
+    lines += [
+        f"        {name} = torch.empty({shape}, dtype=torch.{dtype}, device=_device)"
+        for name, shape, dtype in outputs
+    ]
+    made = ", ".join(name for name, *_ in outputs)
+    return "\n".join([*lines, f"        {entry}({given}, {made})", f"        return {made}", ""])
+
+
+def definition_of(problem: str) -> str | None:
+    """The name of the definition that a problem file was made of; None for other problems."""
+    found = _constant(problem, DEFINITION)
+    return found if isinstance(found, str) else None
+
+
+def solution_text(module: str, problem: str, *, name: str, description: str) -> str:
+    """A file with a `ModelNew` as a solution's JSON, in the fields that both benchmarks read.
+
+    The model is made once, by the first call. InputError if `problem` is of no definition.
+    """
+    definition = definition_of(problem)
+    if definition is None:
+        raise InputError("the problem was not made of a definition")
+    given = ", ".join(_inputs_of(problem))
+    entry = _free_name(module)
+    # Who reads the solution may append a ModelNew of its own.
+    source = [
+        module.rstrip(), "", "", "_CLASS, _MODEL = ModelNew, None", "", "",
+        f"def {entry}({given}):", "    global _MODEL", "    if _MODEL is None:",
+        "        _MODEL = _CLASS()", f"    return _MODEL({given})", "",
+    ]  # fmt: skip
+    in_triton = any("triton" in ast.unparse(node) for node in _imports(module))
+    document = {
+        "name": name,
+        "definition": definition,
+        "author": "rooftree",
+        "description": description,
+        "spec": {
+            "language": "triton" if in_triton else "python",
+            "languages": ["triton" if in_triton else "pytorch"],
+            "target_hardware": ["LOCAL"],
+            "entry_point": f"main.py::{entry}",
+            "dependencies": ["torch", *(["triton"] if in_triton else [])],
+            "destination_passing_style": False,
+        },
+        "sources": [{"path": "main.py", "content": "\n".join(source)}],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _free_name(module: str) -> str:
+    """A name for the entry point that the module does not define."""
+    taken = {
+        node.name
+        for node in read_module(module).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    names = itertools.chain([ENTRY], (f"{ENTRY}_{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _imports(module: str) -> list[ast.stmt]:
+    return [
+        node
+        for node in ast.walk(read_module(module))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+
+def _inputs_of(problem: str) -> list[str]:
+    """The names of the arguments of the model's `forward`."""
+    for node in ast.walk(read_module(problem)):
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "forward":
+                    return [argument.arg for argument in method.args.args[1:]]
+    raise InputError("the problem's model has no forward")
+
+
+def _constant(problem: str, name: str) -> Any | None:
+    """What a problem file made of a definition has under a name; None if it is not there."""
+    for node in read_module(problem).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    return None

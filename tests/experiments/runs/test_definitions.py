@@ -1,0 +1,313 @@
+"""Definitions, workloads and solutions in FlashInfer's trace format, as problems and candidates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.app.candidates import candidates_of
+from experiments.deliverables.writing import deliverables
+from experiments.runs.tasks.definition_problems import problem_name, problem_text
+from experiments.runs.tasks.definitions import read_definition, read_workloads, workloads_of
+from experiments.runs.tasks.files import find_task
+from experiments.runs.tasks.solutions import candidate_text, read_solution, solution_text
+from mcts.errors import InputError
+from tests.support.commands import completed, failed, rooftree
+from tests.support.deliveries import delivery_of
+
+DATA = Path(__file__).parents[2] / "data" / "definitions"
+NORM = DATA / "definitions" / "norm" / "scaled_norm_d64.json"
+SOLUTION = DATA / "solution.json"
+
+
+def table(path: Path = NORM) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def write(folder: Path, found: Any, name: str = "made.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(found) + "\n")
+    return path
+
+
+def norm_text(rows: int = 8) -> str:
+    definition = read_definition(NORM)
+    workloads = read_workloads(workloads_of(NORM), definition)
+    (workload,) = [one for one in workloads if one.axes["rows"] == rows]
+    return problem_text(definition, workload, root=DATA)
+
+
+def test_workloads_are_found_where_the_dataset_keeps_them_each_once(tmp_path: Path) -> None:
+    definition = read_definition(NORM)
+    file = workloads_of(NORM)
+    assert file == DATA / "workloads" / "norm" / "scaled_norm_d64.jsonl"
+    found = read_workloads(file, definition)
+    assert [one.uuid for one in found] == ["few-rows", "many-rows"]
+    assert [problem_name(definition, one) for one in found] == [
+        "scaled_norm_d64_rows8", "scaled_norm_d64_rows32"
+    ]  # fmt: skip
+    alone = write(tmp_path, table(), "definition.json")
+    with pytest.raises(InputError, match="name their file with --workloads"):
+        workloads_of(alone)
+    beside = write(tmp_path, {}, "workload.jsonl")
+    assert workloads_of(alone) == beside
+
+
+def test_axes_are_given_fixed_or_computed() -> None:
+    definition = read_definition(NORM)
+    assert definition.extents({"rows": 8}) == {"rows": 8, "columns": 64, "half": 32}
+    with pytest.raises(InputError, match="gives the axis 'rows' no value"):
+        definition.extents({})
+
+
+def test_axes_that_are_computed_from_each_other_are_told(tmp_path: Path) -> None:
+    found = table()
+    found["axes"]["half"]["expression"] = "third + 1"
+    found["axes"]["third"] = {"type": "expr", "expression": "half - 1"}
+    with pytest.raises(InputError, match="'half' cannot be computed"):
+        read_definition(write(tmp_path, found)).extents({"rows": 8})
+
+
+def test_the_problem_is_one_that_can_be_searched(tmp_path: Path) -> None:
+    path = tmp_path / "scaled_norm.py"
+    path.write_text(norm_text())
+    task = find_task(str(path)).task
+    assert task.name == "scaled_norm"
+    # A run keeps the text, so that what it is made of must be all there.
+    assert task.reference == norm_text()
+    assert norm_text().startswith("\"\"\"Divides rows by their norm, '''scaled''' by a weight.\n")
+
+
+def test_the_model_gives_what_the_definition_promises() -> None:
+    torch: Any = pytest.importorskip("torch")
+    space: dict[str, Any] = {}
+    exec(norm_text(), space)
+    inputs = space["get_inputs"]()
+    assert [getattr(each, "dtype", each) for each in inputs] == [
+        torch.bfloat16, torch.float32, torch.int32, 1e-6
+    ]  # fmt: skip
+    outputs = space["Model"](*space["get_init_inputs"]())(*inputs)
+    assert space["OUTPUTS"] == [("y", [8, 64], "bfloat16"), ("norm", [8], "float32")]
+    told = [(list(each.shape), str(each.dtype).removeprefix("torch.")) for each in outputs]
+    assert told == [(shape, dtype) for _, shape, dtype in space["OUTPUTS"]]
+
+
+def test_a_solution_that_writes_its_outputs_is_a_candidate(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    problem = tmp_path / "scaled_norm.py"
+    problem.write_text(norm_text())
+    [(label, candidate)] = candidates_of(find_task(str(problem)).task, [SOLUTION], [])
+    assert label == str(SOLUTION)
+    reference: dict[str, Any] = {}
+    exec(norm_text(), reference)
+    made: dict[str, Any] = {}
+    exec(candidate.source, made)
+    inputs = reference["get_inputs"]()
+    for ours, wanted in zip(
+        made["ModelNew"]()(*inputs), reference["Model"]()(*inputs), strict=True
+    ):
+        assert torch.equal(ours, wanted)
+
+
+def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_path: Path) -> None:
+    found = table(SOLUTION)
+    found["spec"] |= {"destination_passing_style": False, "languages": ["triton"]}
+    text = candidate_text(read_solution(write(tmp_path, found)), norm_text())
+    assert text.endswith("        return normed(x, weight, pairs, eps)\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"spec": {"entry_point": "main.py"}}, "is no solution: spec.entry_point"),
+        ({"spec": {"entry_point": "main.py::run", "language": "cuda"}}, "is in cuda: Python and"),
+        ({"spec": {"entry_point": "main.py::run"}}, "is in no language"),
+        ({"spec": {"entry_point": "other.py::run", "language": "python"}}, "has 1 sources"),
+    ],
+)
+def test_a_solution_that_cannot_be_judged_is_told_in_a_line(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    path = write(tmp_path, table(SOLUTION) | change)
+    with pytest.raises(InputError, match=said):
+        candidate_text(read_solution(path), norm_text())
+
+
+def test_a_solution_needs_a_problem_of_a_definition(tmp_path: Path) -> None:
+    plain = norm_text().replace("OUTPUTS", "SOMETHING")
+    with pytest.raises(InputError, match="tasks from-definition"):
+        candidate_text(read_solution(SOLUTION), plain)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": ""}, "is no definition: name"),
+        ({"reference": "def other(x): pass"}, "defines no function run"),
+        ({"reference": "def run(x:"}, "is not Python"),
+        ({"inputs": {"x": {"shape": ["depth"], "dtype": "float32"}}}, "unknown axis 'depth'"),
+        ({"inputs": {"x": {"shape": ["rows"], "dtype": "float4_e2m1"}}}, "cannot be judged here"),
+        ({"inputs": {"x y": {"shape": ["rows"], "dtype": "int8"}}}, "is no definition: inputs"),
+        ({"axes": {"rows": {"type": "const"}}}, "needs a value"),
+        ({"custom_inputs_entrypoint": "draw"}, "defines no function draw"),
+    ],
+)
+def test_what_is_no_definition_is_told_in_a_line(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said) as told:
+        read_definition(write(tmp_path, table() | change))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"axes": {}}, "gives the axis 'rows' no value"),
+        ({"axes": {"rows": 5000}}, "breaks the constraint rows <= 4096"),
+        ({"inputs": {}}, "says nothing of the input 'x'"),
+        ({"uuid": ""}, "is no workload: uuid"),
+    ],
+)
+def test_the_line_of_a_workload_that_does_not_fit_is_named(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    second = workloads_of(NORM).read_text().splitlines()[1]
+    path = tmp_path / "workload.jsonl"
+    path.write_text(f"{second}\n{json.dumps(json.loads(second) | change)}\n")
+    with pytest.raises(InputError, match=f"line 2.*{said}"):
+        read_workloads(path, read_definition(NORM))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"type": "scalar", "value": 1}, "'x' is a tensor, its source is scalar"),
+        ({"type": "custom"}, "has no custom_inputs_entrypoint"),
+    ],
+)
+def test_an_input_that_does_not_fit_its_source_is_named(
+    tmp_path: Path, source: dict[str, Any], said: str
+) -> None:
+    line = json.loads(workloads_of(NORM).read_text().splitlines()[1])
+    line["inputs"]["x"] = source
+    with pytest.raises(InputError, match=said):
+        read_workloads(write(tmp_path, line), read_definition(NORM))
+
+
+def test_custom_inputs_come_from_the_definitions_own_function(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    found = table()
+    found["custom_inputs_entrypoint"] = "drawn"
+    found["reference"] += (
+        "\ndef drawn(known, device):\n"
+        "    return {'pairs': torch.full([known['half']], known['rows'], dtype=torch.int32)}\n"
+    )
+    line = json.loads(workloads_of(NORM).read_text().splitlines()[1])
+    line["inputs"]["pairs"] = {"type": "custom"}
+    definition = read_definition(write(tmp_path, found))
+    (workload,) = read_workloads(write(tmp_path, line, "w.jsonl"), definition)
+    space: dict[str, Any] = {}
+    exec(problem_text(definition, workload, root=tmp_path), space)
+    assert torch.equal(space["get_inputs"]()[2], torch.full([32], 32, dtype=torch.int32))
+
+
+def test_a_tensors_file_is_looked_for_below_the_root(tmp_path: Path) -> None:
+    line = json.loads(workloads_of(NORM).read_text().splitlines()[1])
+    line["inputs"]["x"] = {"type": "safetensors", "path": "kept/x.safetensors", "tensor_key": "x"}
+    definition = read_definition(NORM)
+    (workload,) = read_workloads(write(tmp_path, line), definition)
+    with pytest.raises(InputError, match="name the folder that it is below with --root"):
+        problem_text(definition, workload, root=tmp_path)
+    (tmp_path / "kept").mkdir()
+    kept = tmp_path / "kept" / "x.safetensors"
+    kept.touch()
+    assert f"load_file({str(kept)!r})['x']" in problem_text(definition, workload, root=tmp_path)
+
+
+def test_a_reference_may_not_define_what_a_problem_file_does(tmp_path: Path) -> None:
+    found = table()
+    found["reference"] += "\nclass Model:\n    pass\n"
+    definition = read_definition(write(tmp_path, found))
+    (workload, _) = read_workloads(workloads_of(NORM), definition)
+    with pytest.raises(InputError, match="defines Model itself"):
+        problem_text(definition, workload, root=tmp_path)
+
+
+def test_the_command_writes_a_file_for_each_workload(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    told = json.loads(completed("tasks", "from-definition", NORM, "-o", out, "--json").output)
+    assert [row["workload"] for row in told["problems"]] == ["few-rows", "many-rows"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "scaled_norm_d64_rows32.py", "scaled_norm_d64_rows8.py"
+    ]  # fmt: skip
+    one = ("tasks", "from-definition", NORM, "-o", tmp_path / "one", "--workload")
+    assert "rooftree optimize" in completed(*one, "many-rows").output
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["scaled_norm_d64_rows32.py"]
+    failed(rooftree(*one, "many-row"), "no workload many-row; did you mean many-rows?")
+
+
+def test_workloads_of_the_same_axes_have_names_of_their_own(tmp_path: Path) -> None:
+    lines = workloads_of(NORM).read_text().splitlines()
+    again = json.dumps(json.loads(lines[1]) | {"uuid": "once more"})
+    file = tmp_path / "all.jsonl"
+    file.write_text(f"{lines[1]}\n{again}\n")
+    completed("tasks", "from-definition", NORM, "--workloads", file, "-o", tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*.py")) == [
+        "scaled_norm_d64_rows32.py", "scaled_norm_d64_rows32_once_more.py"
+    ]  # fmt: skip
+
+
+def test_a_winner_is_handed_over_as_a_solution_that_can_be_judged_again(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    path = tmp_path / "scaled_norm_d64_rows8.py"
+    path.write_text(norm_text())
+    source = find_task(str(path))
+    [(_, candidate)] = candidates_of(source.task, [SOLUTION], [])
+    written = deliverables(delivery_of(source, candidate))
+    assert "`solution.json`" in written.files["README.md"]
+    handed = tmp_path / "solution.json"
+    handed.write_text(written.files["solution.json"])
+    solution = read_solution(handed)
+    assert solution.definition == "scaled_norm_d64"
+    assert (
+        "measured on scaled_norm_d64_rows8 alone" in json.loads(handed.read_text())["description"]
+    )
+    [(_, again)] = candidates_of(source.task, [handed], [])
+    space: dict[str, Any] = {}
+    exec(again.source, space)
+    reference: dict[str, Any] = {}
+    exec(norm_text(), reference)
+    inputs = reference["get_inputs"]()
+    model = reference["Model"]()
+    for ours, wanted in zip(space["ModelNew"]()(*inputs), model(*inputs), strict=True):
+        assert torch.equal(ours, wanted)
+
+
+def test_an_entry_point_takes_no_name_that_the_module_has() -> None:
+    text = solution_text(
+        "def run(): ...\nclass run_2: ...\n", norm_text(), name="x", description=""
+    )
+    assert json.loads(text)["spec"]["entry_point"] == "main.py::run_3"
+
+
+def test_other_problems_have_no_solution_to_hand_over(tmp_path: Path) -> None:
+    path = tmp_path / "plain.py"
+    path.write_text(norm_text().replace("DEFINITION = ", "OTHER = "))
+    source = find_task(str(path))
+    written = deliverables(delivery_of(source, source.task.baseline))
+    assert "solution.json" not in {*written.files, *written.left_out}
+    with pytest.raises(InputError, match="not made of a definition"):
+        solution_text("", path.read_text(), name="x", description="")
+
+
+@pytest.mark.parametrize(("code", "language"), [("import triton\n", "triton"), ("", "python")])
+def test_a_solution_names_its_language_for_both_benchmarks(code: str, language: str) -> None:
+    text = solution_text(code, norm_text(), name="x", description="y")
+    spec = json.loads(text)["spec"]
+    assert spec["language"] == language
+    assert spec["languages"] == ["triton" if language == "triton" else "pytorch"]
