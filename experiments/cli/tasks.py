@@ -79,12 +79,23 @@ def from_definition(
             metavar="DIR",
         ),
     ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="One problem file on all of the workloads.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make KernelBench problem files of a definition in FlashInfer's trace format."""
     from experiments.cli.commands.from_definition import from_definition as make
 
-    make(definition, out=out, workloads=workloads, chosen=workload or (), root=root, as_json=json)
+    make(
+        definition,
+        out=out,
+        workloads=workloads,
+        chosen=workload or (),
+        root=root,
+        together=together,
+        as_json=json,
+    )
 
 
 declare(app, synthesise)

@@ -47,6 +47,7 @@ WRONG = CANDIDATE.format(body="return x @ self.weight + 1")
 SETTINGS = {
     "blocks": 4, "least_blocks": 4, "calls": 6, "call_deadline_s": 4.0, "load_deadline_s": 4.0,
     "unsafe": True, "clock_slack_us": 4000.0, "confirm_processes": 2,
+    "widest_interval": 1e9,
 }  # fmt: skip
 
 

@@ -6,19 +6,24 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.runs.tasks.definition_problems import problem_name, problem_text
+from experiments.runs.tasks.definition_problems import (
+    named_workloads,
+    problem_name,
+    problem_text,
+)
 from experiments.runs.tasks.definitions import (
     TraceWorkload,
     read_definition,
     read_workloads,
     workloads_of,
 )
+from experiments.runs.tasks.problems import MOST_WORKLOADS
 from experiments.text.tables import Column, print_fitted
 from experiments.text.words import did_you_mean
 from mcts.errors import InputError
 from mcts.files import write_whole
 
-_COLUMNS = (Column("file"), Column("workload", "words"))
+_COLUMNS = (Column("file"), Column("workloads", "words"))
 
 
 def from_definition(
@@ -28,35 +33,43 @@ def from_definition(
     workloads: Path | None,
     chosen: Sequence[str],
     root: Path | None,
+    together: bool,
     as_json: bool,
 ) -> None:
     """Write a problem file for each workload, or for those `chosen` by uuid, and say which.
+
+    With `together`, a single one on all of them.
 
     Files that are there already are written anew. InputError if something does not fit.
     """
     known = read_definition(definition)
     file = workloads if workloads is not None else workloads_of(definition)
-    wanted = _chosen(read_workloads(file, known), chosen, file)
-    texts: dict[str, tuple[str, TraceWorkload]] = {}
-    for workload in wanted:
-        name = problem_name(known, workload)
-        if name in texts:
-            name = problem_name(known, workload, told_apart=True)
-        text = problem_text(known, workload, root=root if root is not None else file.parent)
-        texts[name] = text, workload
+    wanted = named_workloads(known, _chosen(read_workloads(file, known), chosen, file))
+    below = root if root is not None else file.parent
+    files = (
+        {problem_name(known): wanted}
+        if together
+        else {problem_name(known, name): {name: each} for name, each in wanted.items()}
+    )
+    if together and len(wanted) > MOST_WORKLOADS:
+        raise InputError(
+            f"{file} has {len(wanted)} workloads, {MOST_WORKLOADS} at most can be judged together: "
+            "choose some with --workload"
+        )
+    texts = {name: problem_text(known, given, root=below) for name, given in files.items()}
     rows = []
-    for name, (text, workload) in texts.items():
+    for name, text in texts.items():
         path = out / f"{name}.py"
         try:
             out.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from None
-        rows.append({"file": str(path), "workload": workload.uuid, "axes": workload.axes})
+        rows.append({"file": str(path), "workloads": [one.uuid for one in files[name].values()]})
     if as_json:
         print(json.dumps({"definition": known.name, "problems": rows}, ensure_ascii=False))
         return
-    print_fitted(_COLUMNS, [[str(row["file"]), str(row["workload"])] for row in rows])
+    print_fitted(_COLUMNS, [[str(row["file"]), ", ".join(row["workloads"])] for row in rows])
     print(f"search one with rooftree optimize {rows[0]['file']}")
 
 

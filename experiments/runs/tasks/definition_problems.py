@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.runs.tasks.definitions import (
@@ -14,90 +14,149 @@ from experiments.runs.tasks.definitions import (
     TensorField,
     TraceWorkload,
 )
+from experiments.runs.tasks.problems import WORKLOADS
 from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
 DEFINITION = "DEFINITION"
 """The name under which a problem file says which definition it was made of."""
 OUTPUTS = "OUTPUTS"
-"""The name under which a problem file says what its model returns: names, shapes and dtypes."""
+"""The name under which it has the dtypes of its outputs, by their names and in order."""
+SHAPES = "SHAPES"
+"""The name under which it has the shapes of inputs and outputs by name, for each workload; None
+for numbers.
+"""
 _OURS = ("Model", "ModelNew", "get_inputs", "get_init_inputs")
 _INTEGERS = {
     "int8": (-128, 128), "int16": (-1024, 1024), "int32": (-1024, 1024), "int64": (-1024, 1024)
 }  # fmt: skip
 
 
-def problem_name(
+def workload_name(
     definition: Definition, workload: TraceWorkload, *, told_apart: bool = False
 ) -> str:
-    """A file name, without a suffix, that tells the variable axes: ``gemm_n4096_k4096_M256``.
-
-    With `told_apart` the workload's uuid as well.
-    """
+    """The variable axes, ``M256``; with `told_apart`, the workload's uuid as well."""
     given = [
         f"{axis}{workload.axes[axis]}" for axis, it in definition.axes.items() if it.type == "var"
     ]
-    words = [definition.name, *given, *([workload.uuid] if told_apart else [])]
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", "_".join(words)).strip("_.-")
+    return _plain("_".join([*given, *([workload.uuid] if told_apart or not given else [])]))
 
 
-def problem_text(definition: Definition, workload: TraceWorkload, *, root: Path) -> str:
-    """The problem file's text. Tensors that are kept in files are looked for below `root`.
+def named_workloads(
+    definition: Definition, workloads: Sequence[TraceWorkload]
+) -> dict[str, TraceWorkload]:
+    """The workloads by names that are each their own."""
+    named: dict[str, TraceWorkload] = {}
+    for workload in workloads:
+        name = workload_name(definition, workload)
+        if name in named:
+            name = workload_name(definition, workload, told_apart=True)
+        named[name] = workload
+    return named
 
-    Inputs of type ``random`` are standard normal, as both benchmarks draw them, eight-bit floats
-    cut at 2; whole numbers lie in [-1024, 1024), of eight bits in all their range. Raises
-    InputError if the reference defines a name that a problem file needs, or a file is missing.
+
+def problem_name(definition: Definition, workload: str | None = None) -> str:
+    """A file name without a suffix, ``gemm_n4096_k4096_M256``; without a workload, of several."""
+    return _plain(f"{definition.name}_{workload or 'together'}")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
+
+
+def problem_text(
+    definition: Definition, workloads: Mapping[str, TraceWorkload], *, root: Path
+) -> str:
+    """The text of a problem file on the workloads of these names, which count alike.
+
+    Tensors that are kept in files are looked for below `root`. Inputs of type ``random`` are
+    standard normal, as both benchmarks draw them, eight-bit floats cut at 2; whole numbers lie in
+    [-1024, 1024), of eight bits in all their range. Raises InputError if the reference defines a
+    name that a problem file needs, or a file is missing.
     """
     _check_names(definition)
-    extents = definition.extents(workload.axes)
     names = ", ".join(definition.inputs)
-    outputs = [
-        (name, definition.shape(field, extents), field.dtype)
-        for name, field in definition.outputs.items()
-    ]
+    dtypes = {name: field.dtype for name, field in definition.outputs.items()}
+    shapes = {name: _shapes(definition, workload) for name, workload in workloads.items()}
     first, rest = _split(definition.reference)
-    told = ", ".join(f"{axis}={value}" for axis, value in extents.items())
+    several = len(workloads) > 1
+    default = f"workload={next(iter(workloads))!r}" if several else ""
+    told = [f"{WORKLOADS} = {dict.fromkeys(workloads, 1.0)!r}"] if several else []
     lines = [
-        f'"""{_docstring(definition)}', "", f"{definition.name}, {told}.", '"""', *first, "",
-        "import torch", "from torch import nn", "", rest, "", "",
-        f"{DEFINITION} = {definition.name!r}", f"{OUTPUTS} = {outputs!r}", "", "",
+        f'"""{_docstring(definition)}', "", f"Made of the definition {definition.name}.", '"""',
+        *first, "", "import torch", "from torch import nn", "", rest, "", "",
+        f"{DEFINITION} = {definition.name!r}", *told, f"{OUTPUTS} = {dtypes!r}",
+        *_table(SHAPES, shapes), "", "",
         "class Model(nn.Module):",
         f"    def forward(self, {names}):",
         f"        return {ENTRY}({names})", "", "",
-        "def get_inputs():",
-        *_drawing(definition, workload, extents, root), "", "",
+        f"def get_inputs({default}):",
+        *_drawing(definition, workloads, root), "", "",
         "def get_init_inputs():", "    return []", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
+def _shapes(definition: Definition, workload: TraceWorkload) -> dict[str, list[int] | None]:
+    extents = definition.extents(workload.axes)
+    fields = {**definition.inputs, **definition.outputs}
+    return {
+        name: None if field.shape is None else definition.shape(field, extents)
+        for name, field in fields.items()
+    }
+
+
+def _table(name: str, rows: Mapping[str, object]) -> list[str]:
+    """A dictionary with a line for each row."""
+    return [f"{name} = {{", *(f"    {key!r}: {value!r}," for key, value in rows.items()), "}"]
+
+
 def _drawing(
-    definition: Definition, workload: TraceWorkload, extents: Mapping[str, int], root: Path
+    definition: Definition, workloads: Mapping[str, TraceWorkload], root: Path
 ) -> list[str]:
     """The body of `get_inputs`."""
     lines = []
-    sources = {name: workload.inputs[name] for name in definition.inputs}
-    if any(source.type == "custom" for source in sources.values()):
-        numbers = {
-            name: source.value for name, source in sources.items() if source.type == "scalar"
-        }
+    every = [source for workload in workloads.values() for source in workload.inputs.values()]
+    if any(source.type == "safetensors" for source in every):
+        lines += ["    from safetensors.torch import load_file", ""]
+    if len(workloads) == 1:
+        lines.append(f"    shapes = {SHAPES}[{next(iter(workloads))!r}]")
+    else:
+        lines.append(f"    shapes = {SHAPES}[workload]")
+    if any(source.type == "custom" for source in every):
+        known = {name: repr(_known(definition, each)) for name, each in workloads.items()}
         lines += [
             f"    made = {definition.custom_inputs_entrypoint}(",
-            f"        {dict(extents) | numbers!r},",
-            "        torch.get_default_device(),",
+            f"        {_of_workload(known)}, torch.get_default_device()",
             "    )",
         ]
-    if any(source.type == "safetensors" for source in sources.values()):
-        lines.append("    from safetensors.torch import load_file")
-        lines.append("")
     lines.append("    return [")
     for name, field in definition.inputs.items():
-        value = _value(name, field, sources[name], definition.shape(field, extents), root)
-        lines.append(f"        {value},")
+        values = {
+            key: _value(name, field, workload.inputs[name], root)
+            for key, workload in workloads.items()
+        }
+        lines.append(f"        {_of_workload(values)},")
     return [*lines, "    ]"]
 
 
-def _value(name: str, field: TensorField, source: InputSource, shape: list[int], root: Path) -> str:
+def _known(definition: Definition, workload: TraceWorkload) -> dict[str, object]:
+    """What a function that draws inputs is told: every axis, and the numbers among the inputs."""
+    numbers = {
+        name: source.value for name, source in workload.inputs.items() if source.type == "scalar"
+    }
+    return {**definition.extents(workload.axes), **numbers}
+
+
+def _of_workload(values: Mapping[str, str]) -> str:
+    """An expression of the workload's value; only that of the workload asked for is computed."""
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    choices = ", ".join(f"{name!r}: lambda: {value}" for name, value in values.items())
+    return f"{{{choices}}}[workload]()"
+
+
+def _value(name: str, field: TensorField, source: InputSource, root: Path) -> str:
     """The expression that makes an input."""
     if source.type == "scalar":
         return repr(source.value)
@@ -112,7 +171,7 @@ def _value(name: str, field: TensorField, source: InputSource, shape: list[int],
             )
         loaded = f"load_file({str(file.absolute())!r})[{source.tensor_key!r}]"
         return f"{loaded}.to(torch.get_default_device())"
-    dtype = f"torch.{field.dtype}"
+    shape, dtype = f"shapes[{name!r}]", f"torch.{field.dtype}"
     if field.dtype == "bool":
         return f"torch.randint(0, 2, {shape}, dtype={dtype})"
     if field.dtype in _INTEGERS:

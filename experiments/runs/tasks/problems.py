@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from mcts.domain import (
     DIALECTS,
     HOST,
@@ -17,6 +19,7 @@ from mcts.domain import (
     Tolerance,
     TunableSpace,
     Workload,
+    first_problem,
     parse_host_plan,
 )
 from mcts.domain.expressions import names_in
@@ -27,6 +30,9 @@ PROBLEM_FILE = "problem.py"
 KERNEL_FILE = "kernel.cu"
 """The host candidate that a run began with, beside the problem in the run folder."""
 _WANTED = ("Model", "get_inputs", "get_init_inputs")
+WORKLOADS = "WORKLOADS"
+"""The name under which a problem file may have weights by the names of its workloads."""
+MOST_WORKLOADS = 8
 _TOLERANCE = 1e-4
 """KernelBench's own, for fp32; lower precisions are held to an honest run's error instead."""
 
@@ -83,10 +89,46 @@ def problem_task(
         baseline=baseline,
         space=space,
         reference=text,
-        workloads=(Workload(name="main", shape={}),),
+        workloads=_workloads(tree, path),
         tolerance=Tolerance(relative=_TOLERANCE, absolute=_TOLERANCE),
         policy=policy,
     )
+
+
+def _workloads(tree: ast.Module, path: Path) -> tuple[Workload, ...]:
+    """What a problem file has under `WORKLOADS`, whose names its `get_inputs` takes; or one.
+
+    InputError if that is no dictionary of names and weights, or `get_inputs` takes no name.
+    """
+    weights, takes_name = None, False
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == WORKLOADS:
+            try:
+                weights = ast.literal_eval(node.value)
+            except ValueError:
+                weights = ()
+        if isinstance(node, ast.FunctionDef) and node.name == "get_inputs":
+            takes_name = len(node.args.args) == len(node.args.defaults) == 1
+    if weights is None:
+        return (Workload(name="main", shape={}),)
+    if not isinstance(weights, dict) or not weights or not takes_name:
+        raise InputError(
+            f"{path}: {WORKLOADS} is a dictionary of weights by names, literally, and get_inputs "
+            "takes such a name, with a default"
+        )
+    if len(weights) > MOST_WORKLOADS:
+        raise InputError(
+            f"{path}: {len(weights)} workloads, {MOST_WORKLOADS} at most can be open at a time"
+        )
+    try:
+        found = tuple(
+            Workload(name=name, shape={}, weight=weight) for name, weight in weights.items()
+        )
+    except ValidationError as error:
+        raise InputError(f"{path}: {WORKLOADS}: {first_problem(error)}") from None
+    if not any(one.weight for one in found):
+        raise InputError(f"{path}: no workload has a weight above zero: nothing would be timed")
+    return found
 
 
 def kernel_space(kernel: str) -> TunableSpace:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from experiments.runs.tasks.definition_problems import DEFINITION, OUTPUTS
+from experiments.runs.tasks.definition_problems import DEFINITION, OUTPUTS, SHAPES
 from experiments.runs.tasks.definitions import ENTRY
 from experiments.runs.tasks.files import read_text
 from mcts.domain import first_problem
@@ -89,19 +89,33 @@ def candidate_text(solution: Solution, problem: str) -> str:
     lines += ["class ModelNew(torch.nn.Module):", f"    def forward(self, {given}):"]
     if not spec.destination_passing_style:
         return "\n".join([*lines, f"        return {entry}({given})", ""])
-    outputs = _constant(problem, OUTPUTS)
-    if outputs is None:
+    dtypes, shapes = _constant(problem, OUTPUTS), _constant(problem, SHAPES)
+    if dtypes is None or shapes is None:
         raise InputError(
             "a solution in destination passing style needs a problem made of its definition "
             "(rooftree tasks from-definition)"
         )
-    device = f"next(x.device for x in ({given},) if isinstance(x, torch.Tensor))"
-    lines.append(f"        _device = {device}")
+    known = {
+        tuple(tuple(each[name]) for name in inputs if each[name] is not None): [
+            each[name] for name in dtypes
+        ]
+        for each in shapes.values()
+    }
+    made = ", ".join(dtypes)
+    types = ", ".join(f"torch.{each}" for each in dtypes.values())
+    lines[-2:-2] = [f"_OUTPUTS = {known!r}", "", ""]
     lines += [
-        f"        {name} = torch.empty({shape}, dtype=torch.{dtype}, device=_device)"
-        for name, shape, dtype in outputs
+        f"        _tensors = [_x for _x in ({given},) if isinstance(_x, torch.Tensor)]",
+        "        _shapes = tuple(tuple(_x.shape) for _x in _tensors)",
+        "        if _shapes not in _OUTPUTS:",
+        '            raise ValueError(f"no workload has inputs of the shapes {_shapes}")',
+        f"        {made}, = (",
+        "            torch.empty(_shape, dtype=_dtype, device=_tensors[0].device)",
+        "            for _shape, _dtype in zip(",
+        f"                _OUTPUTS[_shapes], [{types}], strict=True",
+        "            )",
+        "        )",
     ]
-    made = ", ".join(name for name, *_ in outputs)
     return "\n".join([*lines, f"        {entry}({given}, {made})", f"        return {made}", ""])
 
 

@@ -18,7 +18,7 @@ from profilers.children.processes import ChildGone
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.judge.outside_clock import OutsideClock
 from profilers.kernelbench.judge.session import CandidateSession
-from profilers.kernelbench.judge.timing import UNSTEADY, BlockTimes
+from profilers.kernelbench.judge.timing import BlockTimes
 from profilers.kernelbench.judge.verdicts import cheat_of
 
 _FLOOR_FACTOR = 0.85
@@ -84,7 +84,10 @@ def timed_evaluation(
             f"the baseline took {timing.baseline_us:.4g} us beside it and {usual_us:.4g} us before "
             "it came: something hinders the baseline"
         )
-    elif reason is None and timing.speedup_high > UNSTEADY * timing.speedup_low:
+    elif (
+        reason is None
+        and timing.speedup_high > session.settings.widest_interval * timing.speedup_low
+    ):
         reason = (
             f"it is {timing.speedup_low:.2g} to {timing.speedup_high:.2g} times as fast, which "
             "says nothing: from block to block its calls take a multiple of the time"

@@ -28,6 +28,7 @@ class KernelBenchSettings:
     steady_blocks: most blocks of a pair of processes, if the judge's own clock varies too much
     between them to check the events; doubt_budget_s: how long blocks are added while the clocks
     disagree.
+    widest_interval: how many times its lower end the upper end of a speedup's interval may be.
     confirm_processes: fresh pairs of processes, of baseline and candidate, that confirm a result.
     error_factor: how many times the honest implementation's error a candidate may make.
     clock_slack_us: how far event times and the judge's own clock may lie apart, in microseconds a
@@ -42,6 +43,7 @@ class KernelBenchSettings:
     unsafe: candidates run even if nothing isolates them.
     readable: folders that candidates may read besides what PyTorch and the compilers need.
     lock_wait_s: how long to wait for a GPU that another process judges on.
+    gpu_is_held: this process has taken the GPU already, for another problem.
     """
 
     blocks: int = 10
@@ -53,6 +55,7 @@ class KernelBenchSettings:
     half_width: float = 0.004
     time_budget_s: float = 1.5
     doubt_budget_s: float = 8.0
+    widest_interval: float = 4.0
     confirm_processes: int = 5
     error_factor: float = 64.0
     clock_slack_us: float = 5.0
@@ -67,6 +70,7 @@ class KernelBenchSettings:
     unsafe: bool = False
     readable: tuple[Path, ...] = ()
     lock_wait_s: float = 60.0
+    gpu_is_held: bool = False
 
     def most_calls(self, room: int, *, call_us: float) -> int:
         """Most calls in a block, where memory has `room` for so many and one takes `call_us`."""

@@ -25,9 +25,6 @@ from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import Unfaithful, complaint, passes, too_far
 from profilers.kernelbench.judge.verifying import VerificationRound, Verifier
 
-UNSTEADY = 4.0
-"""How many times its lower end the upper end of a speedup's interval may be."""
-
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
@@ -128,7 +125,10 @@ class PairedTimer:
         """Whether enough was seen after so many seconds, by the judge's clock as well."""
         if clock.too_noisy(blocks) is not None:
             return False
-        doubtful = speedup.high > UNSTEADY * speedup.low or clock.disagreement(blocks) is not None
+        doubtful = (
+            speedup.high > self._session.settings.widest_interval * speedup.low
+            or clock.disagreement(blocks) is not None
+        )
         return not doubtful or seconds > self._session.settings.doubt_budget_s
 
     def _renewals(self) -> dict[int, VerificationRound]:

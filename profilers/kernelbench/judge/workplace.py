@@ -214,9 +214,10 @@ class KernelBenchWorkplace:
         if not isinstance(self.device, int):
             return
         self.gpu = find_gpu(self.device, compiler=False)
-        lock = GpuLock(self.gpu.uuid)
-        lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
-        self.at_close(lock.release)
+        if not self.settings.gpu_is_held:
+            lock = GpuLock(self.gpu.uuid)
+            lock.acquire(wait_s=self.settings.lock_wait_s, on_wait=self._say)
+            self.at_close(lock.release)
         self.hardware = self.gpu.hardware
         self._cores = TimingCores(cores_beside(self.gpu.ordinal, self.gpu.visible))
         try:

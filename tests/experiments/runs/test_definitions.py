@@ -10,11 +10,12 @@ import pytest
 
 from experiments.app.candidates import candidates_of
 from experiments.deliverables.writing import deliverables
-from experiments.runs.tasks.definition_problems import problem_name, problem_text
+from experiments.runs.tasks.definition_problems import named_workloads, problem_name, problem_text
 from experiments.runs.tasks.definitions import read_definition, read_workloads, workloads_of
 from experiments.runs.tasks.files import find_task
 from experiments.runs.tasks.solutions import candidate_text, read_solution, solution_text
 from mcts.errors import InputError
+from profilers.host.several_shapes import on_workload
 from tests.support.commands import completed, failed, rooftree
 from tests.support.deliveries import delivery_of
 
@@ -38,7 +39,7 @@ def norm_text(rows: int = 8) -> str:
     definition = read_definition(NORM)
     workloads = read_workloads(workloads_of(NORM), definition)
     (workload,) = [one for one in workloads if one.axes["rows"] == rows]
-    return problem_text(definition, workload, root=DATA)
+    return problem_text(definition, {f"rows{rows}": workload}, root=DATA)
 
 
 def test_workloads_are_found_where_the_dataset_keeps_them_each_once(tmp_path: Path) -> None:
@@ -47,9 +48,9 @@ def test_workloads_are_found_where_the_dataset_keeps_them_each_once(tmp_path: Pa
     assert file == DATA / "workloads" / "norm" / "scaled_norm_d64.jsonl"
     found = read_workloads(file, definition)
     assert [one.uuid for one in found] == ["few-rows", "many-rows"]
-    assert [problem_name(definition, one) for one in found] == [
-        "scaled_norm_d64_rows8", "scaled_norm_d64_rows32"
-    ]  # fmt: skip
+    named = named_workloads(definition, found)
+    assert list(named) == ["rows8", "rows32"]
+    assert problem_name(definition, "rows8") == "scaled_norm_d64_rows8"
     alone = write(tmp_path, table(), "definition.json")
     with pytest.raises(InputError, match="name their file with --workloads"):
         workloads_of(alone)
@@ -91,9 +92,12 @@ def test_the_model_gives_what_the_definition_promises() -> None:
         torch.bfloat16, torch.float32, torch.int32, 1e-6
     ]  # fmt: skip
     outputs = space["Model"](*space["get_init_inputs"]())(*inputs)
-    assert space["OUTPUTS"] == [("y", [8, 64], "bfloat16"), ("norm", [8], "float32")]
-    told = [(list(each.shape), str(each.dtype).removeprefix("torch.")) for each in outputs]
-    assert told == [(shape, dtype) for _, shape, dtype in space["OUTPUTS"]]
+    assert space["OUTPUTS"] == {"y": "bfloat16", "norm": "float32"}
+    told = [str(each.dtype).removeprefix("torch.") for each in outputs]
+    assert told == list(space["OUTPUTS"].values())
+    shapes = space["SHAPES"]["rows8"]
+    assert [list(each.shape) for each in outputs] == [shapes["y"], shapes["norm"]]
+    assert shapes["eps"] is None
 
 
 def test_a_solution_that_writes_its_outputs_is_a_candidate(tmp_path: Path) -> None:
@@ -212,7 +216,7 @@ def test_custom_inputs_come_from_the_definitions_own_function(tmp_path: Path) ->
     definition = read_definition(write(tmp_path, found))
     (workload,) = read_workloads(write(tmp_path, line, "w.jsonl"), definition)
     space: dict[str, Any] = {}
-    exec(problem_text(definition, workload, root=tmp_path), space)
+    exec(problem_text(definition, {"one": workload}, root=tmp_path), space)
     assert torch.equal(space["get_inputs"]()[2], torch.full([32], 32, dtype=torch.int32))
 
 
@@ -222,11 +226,13 @@ def test_a_tensors_file_is_looked_for_below_the_root(tmp_path: Path) -> None:
     definition = read_definition(NORM)
     (workload,) = read_workloads(write(tmp_path, line), definition)
     with pytest.raises(InputError, match="name the folder that it is below with --root"):
-        problem_text(definition, workload, root=tmp_path)
+        problem_text(definition, {"one": workload}, root=tmp_path)
     (tmp_path / "kept").mkdir()
     kept = tmp_path / "kept" / "x.safetensors"
     kept.touch()
-    assert f"load_file({str(kept)!r})['x']" in problem_text(definition, workload, root=tmp_path)
+    assert f"load_file({str(kept)!r})['x']" in problem_text(
+        definition, {"one": workload}, root=tmp_path
+    )
 
 
 def test_a_reference_may_not_define_what_a_problem_file_does(tmp_path: Path) -> None:
@@ -235,13 +241,13 @@ def test_a_reference_may_not_define_what_a_problem_file_does(tmp_path: Path) -> 
     definition = read_definition(write(tmp_path, found))
     (workload, _) = read_workloads(workloads_of(NORM), definition)
     with pytest.raises(InputError, match="defines Model itself"):
-        problem_text(definition, workload, root=tmp_path)
+        problem_text(definition, {"one": workload}, root=tmp_path)
 
 
 def test_the_command_writes_a_file_for_each_workload(tmp_path: Path) -> None:
     out = tmp_path / "made"
     told = json.loads(completed("tasks", "from-definition", NORM, "-o", out, "--json").output)
-    assert [row["workload"] for row in told["problems"]] == ["few-rows", "many-rows"]
+    assert [row["workloads"] for row in told["problems"]] == [["few-rows"], ["many-rows"]]
     assert sorted(path.name for path in out.iterdir()) == [
         "scaled_norm_d64_rows32.py", "scaled_norm_d64_rows8.py"
     ]  # fmt: skip
@@ -311,3 +317,49 @@ def test_a_solution_names_its_language_for_both_benchmarks(code: str, language: 
     spec = json.loads(text)["spec"]
     assert spec["language"] == language
     assert spec["languages"] == ["triton" if language == "triton" else "pytorch"]
+
+
+def together(tmp_path: Path) -> Path:
+    done = completed("tasks", "from-definition", NORM, "--together", "-o", tmp_path / "made")
+    assert "scaled_norm_d64_together.py" in done.output
+    return tmp_path / "made" / "scaled_norm_d64_together.py"
+
+
+def test_workloads_together_are_one_task_of_several_shapes(tmp_path: Path) -> None:
+    task = find_task(str(together(tmp_path))).task
+    assert [(one.name, one.weight) for one in task.workloads] == [("rows8", 1.0), ("rows32", 1.0)]
+    torch: Any = pytest.importorskip("torch")
+    for name, rows in (("rows8", 8), ("rows32", 32)):
+        space: dict[str, Any] = {}
+        exec(on_workload(task, name).reference or "", space)
+        x, *_ = space["get_inputs"]()
+        assert x.shape == torch.Size([rows, 64])
+        [(_, candidate)] = candidates_of(task, [SOLUTION], [])
+        made: dict[str, Any] = {}
+        exec(candidate.source, made)
+        inputs = space["get_inputs"]()
+        pairs = zip(made["ModelNew"]()(*inputs), space["Model"]()(*inputs), strict=True)
+        assert all(torch.equal(ours, wanted) for ours, wanted in pairs)
+    with pytest.raises(ValueError, match="no workload has inputs of the shapes"):
+        made["ModelNew"]()(x[:3], *inputs[1:])
+
+
+def test_numbers_of_a_workload_are_its_own(tmp_path: Path) -> None:
+    line = json.loads(workloads_of(NORM).read_text().splitlines()[1])
+    line["axes"]["rows"], line["uuid"] = 16, "other eps"
+    line["inputs"]["eps"]["value"] = 0.5
+    definition = read_definition(NORM)
+    (own,) = read_workloads(write(tmp_path, line), definition)
+    (_, other) = read_workloads(workloads_of(NORM), definition)
+    text = problem_text(definition, {"own": own, "other": other}, root=tmp_path)
+    assert "{'own': lambda: 0.5, 'other': lambda: 1e-06}[workload]()" in text
+
+
+def test_too_many_workloads_are_told_before_anything_is_written(tmp_path: Path) -> None:
+    line = json.loads(workloads_of(NORM).read_text().splitlines()[1])
+    many = [line | {"uuid": f"w{rows}", "axes": {"rows": rows}} for rows in range(1, 10)]
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in many))
+    asked = ("tasks", "from-definition", NORM, "--together", "--workloads", file)
+    failed(rooftree(*asked, "-o", tmp_path / "made"), "9 workloads, 8 at most", "--workload")
+    assert not (tmp_path / "made").exists()

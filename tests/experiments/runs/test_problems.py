@@ -165,3 +165,45 @@ def test_a_run_keeps_its_problem_and_its_policy(problem: Path, tmp_path: Path) -
 def test_a_problem_past_pythons_parser_is_refused_in_a_line(problem: Path, code: str) -> None:
     problem.write_text(PROBLEM + code + "\n")
     refused(rooftree("optimize", problem), problem.name)
+
+
+SEVERAL = """
+WORKLOADS = {weights}
+
+
+class Model:
+    pass
+
+
+def get_inputs({argument}):
+    return []
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def several(weights: object, argument: str = 'workload="a"') -> str:
+    return SEVERAL.format(weights=weights, argument=argument)
+
+
+def test_a_problem_file_may_name_several_workloads() -> None:
+    task = problem_task(several({"a": 1, "b": 0.5, "c": 0}), Path("x.py"), Policy())
+    assert [(one.name, one.weight) for one in task.workloads] == [("a", 1), ("b", 0.5), ("c", 0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (several("dict(a=1)"), "is a dictionary of weights"),
+        (several("{}"), "is a dictionary of weights"),
+        (several({"a": 1}, ""), "get_inputs takes such a name"),
+        (several({"a": -1}), "WORKLOADS: weight"),
+        (several({"a": 0}), "nothing would be timed"),
+        (several({str(n): 1 for n in range(9)}), "9 workloads, 8 at most"),
+    ],
+)
+def test_workloads_that_cannot_be_read_are_told(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        problem_task(text, Path("x.py"), Policy())

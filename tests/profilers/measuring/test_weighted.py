@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from mcts.statistics import Interval, median_blocked, speedup_blocked
-from profilers.measuring.weighted import Samples, weighted_blocked, weighted_unpaired
+from profilers.measuring.weighted import (
+    BETWEEN_MOMENTS,
+    Apart,
+    Samples,
+    weighted_apart,
+    weighted_blocked,
+    weighted_unpaired,
+)
 from tests.profilers.measuring.test_coverage import NOISES, Noise, covered, placed, steady
 
 REPLICATIONS = 1000
@@ -78,6 +85,36 @@ def test_separate_measurements_are_covered_too() -> None:
         return weighted_unpaired(shapes, seed).speedup
 
     assert covered(136 / 77, interval, trials=600) >= 0.92
+
+
+@pytest.mark.parametrize(
+    ("noise", "shapes"),
+    [*((noise, MIXED) for noise in NOISES), (placed, SAME), (steady, SHIFTED), (placed, SHIFTED)],
+)
+def test_shapes_that_were_timed_one_after_the_other_are_covered(
+    noise: Noise, shapes: list[Shape]
+) -> None:
+    """Each at another moment, whose clocks both programs share."""
+    random = np.random.default_rng(37)
+    before = math.fsum(weight * us for weight, us, _, _ in shapes)
+    truth = before / math.fsum(weight * us for weight, _, us, _ in shapes)
+
+    def interval(seed: int) -> Interval:
+        found = []
+        for weight, *times, count in shapes:
+            moment = random.normal(0, BETWEEN_MOMENTS / 2)
+            one, other = (us * np.exp(noise(random, 6, count) + moment) for us in times)
+            found.append(
+                Apart(
+                    weight,
+                    baseline=median_blocked(one, seed),
+                    candidate=median_blocked(other, seed),
+                    speedup=speedup_blocked(one, other, seed),
+                )
+            )
+        return weighted_apart(found).speedup
+
+    assert covered(truth, interval, REPLICATIONS) >= 0.93
 
 
 def test_the_latency_is_the_sum_of_weight_times_time() -> None:
