@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from mcts.errors import InputError
 
@@ -40,6 +41,17 @@ def parse_expression(source: str) -> ast.expr:
     """The tree of one expression. Raises what `ast.parse` raises."""
     with _quietly():
         return ast.parse(source, mode="eval").body
+
+
+def constant_of(tree: ast.Module, name: str) -> Any | None:
+    """The literal that a module assigns to a name at its top; None if it assigns nothing.
+
+    Raises ValueError for what is no literal.
+    """
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    return None
 
 
 @contextmanager

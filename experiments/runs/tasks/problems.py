@@ -23,7 +23,7 @@ from mcts.domain import (
     parse_host_plan,
 )
 from mcts.domain.expressions import names_in
-from mcts.domain.python_source import read_module
+from mcts.domain.python_source import constant_of, read_module
 from mcts.errors import InputError
 
 PROBLEM_FILE = "problem.py"
@@ -100,13 +100,12 @@ def _workloads(tree: ast.Module, path: Path) -> tuple[Workload, ...]:
 
     InputError if that is no dictionary of names and weights, or `get_inputs` takes no name.
     """
-    weights, takes_name = None, False
+    takes_name = False
+    try:
+        weights = constant_of(tree, WORKLOADS)
+    except ValueError:
+        weights = ()
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == WORKLOADS:
-            try:
-                weights = ast.literal_eval(node.value)
-            except ValueError:
-                weights = ()
         if isinstance(node, ast.FunctionDef) and node.name == "get_inputs":
             takes_name = len(node.args.args) == len(node.args.defaults) == 1
     if weights is None:

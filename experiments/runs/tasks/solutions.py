@@ -10,7 +10,6 @@ import ast
 import itertools
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +17,7 @@ from experiments.runs.tasks.definition_problems import DEFINITION, OUTPUTS, SHAP
 from experiments.runs.tasks.definitions import ENTRY
 from experiments.runs.tasks.files import read_text
 from mcts.domain import first_problem
-from mcts.domain.python_source import read_module
+from mcts.domain.python_source import constant_of, read_module
 from mcts.errors import InputError
 from mcts.formats import FormatError, parse_json
 
@@ -89,7 +88,8 @@ def candidate_text(solution: Solution, problem: str) -> str:
     lines += ["class ModelNew(torch.nn.Module):", f"    def forward(self, {given}):"]
     if not spec.destination_passing_style:
         return "\n".join([*lines, f"        return {entry}({given})", ""])
-    dtypes, shapes = _constant(problem, OUTPUTS), _constant(problem, SHAPES)
+    tree = read_module(problem)
+    dtypes, shapes = constant_of(tree, OUTPUTS), constant_of(tree, SHAPES)
     if dtypes is None or shapes is None:
         raise InputError(
             "a solution in destination passing style needs a problem made of its definition "
@@ -121,7 +121,7 @@ def candidate_text(solution: Solution, problem: str) -> str:
 
 def definition_of(problem: str) -> str | None:
     """The name of the definition that a problem file was made of; None for other problems."""
-    found = _constant(problem, DEFINITION)
+    found = constant_of(read_module(problem), DEFINITION)
     return found if isinstance(found, str) else None
 
 
@@ -187,11 +187,3 @@ def _inputs_of(problem: str) -> list[str]:
                 if isinstance(method, ast.FunctionDef) and method.name == "forward":
                     return [argument.arg for argument in method.args.args[1:]]
     raise InputError("the problem's model has no forward")
-
-
-def _constant(problem: str, name: str) -> Any | None:
-    """What a problem file made of a definition has under a name; None if it is not there."""
-    for node in read_module(problem).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return ast.literal_eval(node.value)
-    return None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcts.domain.python_source import parse_expression, parse_module
+from mcts.domain.python_source import constant_of, parse_expression, parse_module
 
 PACKAGES = ("mcts", "codegen", "profilers", "microtools", "cutlass_search", "experiments")
 
@@ -28,6 +28,16 @@ def test_invalid_python_is_a_syntax_error_and_parsing_goes_on() -> None:
     with pytest.raises(SyntaxError):
         parse_expression("1 +")
     assert ast.dump(parse_expression("a + 1")) == ast.dump(ast.parse("a + 1", mode="eval").body)
+
+
+def test_the_literal_that_a_module_gives_a_name_is_read() -> None:
+    tree = parse_module(
+        "x = 1\nKNOWN = {'a': [1, 2.5]}\ndef f():\n    INNER = 1\nMADE = dict(a=1)\n"
+    )
+    assert constant_of(tree, "KNOWN") == {"a": [1, 2.5]}
+    assert constant_of(tree, "INNER") is None
+    with pytest.raises(ValueError, match="malformed"):
+        constant_of(tree, "MADE")
 
 
 def test_nobody_parses_beside_the_lock() -> None:
