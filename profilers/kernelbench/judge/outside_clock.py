@@ -9,6 +9,10 @@ H100, behind calls of 2.6 ms. So the baseline's process makes idle calls as well
 interpolated between the two. Work that the candidate's events do not show (on
 another stream, in a thread, while inputs are copied, in an output that is computed when it is read)
 still counts in one of the steps.
+
+All blocks together tell most, but a busy host makes some of them a multiple longer. Where that
+blinds their mean, most blocks must do: the median over blocks, of a candidate whose claims are
+alike, since only then is what it claims in some blocks no different from what it claims in most.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SLACK = 1.1
 _UNEVEN = 1.3
@@ -27,6 +32,7 @@ _STANDARD_ERRORS = 4
 _SPARED_SLACK = 0.25
 _BLIND_SHARE = 0.5
 _BLIND_SLACKS = 2
+_MEDIAN_BLOCKS = 17  # with fewer, four standard errors of a median's rank are all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class OutsideClock:
 
     def call_us(self, blocks: Sequence[PairedBlock]) -> float:
         """Microseconds per call by the judge's clock, never below zero."""
-        run, total = self._estimate(blocks, _run_us), self._total(blocks)
+        run, total = self._estimate(blocks, _run_us), self._total(blocks, self._estimate)
         seen = total if total.exceeds(self.claimed_us(blocks)) else run
         return max(0.0, run.outside_us, seen.outside_us)
 
@@ -129,7 +135,7 @@ class OutsideClock:
         """Why the claimed times cannot be believed, or None if both clocks agree."""
         claimed = self.claimed_us(blocks)
         run = self._estimate(blocks, _run_us)
-        if run.exceeds(claimed) or self._total(blocks).exceeds(claimed):
+        if run.exceeds(claimed) or self._total(blocks, self._estimate).exceeds(claimed):
             return (
                 f"the clocks disagree: a call took {self.call_us(blocks):.4g} us by the judge's "
                 f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
@@ -139,17 +145,29 @@ class OutsideClock:
                 f"the CUDA events of the candidate's process count {claimed:.4g} us for a call "
                 f"that took {max(0.0, run.outside_us):.4g} us by the judge's clock"
             )
+        if run.noise_us <= self._most_noise_us(claimed) or not self._alike(blocks):
+            return None
+        typical, whole = self._median(blocks, _run_us), self._total(blocks, self._median)
+        if typical.exceeds(claimed) or whole.exceeds(claimed):
+            seen_us = max(typical.outside_us, whole.outside_us)
+            return (
+                f"the clocks disagree: in most blocks a call took {seen_us:.4g} us by the judge's "
+                f"clock, {claimed:.4g} us by the CUDA events of the candidate's process"
+            )
         return None
 
     def too_noisy(self, blocks: Sequence[PairedBlock]) -> str | None:
         """Why this clock is too noisy to detect a lie that matters; None if it is not.
 
         It is if the host is so busy that blocks vary by half of the claimed time of a call, and by
-        twice the slack: with a slow baseline, much could then hide behind a small claim.
+        twice the slack: with a slow baseline, much could then hide behind a small claim. The mean
+        over blocks may be so noisy if their median is not.
         """
         claimed = self.claimed_us(blocks)
         noise_us = self._estimate(blocks, _run_us).noise_us
-        if noise_us <= max(_BLIND_SHARE * claimed, _BLIND_SLACKS * self.slack_us):
+        if noise_us > self._most_noise_us(claimed) and self._alike(blocks):
+            noise_us = min(noise_us, self._median(blocks, _run_us).noise_us)
+        if noise_us <= self._most_noise_us(claimed):
             return None
         return (
             "the judge's clock was too unsteady to check the events (it varies by "
@@ -166,9 +184,23 @@ class OutsideClock:
 
         return max(range(len(blocks)), key=lambda index: off_us(blocks[index]))
 
-    def _total(self, blocks: Sequence[PairedBlock]) -> _Estimate:
+    def _most_noise_us(self, claimed_us: float) -> float:
+        return max(_BLIND_SHARE * claimed_us, _BLIND_SLACKS * self.slack_us)
+
+    def _alike(self, blocks: Sequence[PairedBlock]) -> bool:
+        """Whether there are enough blocks for their median, and calls claim to take as long in all
+        of them: a speedup is the blocks' geometric mean, which few of them could lower otherwise.
+        """
+        if len(blocks) < _MEDIAN_BLOCKS or self.uneven(blocks):
+            return False
+        claims = [median(block.candidate.events_us) for block in blocks]
+        return median(claims) <= _SLACK * geometric_mean(claims) + self.slack_us
+
+    def _total(
+        self, blocks: Sequence[PairedBlock], estimate: Callable[..., _Estimate]
+    ) -> _Estimate:
         """The estimate from all steps, copies before and after the calls included."""
-        view = self._estimate(blocks, _total_us)
+        view = estimate(blocks, _total_us)
         calls = sum(block.calls for block in blocks)
         copies = sum(block.baseline.steps.copies_us for block in blocks) / calls
         return _Estimate(view.outside_us, view.slack_us + _COPY_SLACK * copies, view.noise_us)
@@ -183,6 +215,26 @@ class OutsideClock:
         noise_us = _STANDARD_ERRORS * error / calls
         slack_us = self.slack_us + noise_us + _SPARED_SLACK * spared_us / calls
         return _Estimate((took - sum(costs)) / calls, slack_us, noise_us)
+
+    def _median(self, blocks: Sequence[PairedBlock], part: Part) -> _Estimate:
+        """The estimate from the blocks' median of what the events do not show.
+
+        Its noise is its own, or what the median would vary by of the baseline's overhead from one
+        block to the next, if that is less: a candidate could add to the first. Both are read off
+        the order of the values, so that it does not matter how long an interruption is.
+        """
+        calls = [block.calls for block in blocks]
+        costs, spared_us = self._costs(blocks, part)
+        unseen = [
+            part(block.candidate.steps) - sum(block.candidate.events_us) - cost
+            for block, cost in zip(blocks, costs, strict=True)
+        ]
+        each = np.divide(unseen, calls)
+        steps = np.diff(_residuals(calls, costs) / calls)
+        noise_us = min(_median_error(each), _median_error(steps))
+        slack_us = self.slack_us + noise_us + _SPARED_SLACK * spared_us / sum(calls)
+        outside_us = self.claimed_us(blocks) + float(np.median(each))
+        return _Estimate(outside_us, slack_us, noise_us)
 
     def _costs(self, blocks: Sequence[PairedBlock], part: Part) -> tuple[list[float], float]:
         """What each block's calls cost beyond themselves, and what all are spared in that beside
@@ -212,9 +264,30 @@ def residual_std_us(calls: Sequence[int], costs_us: Sequence[float]) -> float:
 
     About their mean if all have the same number of calls; 0 if there are too few blocks.
     """
-    order = 1 if len(set(calls)) > 1 else 0
-    freedom = len(calls) - order - 1
+    freedom = len(calls) - _order(calls) - 1
     if freedom < 1:
         return 0.0
+    return float(np.sqrt(np.square(_residuals(calls, costs_us)).sum() / freedom))
+
+
+def _order(calls: Sequence[int]) -> int:
+    return 1 if len(set(calls)) > 1 else 0
+
+
+def _residuals(calls: Sequence[int], costs_us: Sequence[float]) -> NDArray[np.float64]:
+    order = _order(calls)
     fitted = np.polyval(np.polyfit(calls, costs_us, order), calls)
-    return float(np.sqrt(np.square(np.subtract(costs_us, fitted)).sum() / freedom))
+    residuals: NDArray[np.float64] = np.subtract(costs_us, fitted)
+    return residuals
+
+
+def _median_error(values: NDArray[np.float64]) -> float:
+    """How far a median may be off, by `_STANDARD_ERRORS` of its rank: the greater side of its
+    distribution-free interval (David and Nagaraja, Order Statistics, 2003, chapter 7).
+    """
+    ordered = np.sort(values)
+    reach = _STANDARD_ERRORS * math.sqrt(len(ordered)) / 2
+    low = max(0, math.floor(len(ordered) / 2 - reach))
+    high = min(len(ordered) - 1, math.ceil(len(ordered) / 2 + reach))
+    middle = np.median(ordered)
+    return float(max(middle - ordered[low], ordered[high] - middle))

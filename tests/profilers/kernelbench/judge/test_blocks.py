@@ -23,10 +23,10 @@ from profilers.kernelbench.judge.verifying import Verifier
 GLANCE = KernelBenchSettings(calls=1).for_baseline()
 
 
-def timer_of(settings: KernelBenchSettings) -> PairedTimer:
+def timer_of(settings: KernelBenchSettings, *, room: int = 1) -> PairedTimer:
     session = SimpleNamespace(
         settings=settings,
-        layout=SimpleNamespace(calls=1),
+        layout=SimpleNamespace(calls=room),
         frozen_weights=True,
         doing="",
         cores=SimpleNamespace(draw=lambda: None),
@@ -123,3 +123,24 @@ def test_settings_may_forbid_more_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_blocks_of_slow_calls_have_fewer(call_us: float, room: int, calls: int) -> None:
     assert KernelBenchSettings().most_calls(room, call_us=call_us) == calls
+
+
+@pytest.mark.parametrize("slow_ms", [0.0, 9.0, 200.0])
+def test_a_slow_first_call_makes_no_short_blocks(
+    slow_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on an H200 with cuBLAS: a first call of milliseconds, whose successors take 15 us."""
+    settings = replace(KernelBenchSettings(), time_budget_s=0.0)
+    timer = timer_of(settings, room=settings.calls)
+    asked: list[int] = []
+
+    def block(calls: int, **_: Any) -> tuple[tuple[float, ...], PairedBlock]:
+        events = (15.0 if asked else 15.0 + 1e3 * slow_ms,) * calls
+        asked.append(calls)
+        side = BlockSide(events, BlockSteps(90.0, sum(events) + 690.0, 68.0))
+        return events, PairedBlock(side, side)
+
+    monkeypatch.setattr(timer, "_block", block)
+    found = timer.time()
+    assert len(found.blocks) == settings.least_blocks
+    assert min(block.calls for block in found.blocks) >= settings.calls // 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -176,6 +177,44 @@ def test_a_slow_baseline_does_not_hide_work() -> None:
     assert "unsteady" in str(CLOCK.too_noisy(claimed))
     longer = varying(blocks(event_us=3.0, work_us=28.0) * 4, 120.0)  # as many blocks as it takes
     assert "the clocks disagree" in str(CLOCK.disagreement(longer))
+
+
+def interrupted(found: Sequence[PairedBlock]) -> list[PairedBlock]:
+    """The same on a host that takes 4 ms more for a quarter of all blocks, on either side in turn,
+    and some microseconds for the others.
+    """
+    made = []
+    for number, one in enumerate(found):
+        off = {3: (0.0, 4000.0), 7: (4000.0, 0.0)}.get(number % 8, (0.0, 0.0))
+        sides = [
+            BlockSide(own.events_us, replace(own.steps, run_us=own.steps.run_us + us + number % 5))
+            for own, us in zip((one.candidate, one.baseline), off, strict=True)
+        ]
+        made.append(PairedBlock(*sides))
+    return made
+
+
+def test_most_blocks_do_where_some_are_interrupted() -> None:
+    honest = interrupted(blocks(event_us=20.0, work_us=20.0) * 6)
+    assert CLOCK.too_noisy(honest) is None
+    assert CLOCK.disagreement(honest) is None
+    assert "unsteady" in str(CLOCK.too_noisy(honest[:6]))  # too few for a median
+
+
+def test_a_lie_in_most_blocks_is_seen_where_some_are_interrupted() -> None:
+    lying = interrupted(blocks(event_us=20.0, work_us=45.0) * 6)
+    assert "in most blocks a call took" in str(CLOCK.disagreement(lying))
+    early = interrupted(blocks(event_us=20.0, work_us=20.0, early_us=4000.0) * 6)
+    assert "the clocks disagree" in str(CLOCK.disagreement(early))
+
+
+def test_most_blocks_say_nothing_of_claims_that_are_not_alike() -> None:
+    """Two of five blocks claim a tenth of what they work, and the others all of it."""
+    short, whole = (blocks(event_us=us, work_us=90.0) * 6 for us in (9.0, 90.0))
+    mixed = [pair[number % 5 > 1] for number, pair in enumerate(zip(short, whole, strict=True))]
+    quiet = CLOCK.disagreement(mixed)
+    assert "the clocks disagree" in str(quiet)
+    assert "unsteady" in str(CLOCK.too_noisy(interrupted(mixed)))
 
 
 def test_work_before_and_after_the_calls_is_counted_beyond_what_copies_vary_by() -> None:
