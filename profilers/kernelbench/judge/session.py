@@ -19,6 +19,7 @@ from profilers.kernelbench.judge.verdicts import Unfaithful, VerificationTally, 
 from profilers.measuring.cores import TimingCores
 from profilers.measuring.energy import Runners
 
+_DRAW_S = 300.0  # for the inputs of one call, which some problems draw on the processor
 _OWN_CORES = (
     "baseline and candidate ran on CPU cores of their own, as the kernel does not let this process "
     "choose them: what waits for the host is compared less well"
@@ -135,10 +136,8 @@ class CandidateSession:
         """Draw fresh inputs for so many calls, in the oracle's own memory only."""
         ids = [new_name() for _ in range(calls)]
         try:
-            for name in ids:
-                self.oracle.ask(
-                    "draw", id=name, seed=secrets.randbits(63), variation="given", at=None
-                )
+            seeds = [secrets.randbits(63) for _ in ids]
+            self.oracle.ask("draw_calls", ids=ids, seeds=seeds, timeout_s=_DRAW_S * calls)
             yield ids
         finally:
             if self.oracle.alive:  # else what ended it is the news

@@ -35,9 +35,9 @@ class OracleHandlers:
     def handlers(self) -> dict[str, Handler]:
         """By the names of the operations; faults of the problem become refusals."""
         names = (
-            "buffers", "ceilings", "gate", "weights", "draw", "place", "expect", "compare",
-            "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget", "work",
-            "steps",
+            "buffers", "ceilings", "gate", "weights", "draw", "draw_calls", "place", "expect",
+            "compare", "prepare", "warm", "run", "burn", "compare_timed", "compiled", "forget",
+            "work", "steps",
         )  # fmt: skip
         return {"start": _refusing(self.start)} | {
             name: _refusing(functools.partial(self._pass_on, name)) for name in names

@@ -155,6 +155,12 @@ class OracleSession:
         self._draws[request["id"]] = draw
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
 
+    def draw_calls(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Draw inputs as the problem does, for calls to be timed, each under a seed; keep them."""
+        for name, seed in zip(request["ids"], request["seeds"], strict=True):
+            self._draws[name] = self._source.draw(seed, "given")
+        return {"held_bytes": self._held()}
+
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write draws into the buffer, each at its offset."""
         buffer = self._shared.inputs

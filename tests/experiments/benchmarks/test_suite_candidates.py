@@ -127,7 +127,7 @@ def test_an_interruption_says_how_to_go_on(
         return original_start(client, *given, **named)
 
     def ask(client: OracleClient, op: str, **named: Any) -> dict[str, Any]:
-        if op == "draw" and draws[-1]:
+        if op == "draw_calls" and draws[-1]:
             client._child.kill()
             raise KeyboardInterrupt
         return original_ask(client, op, **named)

@@ -83,6 +83,11 @@ class Oracle:
             return {"available": True, "inputs": None}
         return {"available": True, "inputs": coded(self.inputs.put(arrays, request["at"]))}
 
+    def draw_calls(self, request: dict[str, Any]) -> dict[str, Any]:
+        for name, seed in zip(request["ids"], request["seeds"], strict=True):
+            self.draw({"id": name, "seed": seed, "variation": "given", "at": None})
+        return {}
+
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
         pairs = zip(request["ids"], request["at"], strict=True)
         return {"inputs": [coded(self.inputs.put(self.held[name], at)) for name, at in pairs]}
@@ -185,8 +190,8 @@ def main() -> None:
     argparse.ArgumentParser().parse_known_args(sys.argv)
     oracle = Oracle()
     names = (
-        "start", "buffers", "gate", "weights", "draw", "place", "expect", "compare", "prepare",
-        "run", "compare_timed", "forget",
+        "start", "buffers", "gate", "weights", "draw", "draw_calls", "place", "expect", "compare",
+        "prepare", "run", "compare_timed", "forget",
     )  # fmt: skip
     handlers = {name: _with_little_memory(getattr(oracle, name)) for name in names}
     handlers["ceilings"] = lambda _request: {"copy_gb_per_s": None}
