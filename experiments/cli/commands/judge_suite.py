@@ -107,6 +107,7 @@ def _judged(
             source = measured_against(source, rival)
         candidates = candidates_of(source.task, files, [])
     except InputError as error:
+        say(f"{problem.key} is not judged: {error}")
         return [_unjudged(problem, str(path), error) for path in files]
     keys = {label: _key(source, candidate.id, judging) for label, candidate in candidates}
     found = {
@@ -129,6 +130,7 @@ def _judged(
                     }
                     kept.keep(keys[label], found[label])
     except InputError as error:
+        say(f"{problem.key} is not judged: {error}")
         for label, _ in waiting:
             found.setdefault(label, _unjudged(problem, label, error))
     return [found[label] for label, _ in candidates]

@@ -93,6 +93,7 @@ def test_a_folder_is_judged_kept_and_counted(root: Path) -> None:
     assert code == 1, "one was not measured"
     assert "level1_2, 2 of 3: 2_Constant" in told
     assert "unfair" in told and "wrong_result" in told
+    assert told.index("level1_2 is not judged: ") < told.index("level1_3, 3 of 3")
     assert "2 problems, 1 with a right candidate; fast_0 50%, fast_1 50%" in told
     assert "geometric mean over eager PyTorch: " in told
     lines = Path("kept.jsonl").read_text().splitlines()
