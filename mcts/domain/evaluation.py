@@ -99,7 +99,7 @@ class Latency(Noun):
     `speedup_low` and `speedup_high` bound a 95 % interval, as `low_us` and `high_us` do. `host_us`
     is the wall clock per call over a batch, an independent check on the events. `samples_us` are
     the single calls. `detectable` is the least relative difference that so many rounds can tell
-    from none.
+    from none. `least_us` is the least time that the roofline allows; None if it is not known.
     """
 
     median_us: float = Field(gt=0, allow_inf_nan=False)
@@ -112,6 +112,7 @@ class Latency(Noun):
     rounds: int = Field(gt=0)
     host_us: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     detectable: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    least_us: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     samples_us: tuple[float, ...] = ()
     baseline_samples_us: tuple[float, ...] = ()
 
@@ -122,6 +123,19 @@ class Latency(Noun):
         if not self.speedup_low <= self.speedup <= self.speedup_high:
             raise ValueError("the speedup's interval does not contain the speedup")
         return self
+
+    @property
+    def sol_score(self) -> float | None:
+        """How far the time has come from the baseline's to the least one, as SOL-ExecBench scores.
+
+        1 / (1 + (time - least) / (baseline - least)) (its `sol_score.py`): 0.5 at the baseline, 1
+        at the least time, more where that was beaten. None if the least time is not known, or
+        the baseline takes no longer.
+        """
+        if self.least_us is None or self.baseline_us <= self.least_us:
+            return None
+        gap = self.baseline_us - self.least_us
+        return gap / max(gap + self.median_us - self.least_us, 1e-3 * gap)
 
 
 class ShapeTiming(Latency):
@@ -158,6 +172,15 @@ class Timing(Latency):
         if len({shape.workload for shape in self.shapes}) < len(self.shapes):
             raise ValueError("two shapes are of one workload")
         return self
+
+    @property
+    def sol_score(self) -> float | None:
+        """That of the workloads, by weight; None if one of them has none."""
+        if not self.shapes:
+            return super().sol_score
+        scores = [(shape.weight, shape.sol_score) for shape in self.shapes]
+        known = [weight * score for weight, score in scores if score is not None]
+        return sum(known) if len(known) == len(scores) else None
 
     @property
     def heaviest(self) -> Latency:

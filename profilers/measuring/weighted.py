@@ -156,6 +156,7 @@ def timing_of_all(
     baseline: str = "baseline",
 ) -> Timing:
     """The `Timing` of several shapes of `task`; `baseline` says what the speedup is over."""
+    least = [shape.weight * shape.least_us for shape in shapes if shape.least_us is not None]
     return Timing(
         median_us=whole.candidate.point,
         low_us=whole.candidate.low,
@@ -167,6 +168,7 @@ def timing_of_all(
         rounds=sum(shape.rounds for shape in shapes),
         host_us=host_us,
         detectable=whole.detectable,
+        least_us=math.fsum(least) if len(least) == len(shapes) else None,
         baseline=baseline,
         shapes=shapes,
         regressions_allowed=task.regressions == "allowed",

@@ -25,7 +25,7 @@ from mcts.domain import (
     Evaluation,
     KernelTask,
 )
-from mcts.domain.evaluation import Latency
+from mcts.domain.evaluation import Latency, Timing
 from mcts.domain.tunables import Configuration
 from mcts.errors import InputError, NotRecorded, RooftreeError
 from mcts.journal.summary import Shape
@@ -162,6 +162,8 @@ def row_of(
         "shapes": [Shape.of(shape).model_dump() for shape in timing.shapes] if timing else [],
         "regressions": list(timing.regressions) if timing else [],
         "outside_us": timing.host_us if timing else None,
+        "least_us": timing.least_us if timing else None,
+        "sol_score": timing.sol_score if timing else None,
         "detectable": timing.detectable if timing else None,
         "energy": evaluation.energy.model_dump(mode="json") if evaluation.energy else None,
         "cheat": evaluation.refusal.cheat if evaluation.refusal else None,
@@ -249,6 +251,16 @@ def _indented(message: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def _sol_words(timing: Timing) -> str:
+    """The SOL score, and what it is by."""
+    least = f"{timing.least_us:.4g} us, " if timing.least_us is not None else ""
+    beaten = timing.least_us is not None and timing.median_us < timing.least_us
+    return (
+        f"SOL score {timing.sol_score:.2f} (1 at the least time by the roofline, {least}0.5 at "
+        f"{timing.baseline}{'; the estimate is beaten' if beaten else ''})"
+    )
+
+
 def _remarks(results: list[tuple[str, Candidate, Evaluation]], over: str | None) -> list[str]:
     """The lines below the table: isolation, regressions, energy, and each note once."""
     lines = []
@@ -260,6 +272,10 @@ def _remarks(results: list[tuple[str, Candidate, Evaluation]], over: str | None)
     baselines = {over or timing.baseline for timing in timings}
     if baselines - {"baseline"}:
         lines.append(f"speedups are over {', '.join(sorted(baselines))}")
+    for label, _, evaluation in results:
+        timing = evaluation.timing if evaluation.measured else None
+        if timing is not None and timing.sol_score is not None:
+            lines.append(f"{label}: {_sol_words(timing)}")
     if any(timing.shapes for timing in timings):
         lines.append("times of several workloads are weighted: the sum of weight times time")
     for label, _, evaluation in results:

@@ -62,18 +62,22 @@ def timed_evaluation(
     baseline: str,
     floor_us: float,
     usual_us: float | None,
+    least_us: float | None,
 ) -> Evaluation:
     """The evaluation of a candidate whose results are right: measured, or a suspect timing.
 
     `usual_us` is what the baseline takes without a candidate beside it, in its slowest block: on a
     slow CPU core a model of many small kernels takes longer, and no candidate is to blame.
+    `least_us` is the least time that the roofline allows.
     """
     clock = OutsideClock(slack_us=session.settings.clock_slack_us)
     times = without_disturbed_block(times, clock)
     reason = clock.disagreement(times.blocks) or clock.too_noisy(times.blocks)
     if session.tally.late:
         reason = _LATE + (f". {reason}" if reason else "")
-    timing = timing_of(candidate, times, clock, baseline=baseline, doubted=reason is not None)
+    timing = timing_of(
+        candidate, times, clock, baseline=baseline, doubted=reason is not None, least_us=least_us
+    )
     if reason is None and timing.median_us < _FLOOR_FACTOR * floor_us:
         reason = (
             f"{timing.median_us:.4g} us is faster than this device can read the inputs and write "
@@ -131,7 +135,13 @@ def placement_uncertainty(time_us: float) -> float:
 
 
 def timing_of(
-    candidate: Candidate, times: BlockTimes, clock: OutsideClock, *, baseline: str, doubted: bool
+    candidate: Candidate,
+    times: BlockTimes,
+    clock: OutsideClock,
+    *,
+    baseline: str,
+    doubted: bool,
+    least_us: float | None,
 ) -> Timing:
     """The timing from event times; if they are `doubted`, from the slower clock.
 
@@ -163,6 +173,7 @@ def timing_of(
         host_us=host_us if clock.resolves(times.blocks) else None,
         detectable=detectable_effect(times.baseline, own),
         baseline=baseline,
+        least_us=least_us,
         samples_us=tuple(us for block in own for us in block),
         baseline_samples_us=tuple(before),
     )

@@ -321,7 +321,7 @@ class KernelBenchEvaluator(Evaluator):
         baseline = "torch.compile" if self.settings.compiled else own
         return timed_evaluation(
             candidate, session, times, baseline=baseline, floor_us=self._place.problem.floor_us,
-            usual_us=self._usual_us,
+            usual_us=self._usual_us, least_us=self._place.least_us,
         )  # fmt: skip
 
     @contextmanager

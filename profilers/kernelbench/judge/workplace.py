@@ -27,6 +27,7 @@ from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.measuring.cores import TimingCores, cores_beside
 from profilers.measuring.rates import rates_of
+from profilers.roofline.floors import speed_of_light_us
 from profilers.sandbox import Jail
 
 _HOST_BYTES = 4 * 2**30
@@ -50,6 +51,7 @@ class KernelBenchWorkplace:
 
     builder: CandidateBuilder
     problem: OpenProblem
+    least_us: float | None
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class KernelBenchWorkplace:
         self.at_close(self.fork_server.close)
         self.builder = make_builder()
         self.problem = self._open_problem()
+        self.least_us = self._least_us()
 
     def close(self) -> None:
         """End all child processes, remove the files and give the GPU back; idempotent."""
@@ -226,6 +229,18 @@ class KernelBenchWorkplace:
             self.no_ceilings = str(error)
         else:
             self.hardware = self.hardware.model_copy(update={"ceilings": ceilings})
+
+    def _least_us(self) -> float | None:
+        """The least time of a call by the roofline; None where there is nothing to estimate it by.
+
+        It is asked for here, as counting gives memory back, which slows what is timed behind it.
+        """
+        if self.gpu is None:
+            return None
+        try:
+            return speed_of_light_us(self.problem.least_work(), self.hardware.ceilings)
+        except (RooftreeError, RequestRefused):  # the profile says why
+            return None
 
     def _open_problem(self) -> OpenProblem:
         path = self.folder / "problem.py"
