@@ -7,8 +7,11 @@ passing style, is handed tensors to write them to.
 from __future__ import annotations
 
 import ast
+import hashlib
 import itertools
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +26,11 @@ from mcts.formats import FormatError, parse_json
 
 SUFFIX = ".json"
 _IN_PYTHON = {"python", "pytorch", "triton"}
+_IN_CPP = {"cuda", "cuda_cpp", "cpp", "c++"}
+_CUDA, _CPP = (".cu",), (".cpp", ".cc", ".cxx", ".c")
+_BINDING = "PYBIND11_MODULE"
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[ \t]*$", re.MULTILINE)
+_OWN_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$', re.MULTILINE)
 
 
 class _Part(BaseModel):
@@ -34,6 +42,12 @@ class SourceText(_Part):
     content: str
 
 
+class CompileOptions(_Part):
+    cflags: tuple[str, ...] = ()
+    cuda_cflags: tuple[str, ...] = ()
+    ld_flags: tuple[str, ...] = ()
+
+
 class BuildSpec(_Part):
     """How a solution is built; FlashInfer's names one language, SOL-ExecBench's several."""
 
@@ -41,6 +55,7 @@ class BuildSpec(_Part):
     languages: tuple[str, ...] = ()
     entry_point: str = Field(pattern=r"^[^:]+::[A-Za-z_][A-Za-z0-9_]*$")
     destination_passing_style: bool = True
+    compile_options: CompileOptions | None = None
 
     @property
     def every_language(self) -> set[str]:
@@ -67,24 +82,26 @@ def read_solution(path: Path) -> Solution:
 
 
 def candidate_text(solution: Solution, problem: str) -> str:
-    """A solution in Python or Triton as a file with a `ModelNew` for a problem file's text.
+    """A solution as a file with a `ModelNew` for a problem file's text.
 
-    InputError for other languages, several sources, or a problem that does not say what it returns.
+    Of several sources in C++ and CUDA, those that others include go where they are included.
+    InputError for other languages, several sources in Python, C++ that is not bound by pybind11,
+    or a problem that does not say what it returns.
     """
     spec = solution.spec
-    if not spec.every_language or spec.every_language - _IN_PYTHON:
-        named = ", ".join(sorted(spec.every_language)) or "no language"
-        raise InputError(f"solution {solution.name} is in {named}: Python and Triton can be judged")
-    file, _, entry = spec.entry_point.partition("::")
-    texts = {str(PurePosixPath(source.path)): source.content for source in solution.sources}
-    if len(texts) > 1 or str(PurePosixPath(file)) not in texts:
+    languages = spec.every_language
+    if languages and languages <= _IN_PYTHON:
+        text, entry = _in_python(solution)
+    elif languages and languages <= _IN_CPP:
+        text, entry = _in_cpp(solution)
+    else:
+        named = ", ".join(sorted(languages)) or "no language"
         raise InputError(
-            f"solution {solution.name} has {len(texts)} sources: one that has the entry point can "
-            "be judged"
+            f"solution {solution.name} is in {named}: Python, Triton, C++ and CUDA can be judged"
         )
     inputs = _inputs_of(problem)
     given = ", ".join(inputs)
-    lines = [texts[str(PurePosixPath(file))].rstrip(), "", "", "import torch", "", ""]
+    lines = [text.rstrip(), "", "", "import torch", "", ""]
     lines += ["class ModelNew(torch.nn.Module):", f"    def forward(self, {given}):"]
     if not spec.destination_passing_style:
         return "\n".join([*lines, f"        return {entry}({given})", ""])
@@ -117,6 +134,71 @@ def candidate_text(solution: Solution, problem: str) -> str:
         "        )",
     ]
     return "\n".join([*lines, f"        {entry}({given}, {made})", f"        return {made}", ""])
+
+
+def _in_python(solution: Solution) -> tuple[str, str]:
+    """The source, and the entry point's name in it."""
+    file, _, entry = solution.spec.entry_point.partition("::")
+    texts = _texts(solution)
+    if len(texts) > 1 or str(PurePosixPath(file)) not in texts:
+        raise InputError(
+            f"solution {solution.name} has {len(texts)} sources: one that has the entry point can "
+            "be judged"
+        )
+    return texts[str(PurePosixPath(file))], entry
+
+
+def _in_cpp(solution: Solution) -> tuple[str, str]:
+    """A module that builds the sources when it is imported, and the entry point in it."""
+    texts = _texts(solution)
+    if not any(_BINDING in text for text in texts.values()):
+        raise InputError(
+            f"solution {solution.name} has no {_BINDING}: C++ and CUDA can be judged that are "
+            "bound by pybind11, as torch.utils.cpp_extension builds them"
+        )
+    cpp, cuda = (_sources(texts, ends) for ends in (_CPP, _CUDA))
+    options = solution.spec.compile_options or CompileOptions()
+    digest = hashlib.sha256(repr((cpp, cuda, options)).encode()).hexdigest()
+    lines = [
+        "from torch.utils.cpp_extension import load_inline", "",
+        f"_CPP = {cpp!r}", f"_CUDA = {cuda!r}", "",
+        "_BUILT = load_inline(",
+        f'    name="solution_{digest[:12]}",', "    cpp_sources=_CPP,", "    cuda_sources=_CUDA,",
+        f"    extra_cflags={list(options.cflags)!r},",
+        f"    extra_cuda_cflags={list(options.cuda_cflags)!r},",
+        f"    extra_ldflags={list(options.ld_flags)!r},", ")",
+    ]  # fmt: skip
+    return "\n".join(lines), "_BUILT." + solution.spec.entry_point.partition("::")[2]
+
+
+def _texts(solution: Solution) -> dict[str, str]:
+    return {str(PurePosixPath(source.path)): source.content for source in solution.sources}
+
+
+def _sources(texts: Mapping[str, str], ends: tuple[str, ...]) -> list[str]:
+    once: set[str] = set()
+    return [_whole(path, texts, once) for path in texts if path.endswith(ends)]
+
+
+def _whole(path: str, texts: Mapping[str, str], once: set[str]) -> str:
+    """A source with the solution's own files in the place of the lines that include them.
+
+    Those that want to be included `once` are, in all that shares that set: `load_inline` makes one
+    file of all sources in a language.
+    """
+
+    def included(match: re.Match[str]) -> str:
+        for name in (str(PurePosixPath(path).parent / match[1]), str(PurePosixPath(match[1]))):
+            if name not in texts or name == path:
+                continue
+            if name in once:
+                return ""
+            if _ONCE.search(texts[name]):
+                once.add(name)
+            return _whole(name, texts, once)
+        return match[0]
+
+    return _OWN_INCLUDE.sub(included, _ONCE.sub("", texts[path]))
 
 
 def definition_of(problem: str) -> str | None:

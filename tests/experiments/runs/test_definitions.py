@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,7 +129,12 @@ def test_a_solution_that_returns_its_outputs_needs_to_know_nothing_of_them(tmp_p
     ("change", "said"),
     [
         ({"spec": {"entry_point": "main.py"}}, "is no solution: spec.entry_point"),
-        ({"spec": {"entry_point": "main.py::run", "language": "cuda"}}, "is in cuda: Python and"),
+        ({"spec": {"entry_point": "main.py::run", "language": "cuda"}}, "has no PYBIND11_MODULE"),
+        ({"spec": {"entry_point": "main.py::run", "language": "tilelang"}}, "is in tilelang: Pyth"),
+        (
+            {"spec": {"entry_point": "main.py::run", "languages": ["cuda", "triton"]}},
+            "cuda, triton",
+        ),
         ({"spec": {"entry_point": "main.py::run"}}, "is in no language"),
         ({"spec": {"entry_point": "other.py::run", "language": "python"}}, "has 1 sources"),
     ],
@@ -139,6 +145,57 @@ def test_a_solution_that_cannot_be_judged_is_told_in_a_line(
     path = write(tmp_path, table(SOLUTION) | change)
     with pytest.raises(InputError, match=said):
         candidate_text(read_solution(path), norm_text())
+
+
+CPP = {
+    "main.cpp": '#include <torch/extension.h>\n#include "half/scale.h"\n'
+    "torch::Tensor run(torch::Tensor x, torch::Tensor w) { return scaled(x * w, FACTOR); }\n"
+    'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }\n',
+    "half/scale.h": '#pragma once\n#include "factor.h"\n'
+    "torch::Tensor scaled(torch::Tensor x, float by);\n",
+    "half/factor.h": "#pragma once\n#define FACTOR 0.5f\n",
+    "half/scale.cc": '#include "scale.h"\n#include <cmath>\n#include "elsewhere.h"\n'
+    "torch::Tensor scaled(torch::Tensor x, float by) { return x * by; }\n",
+    "kernel.cu": '#include "half/factor.h"\n__global__ void half(float* x) { x[0] *= FACTOR; }\n',
+}
+
+
+def in_cpp(tmp_path: Path, sources: dict[str, str] = CPP) -> str:
+    spec = {
+        "entry_point": "main.cpp::run",
+        "languages": ["cuda_cpp"],
+        "destination_passing_style": False,
+        "compile_options": {"cuda_cflags": ["-O3"], "cflags": ["-DFAST"]},
+    }
+    texts = [{"path": path, "content": text} for path, text in sources.items()]
+    found = table(SOLUTION) | {"spec": spec, "sources": texts}
+    return candidate_text(read_solution(write(tmp_path, found)), norm_text())
+
+
+def test_a_solution_in_cpp_is_built_from_sources_that_include_nothing_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extension: Any = pytest.importorskip("torch.utils.cpp_extension")
+    asked: dict[str, Any] = {}
+
+    def built(**named: Any) -> Any:
+        asked.update(named)
+        return SimpleNamespace(run=lambda *given: given)
+
+    monkeypatch.setattr(extension, "load_inline", built)
+    made: dict[str, Any] = {}
+    exec(in_cpp(tmp_path), made)
+    assert made["ModelNew"]()(1, 2, 3, 4) == (1, 2, 3, 4)
+    main, scale = asked["cpp_sources"]
+    (kernel,) = asked["cuda_sources"]
+    assert main.count("float by);") == 1 and main.count("#define FACTOR") == 1
+    assert "float by);" not in scale, "all of a language become one file, and it wants to be once"
+    assert kernel.count("#define FACTOR") == 1, "which is another one"
+    assert "pragma once" not in main + scale + kernel
+    assert '#include "elsewhere.h"' in scale and "#include <cmath>" in scale
+    assert asked["extra_cuda_cflags"] == ["-O3"] and asked["extra_cflags"] == ["-DFAST"]
+    other = in_cpp(tmp_path, CPP | {"kernel.cu": "__global__ void half(float*) {}"})
+    assert f'name="{asked["name"]}"' not in other, "another one is not taken for it"
 
 
 def test_a_solution_needs_a_problem_of_a_definition(tmp_path: Path) -> None:
