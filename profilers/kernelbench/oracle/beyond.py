@@ -110,6 +110,10 @@ def _large(part: Any, _greatest: float, chance: random.Random) -> None:
     part.mul_(10 ** chance.uniform(2, 4))
 
 
+def _small(part: Any, _greatest: float, chance: random.Random) -> None:
+    part.mul_(10 ** chance.uniform(-3.5, -2))
+
+
 def _tiny(part: Any, _greatest: float, chance: random.Random) -> None:
     part.mul_(10 ** chance.uniform(-8, -4))
 
@@ -150,6 +154,6 @@ def _sparse(part: Any, _greatest: float, chance: random.Random) -> None:
 
 
 _CHANGES: dict[str, Callable[[Any, float, random.Random], None]] = {
-    "offset": _offset, "large": _large, "tiny": _tiny, "denormal": _denormal, "spike": _spike,
-    "equal": _equal, "tied": _tied, "sorted": _sorted, "sparse": _sparse,
+    "offset": _offset, "large": _large, "small": _small, "tiny": _tiny, "denormal": _denormal,
+    "spike": _spike, "equal": _equal, "tied": _tied, "sorted": _sorted, "sparse": _sparse,
 }  # fmt: skip

@@ -3,7 +3,8 @@
 given: as the problem draws them. scaled, signed, batch: near to that, see `oracle.draws`. Beyond
 what the problem draws, where its own model is sound all the same, there are kinds of rows:
 
-offset: eight times the greatest value is added or taken off. large: times 100 to 10,000. tiny:
+offset: eight times the greatest value is added or taken off. large: times 100 to 10,000. small:
+divided by 100 to 3,000, so that squares are about as large as what is added below a root. tiny:
 divided by 10,000 to 100,000,000. denormal: below the least normal number. spike: one element of
 each row is a million times the greatest value. equal, tied, sorted: a row of one value, of few
 values, in order. sparse: of 64 elements one is kept, the others are zero.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 NEAR = ("scaled", "signed", "batch")
-VALUES = ("offset", "large", "tiny", "denormal", "spike")
+VALUES = ("offset", "large", "small", "tiny", "denormal", "spike")
 PATTERNS = ("equal", "tied", "sorted", "sparse")
 KINDS = (*VALUES, *PATTERNS)
 _BEYOND = "beyond:"

@@ -91,6 +91,8 @@ def test_magnitudes() -> None:
     assert 100 <= ratio <= 10_000
     before, after = changed("tiny")
     assert 1e-8 <= float((after / before)[before > 0].mean()) <= 1.001e-4
+    before, after = changed("small")
+    assert 3e-4 <= float((after / before)[before > 0].mean()) <= 1.001e-2
     _, after = changed("denormal")
     assert 0 < float(after.amax()) < torch.finfo(torch.float32).tiny
     before, after = changed("offset")
