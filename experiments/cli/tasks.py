@@ -82,6 +82,13 @@ def from_definition(
     together: Annotated[
         bool, typer.Option("--together", help="One problem file on all of the workloads.")
     ] = False,
+    by_name: Annotated[
+        bool,
+        typer.Option(
+            "--by-name",
+            help="Draw random inputs as SOL-ExecBench does, by their names: masks, norms, weights.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make KernelBench problem files of a definition in FlashInfer's trace format."""
@@ -94,6 +101,7 @@ def from_definition(
         chosen=workload or (),
         root=root,
         together=together,
+        by_name=by_name,
         as_json=json,
     )
 

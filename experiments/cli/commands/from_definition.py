@@ -34,11 +34,13 @@ def from_definition(
     chosen: Sequence[str],
     root: Path | None,
     together: bool,
+    by_name: bool,
     as_json: bool,
 ) -> None:
     """Write a problem file for each workload, or for those `chosen` by uuid, and say which.
 
-    With `together`, a single one on all of them.
+    With `together`, a single one on all of them; with `by_name`, random inputs are what their names
+    say.
 
     Files that are there already are written anew. InputError if something does not fit.
     """
@@ -56,7 +58,10 @@ def from_definition(
             f"{file} has {len(wanted)} workloads, {MOST_WORKLOADS} at most can be judged together: "
             "choose some with --workload"
         )
-    texts = {name: problem_text(known, given, root=below) for name, given in files.items()}
+    texts = {
+        name: problem_text(known, given, root=below, by_name=by_name)
+        for name, given in files.items()
+    }
     rows = []
     for name, text in texts.items():
         path = out / f"{name}.py"

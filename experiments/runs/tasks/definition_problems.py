@@ -14,6 +14,7 @@ from experiments.runs.tasks.definitions import (
     TensorField,
     TraceWorkload,
 )
+from experiments.runs.tasks.named_inputs import named_draw
 from experiments.runs.tasks.problems import WORKLOADS
 from mcts.domain.python_source import read_module
 from mcts.errors import InputError
@@ -65,14 +66,18 @@ def _plain(text: str) -> str:
 
 
 def problem_text(
-    definition: Definition, workloads: Mapping[str, TraceWorkload], *, root: Path
+    definition: Definition,
+    workloads: Mapping[str, TraceWorkload],
+    *,
+    root: Path,
+    by_name: bool = False,
 ) -> str:
     """The text of a problem file on the workloads of these names, which count alike.
 
     Tensors that are kept in files are looked for below `root`. Inputs of type ``random`` are
-    standard normal, as both benchmarks draw them, eight-bit floats cut at 2; whole numbers lie in
-    [-1024, 1024), of eight bits in all their range. Raises InputError if the reference defines a
-    name that a problem file needs, or a file is missing.
+    standard normal, eight-bit floats cut at 2; whole numbers lie in [-1024, 1024), of eight bits in
+    all their range. With `by_name` some are what their names say, see `named_inputs`. Raises
+    InputError if the reference defines a name that a problem file needs, or a file is missing.
     """
     _check_names(definition)
     names = ", ".join(definition.inputs)
@@ -91,7 +96,7 @@ def problem_text(
         f"    def forward(self, {names}):",
         f"        return {ENTRY}({names})", "", "",
         f"def get_inputs({default}):",
-        *_drawing(definition, workloads, root), "", "",
+        *_drawing(definition, workloads, root, by_name=by_name), "", "",
         "def get_init_inputs():", "    return []", "",
     ]  # fmt: skip
     return "\n".join(lines)
@@ -112,7 +117,7 @@ def _table(name: str, rows: Mapping[str, object]) -> list[str]:
 
 
 def _drawing(
-    definition: Definition, workloads: Mapping[str, TraceWorkload], root: Path
+    definition: Definition, workloads: Mapping[str, TraceWorkload], root: Path, *, by_name: bool
 ) -> list[str]:
     """The body of `get_inputs`."""
     lines = []
@@ -133,7 +138,7 @@ def _drawing(
     lines.append("    return [")
     for name, field in definition.inputs.items():
         values = {
-            key: _value(name, field, workload.inputs[name], root)
+            key: _value(name, field, workload.inputs[name], root, by_name=by_name)
             for key, workload in workloads.items()
         }
         lines.append(f"        {_of_workload(values)},")
@@ -156,7 +161,7 @@ def _of_workload(values: Mapping[str, str]) -> str:
     return f"{{{choices}}}[workload]()"
 
 
-def _value(name: str, field: TensorField, source: InputSource, root: Path) -> str:
+def _value(name: str, field: TensorField, source: InputSource, root: Path, *, by_name: bool) -> str:
     """The expression that makes an input."""
     if source.type == "scalar":
         return repr(source.value)
@@ -172,6 +177,8 @@ def _value(name: str, field: TensorField, source: InputSource, root: Path) -> st
         loaded = f"load_file({str(file.absolute())!r})[{source.tensor_key!r}]"
         return f"{loaded}.to(torch.get_default_device())"
     shape, dtype = f"shapes[{name!r}]", f"torch.{field.dtype}"
+    if by_name and (drawn := named_draw(name, field)) is not None:
+        return drawn.format(shape=shape, dtype=dtype)
     if field.dtype == "bool":
         return f"torch.randint(0, 2, {shape}, dtype={dtype})"
     if field.dtype in _INTEGERS:

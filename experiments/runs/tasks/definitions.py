@@ -58,6 +58,7 @@ class TensorField(_Part):
 
     shape: tuple[str, ...] | None
     dtype: str
+    description: str | None = None
 
     @model_validator(mode="after")
     def _is_known(self) -> TensorField:
