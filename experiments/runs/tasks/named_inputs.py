@@ -63,10 +63,6 @@ def _matrix(name: str, shape: Sequence[str], _about: str) -> bool:
     return len(shape) > 1 and _MATRIX.search(name) is not None
 
 
-def _decays(which: str) -> Callable[[str, Sequence[str], str], bool]:
-    return lambda name, _shape, _about: name == which
-
-
 _ANGLE = "torch.randn({shape}).clamp(-torch.pi, torch.pi)"
 _RULES: tuple[_Rule, ...] = (
     (_is(_NORM_WEIGHT), "torch.ones({shape}, dtype={dtype})"),
@@ -76,9 +72,12 @@ _RULES: tuple[_Rule, ...] = (
     (_is(_COS), f"{_ANGLE}.cos().to({{dtype}})"),
     (_is(_SIN), f"{_ANGLE}.sin().to({{dtype}})"),
     (_is(_POSITIVE), "torch.randn({shape}, dtype={dtype}).abs() + 0.1"),
-    (_decays("A_cumsum"), "(torch.rand({shape}) * -0.1).cumsum(-1).to({dtype})"),
+    (_is(re.compile("^A_cumsum$")), "(torch.rand({shape}) * -0.1).cumsum(-1).to({dtype})"),
     *(
-        (_decays(which), f"torch.empty({{shape}}).uniform_({low}, {high}).to({{dtype}})")
+        (
+            _is(re.compile(f"^{which}$")),
+            f"torch.empty({{shape}}).uniform_({low}, {high}).to({{dtype}})",
+        )
         for which, (low, high) in _DECAY.items()
     ),
     (_shares, "torch.randn({shape}).softmax(-1).to({dtype})"),

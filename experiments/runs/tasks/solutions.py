@@ -10,9 +10,10 @@ import ast
 import hashlib
 import itertools
 import json
+import posixpath
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -140,12 +141,12 @@ def _in_python(solution: Solution) -> tuple[str, str]:
     """The source, and the entry point's name in it."""
     file, _, entry = solution.spec.entry_point.partition("::")
     texts = _texts(solution)
-    if len(texts) > 1 or str(PurePosixPath(file)) not in texts:
+    if len(texts) > 1 or posixpath.normpath(file) not in texts:
         raise InputError(
             f"solution {solution.name} has {len(texts)} sources: one that has the entry point can "
             "be judged"
         )
-    return texts[str(PurePosixPath(file))], entry
+    return texts[posixpath.normpath(file)], entry
 
 
 def _in_cpp(solution: Solution) -> tuple[str, str]:
@@ -172,30 +173,33 @@ def _in_cpp(solution: Solution) -> tuple[str, str]:
 
 
 def _texts(solution: Solution) -> dict[str, str]:
-    return {str(PurePosixPath(source.path)): source.content for source in solution.sources}
+    return {posixpath.normpath(source.path): source.content for source in solution.sources}
 
 
 def _sources(texts: Mapping[str, str], ends: tuple[str, ...]) -> list[str]:
     once: set[str] = set()
-    return [_whole(path, texts, once) for path in texts if path.endswith(ends)]
+    return [_whole(path, texts, once, ()) for path in texts if path.endswith(ends)]
 
 
-def _whole(path: str, texts: Mapping[str, str], once: set[str]) -> str:
+def _whole(path: str, texts: Mapping[str, str], once: set[str], above: tuple[str, ...]) -> str:
     """A source with the solution's own files in the place of the lines that include them.
 
     Those that want to be included `once` are, in all that shares that set: `load_inline` makes one
-    file of all sources in a language.
+    file of all sources in a language. A file within itself, from those `above` on, is left out, as
+    its guard would have it.
     """
+    within = (*above, path)
 
     def included(match: re.Match[str]) -> str:
-        for name in (str(PurePosixPath(path).parent / match[1]), str(PurePosixPath(match[1]))):
-            if name not in texts or name == path:
+        beside = posixpath.join(posixpath.dirname(path), match[1])
+        for name in (posixpath.normpath(beside), posixpath.normpath(match[1])):
+            if name not in texts:
                 continue
-            if name in once:
+            if name in once or name in within:
                 return ""
             if _ONCE.search(texts[name]):
                 once.add(name)
-            return _whole(name, texts, once)
+            return _whole(name, texts, once, within)
         return match[0]
 
     return _OWN_INCLUDE.sub(included, _ONCE.sub("", texts[path]))

@@ -198,6 +198,18 @@ def test_a_solution_in_cpp_is_built_from_sources_that_include_nothing_of_their_o
     assert f'name="{asked["name"]}"' not in other, "another one is not taken for it"
 
 
+def test_files_that_include_one_another_end_where_their_guards_would(tmp_path: Path) -> None:
+    guarded = '#ifndef {0}\n#define {0}\n#include "{1}"\n#endif\n'
+    sources = {
+        "src/main.cpp": '#include "../lib/a.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n',
+        "lib/a.h": guarded.format("A", "./b.h"),
+        "lib/b.h": guarded.format("B", "a.h"),
+    }
+    text = in_cpp(tmp_path, sources)
+    assert text.count("#define A") == text.count("#define B") == 1
+    assert '#include "' not in text
+
+
 def test_a_solution_needs_a_problem_of_a_definition(tmp_path: Path) -> None:
     plain = norm_text().replace("OUTPUTS", "SOMETHING")
     with pytest.raises(InputError, match="tasks from-definition"):
