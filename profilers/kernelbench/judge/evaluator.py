@@ -37,6 +37,7 @@ from profilers.kernelbench.judge.evaluations import (
     timed_evaluation,
 )
 from profilers.kernelbench.judge.profiling import MachineCode, compiled_machine_code, profile_model
+from profilers.kernelbench.judge.rounds import VerificationRound, rounds_of
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import (
     BASELINE_TIMES,
@@ -45,7 +46,7 @@ from profilers.kernelbench.judge.settings import (
 )
 from profilers.kernelbench.judge.timing import BlockTimes, PairedTimer
 from profilers.kernelbench.judge.verdicts import Unfaithful
-from profilers.kernelbench.judge.verifying import VerificationRound, Verifier, rounds_of
+from profilers.kernelbench.judge.verifying import Verifier
 from profilers.kernelbench.judge.workplace import KernelBenchWorkplace, Processes
 from profilers.measuring.energy import Runners
 from profilers.measuring.metering import with_energy

@@ -21,9 +21,10 @@ from profilers.kernelbench.judge.outside_clock import (
     PairedBlock,
 )
 from profilers.kernelbench.judge.replies import events_of, outputs_of, problems_of
+from profilers.kernelbench.judge.rounds import VerificationRound
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import Unfaithful, complaint, passes, too_far
-from profilers.kernelbench.judge.verifying import VerificationRound, Verifier
+from profilers.kernelbench.judge.verifying import Verifier
 
 
 @dataclass(frozen=True, slots=True)

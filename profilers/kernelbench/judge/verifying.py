@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from profilers.compiling.building import Failed
 from profilers.kernelbench.judge.replies import forged, problems_of, text_of
+from profilers.kernelbench.judge.rounds import VerificationRound
 from profilers.kernelbench.judge.session import CandidateSession, new_name
 from profilers.kernelbench.judge.verdicts import complaint, passes, too_far
-from profilers.kernelbench.shared.variations import kinds_beyond
 
 _LATE = ("side_stream", "batched_calls")
 _STRENGTHS = (0.5, 0.5, 1.0, 2.0, 4.0)
@@ -142,45 +141,3 @@ class Verifier:
         return max(
             self._session.deadline_s, self._session.settings.load_deadline_s if fresh else 0.0
         )
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationRound:
-    """One verification: how inputs are drawn, and which weights change before it."""
-
-    variation: str
-    weights: Literal["same", "new", "partly new"] = "same"
-    may_refuse: bool = False
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of rows, if they are none that the problem draws."""
-        return kinds_beyond(self.variation)
-
-    @property
-    def label(self) -> str:
-        if self.kinds:
-            return f"outside the drawn range only (rows {', '.join(self.kinds)})"
-        changed = "" if self.weights == "same" else f", {self.weights} weights"
-        return f"inputs {self.variation}{changed}"
-
-
-def rounds_of(
-    *, mutable_weights: bool, hidden_shapes: bool, variations: Sequence[str], beyond: bool = True
-) -> list[VerificationRound]:
-    """The rounds of a task: unchanged inputs first, so that later failures are due to a change.
-
-    Inputs beyond the drawn range come last, if at all.
-    """
-    rounds = [VerificationRound("given"), VerificationRound("given")]
-    if mutable_weights:
-        rounds += [
-            VerificationRound("given", weights="new"),
-            VerificationRound("given", weights="partly new"),
-        ]
-    allowed = [
-        name
-        for name in variations
-        if (name != "batch" or hidden_shapes) and (beyond or not kinds_beyond(name))
-    ]
-    return rounds + [VerificationRound(name, may_refuse=name == "batch") for name in allowed]

@@ -9,10 +9,11 @@ import pytest
 from mcts.domain import Policy
 from mcts.domain.task import Tolerance
 from mcts.options.policy import read_policy
+from profilers.kernelbench.judge.rounds import VerificationRound, rounds_of
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.kernelbench.judge.verdicts import VerificationTally
-from profilers.kernelbench.judge.verifying import VerificationRound, Verifier, rounds_of
+from profilers.kernelbench.judge.verifying import Verifier
 from profilers.kernelbench.shared.variations import NEAR, beyond
 
 VARIATIONS = (*NEAR, beyond(("large", "tied")))
