@@ -41,15 +41,17 @@ def publish_measurements(study: Path, target: Path, besides: Sequence[Path]) -> 
     """Write the store of a study without what `besides` hold and without the code of KernelBench's
     problems, which is not ours to publish: a task has it. How many entries there are.
 
+    What was measured again is written: `--reuse` it before them.
+
     InputError for a study without a store, or what is no store.
     """
-    known: set[tuple[str, str, str]] = set()
+    known: set[tuple[str, str, str, str]] = set()
     for store in besides:
-        known.update(row[:3] for row in _rows(store))
+        known.update(row[:4] for row in _rows(store))
     rows = [
         row
         for row in _rows(study / MEASUREMENTS_FILE)
-        if row[:3] not in known and not _is_problem(row[2], row[3])
+        if row[:4] not in known and not _is_problem(row[2], row[3])
     ]
     file = target / MEASUREMENTS_FILE
     file.unlink(missing_ok=True)

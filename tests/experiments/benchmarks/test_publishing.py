@@ -60,6 +60,7 @@ def test_published_measurements_leave_out_what_others_have_and_the_code_of_probl
         store.keep("task", name, "evaluation", {"status": name}, seconds=2.0)
     other.keep("task", "old", "candidate", {"source": entries["old"]}, seconds=0.0)
     other.keep("task", "old", "evaluation", {"status": "old"}, seconds=2.0)
+    other.keep("task", "new", "evaluation", {"status": "before it was measured again"}, seconds=2.0)
     other.close()
     (tmp_path / "out").mkdir()
     count = publish_measurements(tmp_path / "st", tmp_path / "out", [tmp_path / "other.sqlite"])
@@ -70,6 +71,7 @@ def test_published_measurements_leave_out_what_others_have_and_the_code_of_probl
     assert published.find("task", "problem", "candidate") is None
     assert published.find("task", "problem", "evaluation") == {"status": "problem"}
     assert published.find("task", "new", "candidate") == {"source": entries["new"]}
+    assert published.find("task", "new", "evaluation") == {"status": "new"}
     assert published.find("task", "old", "evaluation") is None
     published.close()
     with pytest.raises(InputError, match="has measured nothing"):
