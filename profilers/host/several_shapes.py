@@ -40,7 +40,9 @@ class SeveralShapesEvaluator(Evaluator):
         ordered = sorted(task.workloads, key=lambda workload: -workload.weight)
         try:
             for workload in ordered:
-                own = replace(settings, memory_share=share, gpu_is_held=bool(self._each))
+                own = replace(
+                    settings, memory_share=share, gpu_is_held=bool(self._each), alone=False
+                )
                 self._each[workload.name] = make(on_workload(task, workload.name), own)
         except BaseException:
             self.close()

@@ -1,8 +1,10 @@
 """What a verdict takes: the first of each candidate, one more of the first, the model's own.
 
-python -m experiments.benchmarks.evidence.verdict_times PROBLEM CANDIDATE... [--own N] [--steps]
+python -m experiments.benchmarks.evidence.verdict_times PROBLEM CANDIDATE... [--own N] [--pause S]
+    [--steps]
 
-The time of the second verdict on a candidate is that of one whose build is there already. The
+Before each there is a pause, as a language model takes time to answer. The time of the second
+verdict on a candidate is that of one whose build is there already. The
 model's own speedup, N times, says how wide intervals are and whether they hold 1. With `--steps`
 each verdict is followed by what its processes were asked, and how long the answers took. Some are
 waited for side by side, so that the sum may be more than the verdict took.
@@ -38,11 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("problem", help="a KernelBench problem file, or another task")
     parser.add_argument("candidates", nargs="+", type=Path)
     parser.add_argument("--own", type=int, default=0, help="verdicts on the model itself")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds before each verdict")
     parser.add_argument("--steps", action="store_true", help="what the time went to")
     options = parser.parse_args(arguments)
     try:
         with Steps() if options.steps else nullcontext() as steps:
-            _tell(options.problem, options.candidates, options.own, steps)
+            _tell(options, steps)
     except RooftreeError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -99,18 +102,18 @@ class Steps:
         return found
 
 
-def _tell(problem: str, files: list[Path], own: int, steps: Steps | None) -> None:
-    source = find_task(problem)
-    named = candidates_of(source.task, files, [])
+def _tell(options: argparse.Namespace, steps: Steps | None) -> None:
+    source = find_task(options.problem)
+    named = candidates_of(source.task, options.candidates, [])
+    named += [(f"{named[0][0]} again", named[0][1])]
+    named += [("the model itself", source.task.baseline)] * options.own
     begin = time.perf_counter()
     with closing(choose_evaluator(source, JudgingOptions(evaluator="gpu"), on_progress=say)) as gpu:
         print(f"{source.task.name} on {gpu.hardware}: open in {time.perf_counter() - begin:.2f} s")
         _print(steps)
         for label, candidate in named:
+            time.sleep(options.pause)
             _verdict(gpu, Path(label).name, candidate, steps)
-        _verdict(gpu, f"{Path(named[0][0]).name} again", named[0][1], steps)
-        for _ in range(own):
-            _verdict(gpu, "the model itself", source.task.baseline, steps)
 
 
 def _verdict(evaluator: Evaluator, label: str, candidate: Candidate, steps: Steps | None) -> None:

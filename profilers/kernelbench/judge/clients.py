@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,23 @@ FORK_SERVER = "profilers.kernelbench.worker.fork_server"
 class OracleClient:
     """The oracle's process. WorldError if it is lost, InputError for a faulty task.
 
+    Several threads may ask it; one waits for the other's answer.
+
     Refused with kind "memory" if the device has no room: the problem is too large for it, or a
     candidate has taken what was left.
     """
 
     def __init__(self, module: str, *, cwd: Path, device: int | str) -> None:
         self._device = device
+        self._turn = threading.Lock()
         self._child = Child.module(module, cwd=cwd, descriptors=True)
         self.buffers: tuple[int, int] | None = None
         self.buffer_bytes = (0, 0)
 
     def ask(self, op: str, *, timeout_s: float = 300.0, **fields: Any) -> dict[str, Any]:
         try:
-            return self._child.ask({"op": op, **fields}, timeout_s=timeout_s)
+            with self._turn:
+                return self._child.ask({"op": op, **fields}, timeout_s=timeout_s)
         except RequestRefused as refused:
             if refused.kind == "task":
                 raise InputError(str(refused)) from None

@@ -37,7 +37,7 @@ from profilers.kernelbench.judge.evaluations import (
     timed_evaluation,
 )
 from profilers.kernelbench.judge.profiling import MachineCode, compiled_machine_code, profile_model
-from profilers.kernelbench.judge.rounds import VerificationRound, rounds_of
+from profilers.kernelbench.judge.rounds import VerificationRound
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import (
     BASELINE_TIMES,
@@ -103,6 +103,7 @@ class KernelBenchEvaluator(Evaluator):
             usual_s = FIRST_VERDICT_S + BASELINE_TIMES * (time.monotonic() - begin)
             self._verdict_s = settings.verdict_within_s or usual_s
             self._say(f"each verdict comes within {self._verdict_s:.0f} s (--verdict-within)")
+            self._work_ahead()
         except BaseException:
             self.close()
             raise
@@ -180,10 +181,17 @@ class KernelBenchEvaluator(Evaluator):
         if not self._lock.acquire(blocking=False):
             self._tell(candidate.id, "waiting")
             self._lock.acquire()
+        self._place.ahead.stop()
         try:
             yield
         finally:
+            self._work_ahead()
             self._lock.release()
+
+    def _work_ahead(self) -> None:
+        """Let the reference prepare the next verification, until the next turn."""
+        if self.settings.alone:
+            self._place.ahead.begin()
 
     def close(self) -> None:
         """End all child processes, remove the files and give the GPU back; idempotent."""
@@ -311,7 +319,7 @@ class KernelBenchEvaluator(Evaluator):
                 attempt.session = session
                 verifier = Verifier(session)
                 self._place.load(session, candidate)
-                verifier.verify(self._rounds(beyond=number == 0))
+                verifier.verify(self._place.rounds(beyond=number == 0))
                 if number == 0 and self._must_be_own(candidate):
                     session.trace()
                 self._tell(candidate.id, "timing")
@@ -341,13 +349,3 @@ class KernelBenchEvaluator(Evaluator):
         """Whether the policy forbids libraries; the problem's own model may use them."""
         forbidden = self.task.policy.libraries == "forbidden"
         return forbidden and self._place.gpu is not None and candidate.id != self.task.baseline.id
-
-    def _rounds(self, *, beyond: bool) -> list[VerificationRound]:
-        return list(
-            rounds_of(
-                mutable_weights=not self._place.frozen_weights,
-                hidden_shapes=self.task.policy.hidden_shapes,
-                variations=self._place.problem.variations,
-                beyond=beyond,
-            )
-        )

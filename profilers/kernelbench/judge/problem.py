@@ -26,6 +26,8 @@ so many times as far with TF32."""
 _PADS = 2**28
 _COPIES = 8
 """How many copies there are of each call's inputs and outputs, in all processes and buffers."""
+_AHEAD = 1 / 12
+"""The part of the memory that is planned with for what verifications will need."""
 _SIDE_BY_SIDE = 1.5
 """All processes hold the copies of a single call at once up to so many times the memory that is
 planned with."""
@@ -167,6 +169,13 @@ class OpenProblem:
         names = ("input_bytes", "output_bytes", "weight_bytes")
         moved = sum(self.facts[name] for name in names) - 2 * l2_bytes
         self.floor_us = 0.0 if rate is None else max(0, moved) / rate / 1e3
+
+    @property
+    def draws_ahead(self) -> int:
+        """How many draws with their expected results there is memory for, beside all else."""
+        each = self.facts["input_bytes"] + 2 * self.facts["output_bytes"]  # expected in float64
+        room = int(_AHEAD * self.settings.memory_share * self.memory_bytes)
+        return 0 if self.layout.in_turns else room // max(1, each)
 
     def least_work(self) -> Work:
         """The work that the task declares, or the least work of a call of the model."""

@@ -35,17 +35,17 @@ def rounds_of(
 ) -> list[VerificationRound]:
     """The rounds of a task: unchanged inputs first, so that later failures are due to a change.
 
-    Inputs beyond the drawn range come last, if at all.
+    Weights change last, since nothing can be expected ahead of weights that are not there yet.
     """
     rounds = [VerificationRound("given"), VerificationRound("given")]
+    rounds += [
+        VerificationRound(name, may_refuse=name == "batch")
+        for name in variations
+        if (name != "batch" or hidden_shapes) and (beyond or not kinds_beyond(name))
+    ]
     if mutable_weights:
         rounds += [
             VerificationRound("given", weights="new"),
             VerificationRound("given", weights="partly new"),
         ]
-    allowed = [
-        name
-        for name in variations
-        if (name != "batch" or hidden_shapes) and (beyond or not kinds_beyond(name))
-    ]
-    return rounds + [VerificationRound(name, may_refuse=name == "batch") for name in allowed]
+    return rounds

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcts.domain import Build, Tolerance
+from profilers.kernelbench.judge.ahead import DrawsAhead, new_name
 from profilers.kernelbench.judge.clients import BaselineClient, OracleClient, WorkerClient
 from profilers.kernelbench.judge.libraries import forbidden_library
 from profilers.kernelbench.judge.problem import Layout
@@ -24,11 +25,6 @@ _OWN_CORES = (
     "baseline and candidate ran on CPU cores of their own, as the kernel does not let this process "
     "choose them: what waits for the host is compared less well"
 )
-
-
-def new_name() -> str:
-    """A name for a draw that cannot be guessed."""
-    return secrets.token_hex(8)
 
 
 @dataclass(slots=True)
@@ -54,6 +50,7 @@ class CandidateSession:
     text: str
     environment: dict[str, str]
     cores: TimingCores
+    ahead: DrawsAhead
     frozen_weights: bool = False
     tf32: bool = False
     doing: str = "being loaded"
@@ -65,11 +62,12 @@ class CandidateSession:
     def load(self, *, init: Any, seed: int) -> None:
         """Construct the candidate's model with the reference's weights."""
         weights = self.oracle.ask("weights", seed=None)["weights"]
-        reply = self.worker.ask(
-            "load", path=str(self.source), init=init, weights=weights, seed=seed,
-            environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
-            timeout_s=self.settings.load_deadline_s,
-        )  # fmt: skip
+        with self.ahead.meanwhile():
+            reply = self.worker.ask(
+                "load", path=str(self.source), init=init, weights=weights, seed=seed,
+                environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",
+                timeout_s=self.settings.load_deadline_s,
+            )  # fmt: skip
         self.raise_for(problems_of(reply))
         if extra := names_of(reply, "extra"):
             self.tally.notes.append(f"ModelNew has weights of its own: {', '.join(extra[:5])}")
@@ -116,6 +114,7 @@ class CandidateSession:
 
         If a `part`, one row, then by `strength` times their size or so.
         """
+        self.ahead.drop()
         reply = self.oracle.ask("weights", seed=secrets.randbits(63), part=part, strength=strength)
         for worker in (self.baseline, self.worker):
             worker.ask("weights", weights=reply["weights"], timeout_s=self.deadline_s)

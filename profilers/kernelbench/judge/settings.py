@@ -44,6 +44,7 @@ class KernelBenchSettings:
     readable: folders that candidates may read besides what PyTorch and the compilers need.
     lock_wait_s: how long to wait for a GPU that another process judges on.
     gpu_is_held: this process has taken the GPU already, for another problem.
+    alone: no other problem is judged on this GPU, so that the reference may work between verdicts.
     """
 
     blocks: int = 10
@@ -71,6 +72,7 @@ class KernelBenchSettings:
     readable: tuple[Path, ...] = ()
     lock_wait_s: float = 60.0
     gpu_is_held: bool = False
+    alone: bool = True
 
     def most_calls(self, room: int, *, call_us: float) -> int:
         """Most calls in a block, where memory has `room` for so many and one takes `call_us`."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from profilers.compiling.building import Failed
+from profilers.kernelbench.judge.ahead import new_name
 from profilers.kernelbench.judge.replies import forged, problems_of, text_of
 from profilers.kernelbench.judge.rounds import VerificationRound
-from profilers.kernelbench.judge.session import CandidateSession, new_name
+from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.verdicts import complaint, passes, too_far
 
 _LATE = ("side_stream", "batched_calls")
@@ -29,46 +30,66 @@ class Verifier:
         """Every round on fresh inputs; the first wrong one ends it.
 
         What is too inexact near the drawn range is told as that, before what lies beyond is tried.
+        What is wrong there is told once it is known that nothing else is.
         """
+        beyond: Failed | None = None
         for item in rounds:
+            if item.kinds and beyond is not None:
+                continue
             if item.kinds:
                 self._session.tally.conclude()
             self._session.doing = f"running on {item.label}"
-            self.verify_one(item)
+            try:
+                self.verify_one(item)
+            except Failed as failed:
+                if not item.kinds:
+                    raise
+                beyond = failed
         self._session.tally.conclude()
+        if beyond is not None:
+            raise beyond
 
     def verify_one(self, item: VerificationRound) -> None:
         """One round; nothing happens if the task allows no such inputs."""
-        name = new_name()
-        drawn = self._session.oracle.ask(
-            "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
-            at=self._session.layout.input_at(0),
-        )  # fmt: skip
-        if drawn["available"] is not True:
-            return
+        session = self._session
+        ready = session.ahead.take(session.oracle, item)
+        name = ready.name if ready is not None else new_name()
         try:
-            if item.weights == "new":
-                self._session.renew(part=False)
-            if item.weights == "partly new":
-                expected = self._renew_part(name)
+            if ready is not None:
+                (inputs,) = session.place([name])
             else:
-                expected = self._session.oracle.ask("expect", id=name, conditioned=bool(item.kinds))
-            factor = self._session.error_factor(centred=expected["centred"])
-            reply = self._session.worker.ask(
-                "call", inputs=drawn["inputs"], at=0, late_at=self._session.layout.late_at,
+                drawn = session.oracle.ask(
+                    "draw", id=name, seed=secrets.randbits(63), variation=item.variation,
+                    at=session.layout.input_at(0),
+                )  # fmt: skip
+                if drawn["available"] is not True:
+                    return
+                inputs = drawn["inputs"]
+            expected = ready.expected if ready is not None else self._expected(item, name)
+            factor = session.error_factor(centred=expected["centred"])
+            reply = session.worker.ask(
+                "call", inputs=inputs, at=0, late_at=session.layout.late_at,
                 may_refuse=item.may_refuse, timeout_s=self._first_call_s(item),
             )  # fmt: skip
             if said := text_of(reply, "refused"):
                 if not item.may_refuse:
                     raise forged("it refuses inputs that it was not free to refuse")
-                self._session.tally.notes.append(f"refuses another batch size: {said}")
+                session.tally.notes.append(f"refuses another batch size: {said}")
                 return
             problems = problems_of(reply)
-            self._session.raise_for([found for found in problems if found["cheat"] not in _LATE])
+            session.raise_for([found for found in problems if found["cheat"] not in _LATE])
             if not self._compare(item, name, reply, factor):
-                self._session.raise_for(problems)
+                session.raise_for(problems)
         finally:
-            self._session.oracle.ask("forget", ids=[name])
+            session.oracle.ask("forget", ids=[name])
+
+    def _expected(self, item: VerificationRound, name: str) -> dict[str, Any]:
+        """What is expected of the draw, by the weights that the round changes first."""
+        if item.weights == "new":
+            self._session.renew(part=False)
+        if item.weights == "partly new":
+            return self._renew_part(name)
+        return self._session.oracle.ask("expect", id=name, conditioned=bool(item.kinds))
 
     def _renew_part(self, name: str) -> dict[str, Any]:
         """Change a row of the weights so that it shows in the outputs of draw `name`.

@@ -19,10 +19,12 @@ from profilers.children.protocol import RequestRefused
 from profilers.children.scratch import ScratchFolder
 from profilers.hardware.device import Gpu, find_gpu
 from profilers.hardware.locks import GpuLock
+from profilers.kernelbench.judge.ahead import DrawsAhead
 from profilers.kernelbench.judge.building import BuiltModule, CandidateBuilder
 from profilers.kernelbench.judge.clients import FORK_SERVER, ORACLE, BaselineClient, WorkerClient
 from profilers.kernelbench.judge.deadline import UNBOUNDED, VerdictDeadline
 from profilers.kernelbench.judge.problem import OpenProblem
+from profilers.kernelbench.judge.rounds import VerificationRound, rounds_of
 from profilers.kernelbench.judge.session import CandidateSession
 from profilers.kernelbench.judge.settings import KernelBenchSettings
 from profilers.measuring.cores import TimingCores, cores_beside
@@ -51,6 +53,7 @@ class KernelBenchWorkplace:
 
     builder: CandidateBuilder
     problem: OpenProblem
+    ahead: DrawsAhead
     least_us: float | None
 
     def __init__(
@@ -87,6 +90,8 @@ class KernelBenchWorkplace:
         self.at_close(self.fork_server.close)
         self.builder = make_builder()
         self.problem = self._open_problem()
+        self.ahead = DrawsAhead(self.problem, self.rounds)
+        self.at_close(self.ahead.end)
         self.least_us = self._least_us()
 
     def close(self) -> None:
@@ -115,13 +120,15 @@ class KernelBenchWorkplace:
         oracle = self.problem.oracle
         tell(candidate.id, "compiling")
         with self._baseline_meanwhile(settings) as baseline, ExitStack() as held:
-            built = self.builder.build(candidate, deadline)
-            tell(candidate.id, "verifying")
-            worker = held.enter_context(self.worker(built, settings, deadline))
+            with self.ahead.meanwhile():
+                built = self.builder.build(candidate, deadline)
+                tell(candidate.id, "verifying")
+                worker = held.enter_context(self.worker(built, settings, deadline))
+                loaded = baseline()
             yield CandidateSession(
                 oracle=oracle,
                 worker=worker,
-                baseline=baseline(),
+                baseline=loaded,
                 layout=self.problem.layout,
                 settings=settings,
                 tolerance=self.task.tolerance,
@@ -131,9 +138,19 @@ class KernelBenchWorkplace:
                 text=built.text,
                 environment=built.environment,
                 cores=self._cores,
+                ahead=self.ahead,
                 frozen_weights=self.frozen_weights,
                 tf32=self.task.policy.precision == "tf32",
             )
+
+    def rounds(self, *, beyond: bool = True) -> list[VerificationRound]:
+        """What a candidate is verified in, `beyond` the drawn range as well where that is sound."""
+        return rounds_of(
+            mutable_weights=not self.frozen_weights,
+            hidden_shapes=self.task.policy.hidden_shapes,
+            variations=self.problem.variations,
+            beyond=beyond,
+        )
 
     def load(self, session: CandidateSession, candidate: Candidate) -> None:
         """Construct the candidate's model, under a seed of its own."""

@@ -80,7 +80,8 @@ class Oracle:
             arrays = [array * np.float32(1e-3) for array in arrays]
         self.held[request["id"]] = arrays
         if request["at"] is None:
-            return {"available": True, "inputs": None}
+            size = sum(array.nbytes for array in arrays)
+            return {"available": True, "inputs": None, "bytes": size}
         return {"available": True, "inputs": coded(self.inputs.put(arrays, request["at"]))}
 
     def draw_calls(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -100,6 +100,36 @@ def test_a_faster_candidate_is_measured(judge: KernelBenchEvaluator) -> None:
     assert found.isolation is not None
 
 
+def test_what_is_wrong_only_beyond_is_told_after_all_else(judge: KernelBenchEvaluator) -> None:
+    """The second keeps the first weights, and must not be said to be wrong out there only."""
+    small = "y = x @ self.weight if abs(x).max() > 0.1 else x @ self.weight + 1"
+    keeps = """
+if not hasattr(self, "kept"):
+    self.kept = self.weight.copy()
+return x @ self.kept if abs(x).max() > 0.1 else x @ self.kept + 1
+"""
+    found = verdict(judge, body(f"{small}\nreturn y"))
+    assert found.status == "wrong_result"
+    assert found.message.startswith("outside the drawn range only")
+    found = verdict(judge, body(keeps))
+    assert found.refusal is not None and found.refusal.cheat == "cached_weights"
+
+
+def test_the_next_verification_is_prepared_while_the_judge_is_idle(
+    judge: KernelBenchEvaluator,
+) -> None:
+    verdict(judge, HONEST.format(seconds=0.003))
+    ahead = judge._place.ahead
+    assert ahead._thread is not None
+    ahead._thread.join(20.0)
+    rounds = {item.variation for item in judge._place.rounds() if item.weights == "same"}
+    assert set(ahead._ready) == rounds - {"batch"}, "there are no such inputs"
+    before = {draw.name for draws in ahead._ready.values() for draw in draws}
+    verdict(judge, HONEST.format(seconds=0.004))
+    ahead.stop()
+    assert not before & {draw.name for draws in ahead._ready.values() for draw in draws}
+
+
 def test_a_speedup_that_is_known_to_no_factor_is_suspect() -> None:
     """Every other block is quick, as of a thread that sometimes gets ahead of the calls."""
     quick_or_not = body("""

@@ -24,12 +24,16 @@ def names(**given: bool) -> list[str]:
     return [item.variation for item in rounds_of(variations=VARIATIONS, **asked)]
 
 
-def test_what_lies_beyond_the_drawn_range_comes_last() -> None:
-    assert names() == ["given"] * 4 + list(VARIATIONS)
+def test_weights_change_last() -> None:
+    assert names() == ["given", "given", *VARIATIONS, "given", "given"]
     assert names(mutable_weights=False, hidden_shapes=False) == [
         "given", "given", "scaled", "signed", VARIATIONS[-1],
     ]  # fmt: skip
-    assert names(beyond=False) == ["given"] * 4 + list(NEAR)
+    assert names(beyond=False) == ["given", "given", *NEAR, "given", "given"]
+    weights = [item.weights for item in rounds_of(
+        mutable_weights=True, hidden_shapes=True, variations=VARIATIONS
+    )]  # fmt: skip
+    assert weights == ["same"] * (len(weights) - 2) + ["new", "partly new"]
 
 
 def test_a_failure_there_is_named_as_such() -> None:
