@@ -83,6 +83,10 @@ def doctor(json: Json = False) -> None:
 
 def clinic(
     judging: Annotated[JudgingOptions, Taken("device", "devices")],
+    kernels: Annotated[
+        str,
+        typer.Option("--set", help="Which kernels: clinic, unseen, or a folder with a truth.toml."),
+    ] = "clinic",
     half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
     recording: Annotated[
         Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
@@ -98,6 +102,7 @@ def clinic(
     from experiments.cli.commands.clinic import clinic as examine
 
     examine(
+        kernels=kernels,
         half=half,
         recording=recording,
         live=live,

@@ -1,4 +1,8 @@
-"""The kernels of the clinic and the truth about them: planted bottlenecks and right classes."""
+"""The kernels of the clinic and the truth about them: planted bottlenecks and right classes.
+
+A set is a folder with a `truth.toml`, its kernels beside it or in `kernels`, and what was recorded
+of them in `recordings` beside these.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from mcts.domain import BoundClass, KernelSpec, Noun, Scalar, first_problem, parse_kernel_spec
 from mcts.errors import InputError
 from mcts.formats import FormatError, parse_toml
 
 FOLDER = Path(__file__).parent
-TRUTH = FOLDER / "truth.toml"
-KERNELS = FOLDER / "kernels"
-RECORDINGS = KERNELS / "recordings"
+TRUTH = "truth.toml"
+BUNDLED = {"clinic": FOLDER, "unseen": FOLDER / "unseen"}
+"""The sets that come with Rooftree. Of `unseen` no tool may be tuned on what it shows."""
 SWITCH = "REPAIRED"
+Limit = Literal["dram", "l2", "l1_shared", "latency", "launch", "compute"]
 Half = Literal["tuning", "held_out"]
 HALVES: tuple[Half, ...] = ("tuning", "held_out")
 _MAIN = re.compile(r"^\s*int\s+main\s*\(", re.MULTILINE)
@@ -29,8 +34,12 @@ class ClinicKernel(Noun):
 
     `expects` must fire on the ill one and be silent on the repaired one. `also` is true of the ill
     one too, `also_repaired` of the repaired one: those may fire there. Any other finding is a false
-    alarm. `bound` lists the right roofline classes of the ill one, the first meant foremost.
+    alarm. What is planted may be true of the repaired one to a lesser degree, and is in
+    `also_repaired` then. `bound` lists the right roofline classes of the ill one, the first meant
+    foremost, `limit` what limits it more finely, where that was said. `folder` has the file.
     """
+
+    folder: Path
 
     file: str
     half: Half
@@ -40,13 +49,9 @@ class ClinicKernel(Noun):
     also_repaired: tuple[str, ...] = ()
     bound: tuple[BoundClass, ...] = Field(alias="class", min_length=1)
     bound_repaired: tuple[BoundClass, ...] = Field(alias="class_repaired", min_length=1)
+    limit: tuple[Limit, ...] = ()
+    limit_repaired: tuple[Limit, ...] = ()
     why: str
-
-    @model_validator(mode="after")
-    def _repaired_lacks_planted(self) -> ClinicKernel:
-        if both := set(self.expects) & set(self.also_repaired):
-            raise ValueError(f"{min(both)} is planted, so it cannot be true of the repaired twin")
-        return self
 
     @property
     def name(self) -> str:
@@ -54,7 +59,7 @@ class ClinicKernel(Noun):
 
     @property
     def path(self) -> Path:
-        return KERNELS / self.file
+        return self.folder / self.file
 
     @cached_property
     def source(self) -> str:
@@ -109,15 +114,38 @@ class ClinicCase:
         return self.kernel.tunables(repaired=self.repaired)
 
 
-def clinic_kernels(path: Path = TRUTH) -> tuple[ClinicKernel, ...]:
-    """The truth table. InputError if it is not one."""
+def find_set(given: str) -> Path:
+    """The folder of a set: a bundled one by its name, or a path. InputError for neither."""
+    if given in BUNDLED:
+        return BUNDLED[given]
+    folder = Path(given)
+    if not (folder / TRUTH).is_file():
+        raise InputError(
+            f"{given} is no set of kernels: it has no {TRUTH}; bundled: {', '.join(BUNDLED)}"
+        )
+    return folder
+
+
+def kernels_folder(folder: Path = FOLDER) -> Path:
+    """Where the kernels of a set are."""
+    inner = folder / "kernels"
+    return inner if inner.is_dir() else folder
+
+
+def clinic_kernels(folder: Path = FOLDER) -> tuple[ClinicKernel, ...]:
+    """The truth table of a set. InputError if it is not one."""
+    path = folder / TRUTH
+    place = {"folder": kernels_folder(folder)}
     try:
         table = parse_toml(path.read_text(encoding="utf-8"))
-        return tuple(ClinicKernel.model_validate(entry) for entry in table["exhibit"])
-    except (OSError, FormatError, KeyError) as error:
+        found = tuple(ClinicKernel.model_validate(entry | place) for entry in table["exhibit"])
+    except (OSError, FormatError, KeyError, TypeError) as error:
         raise InputError(f"{path} is no truth table: {error}") from None
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None
+    if lost := [one.file for one in found if not one.path.is_file()]:
+        raise InputError(f"{path} names {lost[0]}, which is not in {kernels_folder(folder)}")
+    return found
 
 
 def clinic_cases(kernels: tuple[ClinicKernel, ...]) -> tuple[ClinicCase, ...]:

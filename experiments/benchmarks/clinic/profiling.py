@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from experiments.benchmarks.clinic.cases import RECORDINGS, ClinicCase
+from experiments.benchmarks.clinic.cases import FOLDER, ClinicCase, kernels_folder
 from experiments.benchmarks.clinic.scores import CaseResult
 from experiments.benchmarks.measurements.side_by_side import side_by_side
 from mcts.errors import InputError
@@ -20,11 +20,12 @@ DEADLINE_S = 60.0
 _Profiled = tuple[ClinicCase, Inspected]
 
 
-def default_recording() -> Path:
-    """The recording that comes with Rooftree; InputError if it is gone."""
-    found = sorted(RECORDINGS.glob("*.json.gz"))
+def default_recording(folder: Path = FOLDER) -> Path:
+    """The recording that comes with a set; InputError if there is none."""
+    place = kernels_folder(folder) / "recordings"
+    found = sorted(place.glob("*.json.gz"))
     if not found:
-        raise InputError(f"no recording in {RECORDINGS}: record one with rooftree clinic --record")
+        raise InputError(f"no recording in {place}: make one on a GPU, rooftree clinic --record")
     return found[-1]
 
 

@@ -11,6 +11,8 @@ from mcts.domain import BoundClass, Guidance
 CLASSES: tuple[BoundClass, ...] = ("compute", "memory", "latency", "launch", "mixed", "unknown")
 SHOWN = 5
 """Findings that a prompt shows: a planted one ranked lower would not be read."""
+FIRST = 3
+"""Findings that a person reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,13 @@ class CaseResult:
     @property
     def missed(self) -> tuple[str, ...]:
         return tuple(sorted(self.case.planted - set(self.fired)))
+
+    @property
+    def rank(self) -> int | None:
+        """At which place the first planted tool stands, from 1; None if none fired."""
+        planted = self.case.planted
+        ranks = (at for at, tool in enumerate(self.judged, 1) if tool in planted)
+        return next(ranks, None)
 
     @property
     def class_is_right(self) -> bool:
@@ -96,6 +105,17 @@ class Scores:
     """Patients by (right class, class given); a given class among several right ones is right."""
     cases: int = 0
     plugins: tuple[PluginCount, ...] = ()
+    ill: int = 0
+    first: int = 0
+    """Ill kernels of which a planted tool spoke first."""
+    among_first: int = 0
+    """Ill kernels of which a planted tool was among the first `FIRST`."""
+    quiet: int = 0
+    """Repaired twins of which nothing untrue was said."""
+
+    @property
+    def repaired(self) -> int:
+        return self.cases - self.ill
 
     @property
     def macro_recall(self) -> float | None:
@@ -153,11 +173,21 @@ def score(examined: Sequence[CaseResult]) -> Scores:
             entry = tools.setdefault(tool, ToolScore(tool))
             entry.fired += 1
             entry.true += tool in case.true
-            entry.fired_on_repaired += case.repaired and tool in case.kernel.expects
+            entry.fired_on_repaired += (
+                case.repaired and tool in case.kernel.expects and tool not in case.true
+            )
         cell = (one.bound if one.class_is_right else case.bound[0], one.bound)
         confusion[cell] = confusion.get(cell, 0) + 1
+    ranks = [one.rank for one in examined if not one.case.repaired]
     return Scores(
-        tuple(tools[name] for name in sorted(tools)), confusion, len(examined), _plugins(examined)
+        tuple(tools[name] for name in sorted(tools)),
+        confusion,
+        len(examined),
+        _plugins(examined),
+        ill=len(ranks),
+        first=ranks.count(1),
+        among_first=sum(rank is not None and rank <= FIRST for rank in ranks),
+        quiet=sum(one.case.repaired and not one.false_alarms for one in examined),
     )
 
 

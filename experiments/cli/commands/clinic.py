@@ -11,8 +11,15 @@ from typing import Any
 
 from experiments.app.messages import say
 from experiments.benchmarks.clinic import profiling
-from experiments.benchmarks.clinic.cases import HALVES, clinic_cases, clinic_kernels
-from experiments.benchmarks.clinic.scores import CLASSES, CaseResult, Scores, ToolScore, score
+from experiments.benchmarks.clinic.cases import HALVES, clinic_cases, clinic_kernels, find_set
+from experiments.benchmarks.clinic.scores import (
+    CLASSES,
+    FIRST,
+    CaseResult,
+    Scores,
+    ToolScore,
+    score,
+)
 from experiments.runs.wiring.gpus import devices_of
 from experiments.text.tables import Column, least_width, print_fitted, print_table, width
 from mcts.errors import InputError
@@ -23,6 +30,7 @@ _SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
 
 def clinic(
     *,
+    kernels: str,
     half: str,
     recording: Path | None,
     live: bool,
@@ -33,13 +41,16 @@ def clinic(
 ) -> None:
     """Print precision and recall per tool, the classifier's accuracy and its confusion matrix.
 
-    Raises InputError if `half` is unknown or a recording cannot be read.
+    Raises InputError if `kernels` is no set, `half` is unknown or a recording cannot be read.
     """
     if half not in _SETS:
         raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
+    folder = find_set(kernels)
     chosen = clinic_cases(
-        tuple(kernel for kernel in clinic_kernels() if kernel.half in _SETS[half])
+        tuple(kernel for kernel in clinic_kernels(folder) if kernel.half in _SETS[half])
     )
+    if not chosen:
+        raise InputError(f"--half {half}: no kernel of {kernels} is in it")
     if live or record is not None:
         wanted = judging.devices
         devices = [judging.device] if wanted is None else devices_of(wanted)
@@ -49,7 +60,7 @@ def clinic(
             profiling.record(inspected, record)
             say(f"recorded {len(inspected)} profiles in {record}")
     else:
-        tape = recording or profiling.default_recording()
+        tape = recording or profiling.default_recording(folder)
         inspected = profiling.replayed(chosen, tape)
         where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
     examined = profiling.examine(inspected)
@@ -133,7 +144,12 @@ def _print_summary(scores: Scores) -> None:
         f"{_share(scores.micro_precision)}, micro recall {_share(scores.micro_recall)}"
     )
     print(f"planted bottlenecks among the first five findings: {_share(scores.shown)}")
+    print(f"ill kernels of which the right tool spoke first: {scores.first} of {scores.ill}")
+    print(
+        f"ill kernels of which it was among the first {FIRST}: {scores.among_first} of {scores.ill}"
+    )
     print(f"planted tools that fired on the repaired twin: {scores.fired_on_repaired}")
+    print(f"repaired twins of which nothing untrue was said: {scores.quiet} of {scores.repaired}")
     print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.cases}")
 
 
@@ -211,6 +227,10 @@ def _as_json(
         "micro_recall": scores.micro_recall,
         "micro_precision": scores.micro_precision,
         "in_first_five": scores.shown,
+        "ill": scores.ill,
+        "right_first": scores.first,
+        "right_among_first_three": scores.among_first,
+        "quiet_twins": scores.quiet,
         "fired_on_twin": scores.fired_on_repaired,
         "class_accuracy": scores.class_accuracy,
         "tools": [
@@ -225,7 +245,9 @@ def _as_json(
         "cases": [
             {
                 "case": result.case.kernel.name,
+                "kind": result.case.kernel.ailment,
                 "repaired": result.case.repaired,
+                "rank": result.rank,
                 "class": result.bound,
                 "right_classes": result.case.bound,
                 "fired": result.fired,
