@@ -14,6 +14,8 @@ from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask
 from mcts.microtool.tool import KernelContext, MicroTool
 from mcts.ports import Advisor
 from microtools import notes, ranking, registry
+from microtools.gains import outlook
+from microtools.reliefs import relief_of
 
 LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""
@@ -32,6 +34,7 @@ class RooflineAdvisor(Advisor):
         self._tools, self._notes = (tuple(tools), ()) if tools is not None else registry.available()
         self._weights = dict(weights or {})
         self._causes = {tool.name: _causes(tool) for tool in self._tools}
+        self._by_name = {tool.name: tool for tool in self._tools}
 
     def advise(self, task: KernelTask, evaluation: Evaluation) -> Guidance:
         """Findings for a measured candidate; for a failed one, what failed."""
@@ -84,7 +87,16 @@ class RooflineAdvisor(Advisor):
         """What all tools say about all kernels and the timeline, every tool once."""
         system = examine(self._of_level(True), whole, problems)
         local = self._of_level(False)
-        found = [(context, examine(local, context, problems)) for context in contexts]
+        found = [
+            (
+                context,
+                [
+                    self._with_outlook(context, finding)
+                    for finding in examine(local, context, problems)
+                ],
+            )
+            for context in contexts
+        ]
         longest = whole.share or 1.0
         running = notes.running_share(whole.profile.timeline)
         scored = []
@@ -96,6 +108,21 @@ class RooflineAdvisor(Advisor):
             scored += self._score(named, beside=system, share=share)
         scored += self._score(system, beside=found[0][1] if found else (), share=1.0)
         return ranking.merged(scored)
+
+    def _with_outlook(self, context: KernelContext, finding: Finding) -> Finding:
+        """With what following it would gain by the model of the kernel's time, where that says."""
+        relief = relief_of(self._by_name[finding.tool], context)
+        found = outlook(context, relief) if relief is not None else None
+        if found is None:
+            return finding
+        return finding.model_copy(
+            update={
+                "expected_gain": round(found.gain, 2),
+                "expected_low": round(found.low, 2),
+                "expected_high": round(found.high, 2),
+                "next_limit": found.limit,
+            }
+        )
 
     def _score(
         self, findings: Sequence[Finding], *, beside: Sequence[Finding], share: float
@@ -131,10 +158,12 @@ def _examined_kernels(profile: Profile) -> list[KernelProfile]:
 
 def _about(context: KernelContext, finding: Finding) -> Finding:
     """The finding with its kernel's name, and the gain that its share of the time leaves."""
-    gain, share = finding.expected_gain, context.share
-    if gain is not None and share is not None:
-        gain = round(1 / (1 - share + share / gain), 2)
-    return finding.model_copy(update={"kernel": context.kernel.name, "expected_gain": gain})
+    share = context.share
+    names = ("expected_gain", "expected_low", "expected_high")
+    gains = {name: gain for name in names if (gain := getattr(finding, name)) is not None}
+    if share is not None:
+        gains = {name: round(1 / (1 - share + share / gain), 2) for name, gain in gains.items()}
+    return finding.model_copy(update={"kernel": context.kernel.name, **gains})
 
 
 def _causes(tool: MicroTool) -> frozenset[str]:

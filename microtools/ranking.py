@@ -1,6 +1,7 @@
 """Which finding comes first, and how experience changes that.
 
     score = strength x weight(tool) x share of the time x what its causes leave unexplained
+            x sqrt(log(expected gain))
 
 The strength is that of the evidence. The weight is the gain that following the tool has brought so
 far over the gain that was expected (`calibrated_weights`), 1 before anything is known. The share is
@@ -8,7 +9,9 @@ the kernel's profiled time over that of the longest kernel, and for a program ti
 time on the device in which kernels run. The last factor keeps one fault from being reported eight
 times: a tool says in `symptom_of` which tools' findings explain its own, and each of those on the
 same kernel leaves (1 - its strength) of it unexplained. A finding that is almost wholly explained
-is left out, and a note says so.
+is left out, and a note says so. The gain is what the model of the kernel's time expects of a
+repair (`microtools.gains`), UNKNOWN_GAIN where it says nothing; the root was chosen among four
+powers on the clinic's tuning half.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ _STALLS = (
     "write_drain",
 )
 OTHER_PRIOR = 1.2
+UNKNOWN_GAIN = 2.0
+"""What a finding without an expected gain counts as."""
 PRIOR_GAINS: Mapping[str, float] = {
     "register_spills": 1.44,
     "occupancy_limiter": 1.48,
@@ -147,6 +152,7 @@ def score(
             default="",
         )
         value = finding.strength * clip(weights.get(tool, 1.0)) * share * unexplained[tool]
+        value *= math.sqrt(math.log(finding.expected_gain or UNKNOWN_GAIN))
         scored.append(Scored(finding, value, unexplained[tool], cause))
     return scored
 

@@ -180,7 +180,7 @@ def _finding(
     from rich.padding import Padding
     from rich.text import Text
 
-    gain = f", about {finding.expected_gain:.2f}x to gain" if finding.expected_gain else ""
+    gain = f", {finding.expectation}" if finding.expectation else ""
     head = Text(f"{rank}. ", "bold").append(clean(finding.tool), "bold")
     if finding.kernel:
         head.append(f" in {clean(finding.kernel)}", "bold")

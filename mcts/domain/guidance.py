@@ -31,8 +31,10 @@ Level = Literal["kernel", "instruction", "system"]
 class Finding(Noun):
     """What one tool found: how strong in [0, 1], on what evidence, what to do, what to expect.
 
-    `expected_gain` is a speedup factor; `methods` are playbook ids; `lines` are places in the
-    source, empty if unknown. `kernel` names the kernel meant if there are several.
+    `expected_gain` is a speedup factor, between `expected_low` and `expected_high` in four of five
+    cases where these are known, and `next_limit` what limits then; `methods` are playbook ids;
+    `lines` are places in the source, empty if unknown. `kernel` names the kernel meant if there
+    are several.
     """
 
     tool: str
@@ -45,6 +47,19 @@ class Finding(Noun):
     advice: str
     methods: tuple[str, ...] = ()
     expected_gain: float | None = Field(default=None, ge=1)
+    expected_low: float | None = Field(default=None, ge=1)
+    expected_high: float | None = Field(default=None, ge=1)
+    next_limit: str = ""
+
+    @property
+    def expectation(self) -> str:
+        """``about 2.13x (1.7 to 4.3), then DRAM limits``; "" if nothing can be said."""
+        if self.expected_gain is None:
+            return ""
+        text = f"about {self.expected_gain:.2f}x"
+        if self.expected_low is not None and self.expected_high is not None:
+            text += f" ({self.expected_low:.1f} to {self.expected_high:.1f})"
+        return f"{text}, then {self.next_limit} limits" if self.next_limit else text
 
 
 class Guidance(Noun):
@@ -60,7 +75,7 @@ class Guidance(Noun):
         if self.roofline is not None:
             lines += _roofline_lines(self.roofline)
         for rank, finding in enumerate(self.findings[:limit], start=1):
-            gain = f" Expect about {finding.expected_gain:.2f}x." if finding.expected_gain else ""
+            gain = f" Expect {finding.expectation}." if finding.expectation else ""
             lines.append(f"{rank}. [{', '.join(_label(finding))}] {finding.advice}{gain}")
             lines += [f"   evidence: {evidence}" for evidence in finding.evidence]
             if finding.methods:

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from mcts.domain import BoundClass, Evidence, Finding, Level
 from mcts.microtool.kernel_context import BUSY, DRAM_FULL, PIPE_FULL, REUSING, KernelContext
+from mcts.microtool.relief import Relief
 
 __all__ = [
     "ANY",
@@ -23,6 +24,7 @@ __all__ = [
     "WEAKEST",
     "KernelContext",
     "MicroTool",
+    "Relief",
     "Tool",
     "capped",
     "percent",
@@ -46,7 +48,8 @@ class MicroTool(Protocol):
 
     `affinity` names the roofline classes in which the tool runs; `level` whether it reads counters
     (`kernel`), machine code (`instruction`) or the timeline (`system`). A tool may also have
-    `symptom_of`, the names of tools whose findings explain its own.
+    `symptom_of`, the names of tools whose findings explain its own, and `relief`, which says of a
+    kernel what following its advice leaves of the work: findings then say what that would gain.
     """
 
     @property
@@ -69,7 +72,8 @@ class Tool:
 
     `symptom_of` names the tools whose findings explain this one's: what they leave unexplained of
     it is what counts (see `microtools.ranking`). `order` is the place among findings of equal
-    score, the lowest first: causes come before what they bring about.
+    score, the lowest first: causes come before what they bring about. `relief` says what following
+    the advice leaves of a kernel's work; None for what `microtools.reliefs` has of that name.
     """
 
     name: str
@@ -78,6 +82,7 @@ class Tool:
     judge: Callable[[KernelContext], Finding | None]
     symptom_of: frozenset[str] = frozenset()
     order: int = 1000
+    relief: Callable[[KernelContext], Relief | None] | None = None
 
     def examine(self, context: KernelContext) -> Finding | None:
         """The judge's finding, marked with the tool's level."""

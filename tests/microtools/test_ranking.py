@@ -16,6 +16,7 @@ from microtools.ranking import (
     OTHER_PRIOR,
     PRIOR_GAINS,
     PSEUDO_COUNT,
+    UNKNOWN_GAIN,
     ToolRecord,
     calibrated_weights,
     score,
@@ -117,6 +118,7 @@ def test_the_score_is_the_product_it_is_said_to_be(
     found = [_found("symptom", symptom), _found("one", one), _found("two", two)]
     causes = {"symptom": frozenset({"one", "two", "not_there"})}
     scored = score(found, weights={"symptom": 2.0}, causes=causes, share=share)
-    assert scored[0].score == pytest.approx(symptom * 2 * share * (1 - one) * (1 - two))
+    gain = math.sqrt(math.log(UNKNOWN_GAIN))
+    assert scored[0].score == pytest.approx(symptom * 2 * share * (1 - one) * (1 - two) * gain)
     assert scored[0].cause == ("one" if one >= two else "two")
     assert [item.unexplained for item in scored[1:]] == [1, 1]

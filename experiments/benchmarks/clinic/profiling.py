@@ -96,6 +96,7 @@ def examine(inspected: Sequence[tuple[ClinicCase, Inspected]]) -> list[CaseResul
             case,
             advisor.examine(work=seen.work, profile=seen.profile, time_us=seen.time_us),
             plugins,
+            None if case.kernel.is_program else seen.time_us,
         )
         for case, seen in inspected
     ]

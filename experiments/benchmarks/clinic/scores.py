@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from experiments.benchmarks.clinic.cases import ClinicCase
-from mcts.domain import BoundClass, Guidance
+from mcts.domain import BoundClass, Finding, Guidance
 
 CLASSES: tuple[BoundClass, ...] = ("compute", "memory", "latency", "launch", "mixed", "unknown")
 SHOWN = 5
 """Findings that a prompt shows: a planted one ranked lower would not be read."""
+_FEWEST_GAINS = 3
 FIRST = 3
 """Findings that a person reads."""
 
@@ -20,12 +23,13 @@ class CaseResult:
     """A case and the guidance for it.
 
     plugins: tools that others registered. The truth table does not know them, so that their
-    findings are not judged.
+    findings are not judged. time_us: of a call; None for a program, which has several.
     """
 
     case: ClinicCase
     guidance: Guidance
     plugins: frozenset[str] = frozenset()
+    time_us: float | None = None
 
     @property
     def fired(self) -> tuple[str, ...]:
@@ -55,6 +59,12 @@ class CaseResult:
         planted = self.case.planted
         ranks = (at for at, tool in enumerate(self.judged, 1) if tool in planted)
         return next(ranks, None)
+
+    @property
+    def planted_finding(self) -> Finding | None:
+        """The first finding of a planted tool."""
+        planted = self.case.planted
+        return next((one for one in self.guidance.findings if one.tool in planted), None)
 
     @property
     def class_is_right(self) -> bool:
@@ -94,6 +104,49 @@ class PluginCount:
     tool: str
     ill: int = 0
     repaired: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedGains:
+    """How far the gains that findings of planted tools expect are from those of the twins.
+
+    factor: the median of the greater over the smaller of both. correlation: Spearman's. inside: in
+    how many the twin's gain lies in the predicted interval.
+    """
+
+    kernels: int
+    factor: float
+    correlation: float
+    inside: int
+
+
+def predicted_gains(examined: Sequence[CaseResult]) -> PredictedGains | None:
+    """Over the kernels whose finding expects a gain and whose twins both have a time; None if
+    there are fewer than three.
+    """
+    from scipy.stats import spearmanr
+
+    repaired = {one.case.kernel.name: one.time_us for one in examined if one.case.repaired}
+    pairs: list[tuple[float, float, Finding]] = []
+    for one in examined:
+        after, finding = repaired.get(one.case.kernel.name), one.planted_finding
+        if one.case.repaired or finding is None or finding.expected_gain is None:
+            continue
+        if one.time_us and after and finding.expected_high is not None:
+            pairs.append((finding.expected_gain, one.time_us / after, finding))
+    if len(pairs) < _FEWEST_GAINS:
+        return None
+    off = [abs(math.log(expected / gain)) for expected, gain, _ in pairs]
+    found = spearmanr([one[0] for one in pairs], [one[1] for one in pairs])
+    return PredictedGains(
+        kernels=len(pairs),
+        factor=math.exp(median(off)),
+        correlation=float(found.statistic),
+        inside=sum(
+            (one.expected_low or 1.0) <= gain <= (one.expected_high or math.inf)
+            for _, gain, one in pairs
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

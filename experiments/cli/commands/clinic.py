@@ -18,6 +18,7 @@ from experiments.benchmarks.clinic.scores import (
     CaseResult,
     Scores,
     ToolScore,
+    predicted_gains,
     score,
 )
 from experiments.runs.wiring.gpus import devices_of
@@ -72,6 +73,7 @@ def clinic(
         return
     print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
     _print_scores(scores)
+    _print_gains(examined)
     if cases:
         _print_cases(examined)
 
@@ -110,6 +112,18 @@ def _tool_row(score: ToolScore) -> tuple[str, ...]:
         str(score.fired_on_repaired) if planted else "",
         str(score.fired),
         _share(score.precision),
+    )
+
+
+def _print_gains(examined: Sequence[CaseResult]) -> None:
+    found = predicted_gains(examined)
+    if found is None:
+        return
+    print()
+    print(f"predicted gains of {found.kernels} planted bottlenecks, against their twins' times:")
+    print(
+        f"median factor off {found.factor:.2f}, rank correlation {found.correlation:.2f}, "
+        f"in the interval {found.inside}"
     )
 
 
@@ -233,6 +247,7 @@ def _as_json(
         "quiet_twins": scores.quiet,
         "fired_on_twin": scores.fired_on_repaired,
         "class_accuracy": scores.class_accuracy,
+        "predicted_gains": asdict(gains) if (gains := predicted_gains(examined)) else None,
         "tools": [
             {**asdict(tool), "recall": tool.recall, "precision": tool.precision}
             for tool in scores.tools

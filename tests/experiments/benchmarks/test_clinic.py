@@ -24,7 +24,7 @@ from experiments.benchmarks.clinic.cases import (
     clinic_kernels,
     kernels_folder,
 )
-from experiments.benchmarks.clinic.scores import CaseResult, score
+from experiments.benchmarks.clinic.scores import CaseResult, predicted_gains, score
 from experiments.inspect.inspecting import inspect_file
 from experiments.inspect.request import InspectRequest
 from experiments.inspect.results import as_json
@@ -299,6 +299,17 @@ def test_the_tools_read_right_on_the_kernels_they_were_not_tuned_on() -> None:
     assert scores.macro_recall is not None and scores.macro_recall >= 0.9
     assert scores.macro_precision is not None and scores.macro_precision >= 0.8
     assert scores.class_accuracy is not None and scores.class_accuracy >= 0.9
+    assert scores.first >= 25 and scores.among_first >= 34
+
+
+def test_predicted_gains_hold_on_the_kernels_they_were_not_set_on() -> None:
+    held_out = clinic_cases(tuple(one for one in ALL if one.half == "held_out"))
+    examined = profiling.examine(profiling.replayed(held_out, profiling.default_recording()))
+    found = predicted_gains(examined)
+    assert found is not None and found.kernels >= 25
+    assert found.factor <= 1.3 and found.correlation >= 0.7
+    assert found.inside >= 0.7 * found.kernels
+    assert predicted_gains(examined[:2]) is None
 
 
 @pytest.mark.nvrtc

@@ -102,7 +102,7 @@ def test_everything_that_is_known_is_said(capsys: pytest.CaptureFixture[str]) ->
         "compute 90%, memory 10%, latency 40%",
         "2 things about memory, 1 thing about latency",
         "1. coalescing",
-        "3.00x to gain",
+        "about 3.00x",
         "line 2: x[i * 33] = 1;",
         "methods: memory.coalesced_access",
         "24 a thread",
