@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
 
 THRESHOLD = 0.20
 """Layouts without conflicts still show some: accesses of other warps are counted in."""
 COST = 0.03
 """Least share of shared memory's cycles, or of a warp's time, that the conflicts must take."""
-MOST_GAIN = 3.0
 _SIDES = (
     ("load", m.BANK_CONFLICTS_LOAD, m.SHARED_WAVEFRONTS_LOAD),
     ("store", m.BANK_CONFLICTS_STORE, m.SHARED_WAVEFRONTS_STORE),
@@ -36,8 +35,6 @@ def judge(context: KernelContext) -> Finding | None:
         return None
     kind = max(counted, key=lambda name: counted[name][0])
     lines = context.lines(f"shared_{kind}s")
-    busy = context.value(m.SHARED)
-    gain = None if busy is None else capped(share * busy / 100, MOST_GAIN)
     return Finding(
         tool=TOOL.name,
         axis="memory",
@@ -58,7 +55,6 @@ def judge(context: KernelContext) -> Finding | None:
             "warp must fall into 32 different banks."
         ),
         methods=("memory.shared_padding",),
-        expected_gain=gain if gain and gain >= 1.05 else None,
     )
 
 

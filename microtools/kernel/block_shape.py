@@ -6,13 +6,12 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, percent, strength
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength
 
 WARP = 32
 WASTED = 0.03
 """Share of lanes below which an odd block size is not worth a word."""
 FULL_ENOUGH = 80.0
-MOST_GAIN = 2.0
 
 
 def judge(context: KernelContext) -> Finding | None:
@@ -29,8 +28,6 @@ def judge(context: KernelContext) -> Finding | None:
 def _ragged(context: KernelContext, block: float, wasted: float) -> Finding | None:
     if context.dram_saturated:
         return None
-    issue = context.value(m.ISSUE)
-    gain = None if issue is None else capped(wasted * issue, MOST_GAIN)
     return Finding(
         tool=TOOL.name,
         axis="latency",
@@ -48,7 +45,6 @@ def _ragged(context: KernelContext, block: float, wasted: float) -> Finding | No
             "256 threads, and let idle threads of the last block return early."
         ),
         methods=("latency.block_size",),
-        expected_gain=gain if gain and gain >= 1.05 else None,
     )
 
 

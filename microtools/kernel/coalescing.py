@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from mcts.microtool.tool import BUSY, RUNNING, KernelContext, Tool, capped, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
 from microtools.global_accesses import GlobalAccesses, global_accesses
 
 EXCESS = 1.2
@@ -12,7 +12,6 @@ EXTRA_SECTORS = 1.5
 """Sectors per request in vain from which it is no mere misalignment, which costs one."""
 WASTED = 0.10
 """Share of the kernel's global sectors below which one side's waste is not worth a word."""
-MOST_GAIN = 4.0
 
 
 def judge(context: KernelContext) -> Finding | None:
@@ -46,16 +45,7 @@ def judge(context: KernelContext) -> Finding | None:
             "indices are irregular, sort or bin them first."
         ),
         methods=("memory.coalesced_access", "memory.shared_tiling"),
-        expected_gain=_gain(context, wasted),
     )
-
-
-def _gain(context: KernelContext, wasted: float) -> float | None:
-    """If a memory level is busy, its time shrinks with the sectors; otherwise it is unknown."""
-    memory = context.value(m.MEMORY)
-    if memory is None or memory < BUSY:
-        return None
-    return capped(wasted * memory / 100, MOST_GAIN)
 
 
 def _uncoalesced(accesses: GlobalAccesses) -> bool:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, percent, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
 DIVERGED = 24.0
 UNIFORM = 90.0
-MOST_GAIN = 3.0
 
 
 def judge(context: KernelContext) -> Finding | None:
     lanes = context.value(m.THREADS_PER_INSTRUCTION)
     if lanes is None or not 0 < lanes < DIVERGED or context.dram_saturated:
         return None
-    issue = context.value(m.ISSUE)
-    gain = None if issue is None else capped((1 - lanes / 32) * issue, MOST_GAIN)
     uniform = context.value(m.UNIFORM_BRANCHES)
     torn = uniform is not None and 0 < uniform < UNIFORM  # code without branches shows 0
     lines = context.lines("branches")
@@ -36,7 +33,6 @@ def judge(context: KernelContext) -> Finding | None:
             "threads drop out at each step by warp shuffles, and predicate short branches."
         ),
         methods=("compute.warp_primitives", "latency.work_per_thread"),
-        expected_gain=gain if gain and gain >= 1.05 else None,
     )
 
 

@@ -8,7 +8,6 @@ from mcts.microtool.tool import KernelContext, Tool, strength
 
 EXCESS = 1.3
 DRAM_IDLE = 30.0
-MOST_GAIN = 10.0
 _AFFINITY: frozenset[BoundClass] = frozenset({"memory", "mixed", "latency"})
 
 
@@ -43,7 +42,6 @@ def judge(context: KernelContext) -> Finding | None:
             "(an online algorithm), and order the blocks so that neighbours share what L2 holds."
         ),
         methods=("memory.register_reuse", "memory.fused_passes", "memory.shared_tiling"),
-        expected_gain=round(min(ratio, MOST_GAIN), 2) if context.dram_saturated else None,
     )
 
 

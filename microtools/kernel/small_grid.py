@@ -6,7 +6,6 @@ from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
-MOST_GAIN = 3.0
 ALL_AT_WORK = 0.5
 """Weight if every multiprocessor has a block: more work per warp would then help as well."""
 
@@ -17,11 +16,10 @@ def judge(context: KernelContext) -> Finding | None:
     if waves is None or waves >= 1 or context.busy or context.warp_specialised:
         return None
     counts = context.values(m.GRID, m.MULTIPROCESSORS)
-    counted, gain, weight = "", None, 1.0
+    counted, weight = "", 1.0
     if counts is not None and min(counts) > 0:
         blocks, multiprocessors = counts
         counted = f"{blocks:.0f} blocks on {multiprocessors:.0f} multiprocessors. "
-        gain = round(min(MOST_GAIN, multiprocessors / blocks), 2)
         weight = 1.0 if blocks < multiprocessors else ALL_AT_WORK
     return Finding(
         tool=TOOL.name,
@@ -34,7 +32,6 @@ def judge(context: KernelContext) -> Finding | None:
             "blocks and combine the parts."
         ),
         methods=("parallelism.split_k", "latency.block_size", "latency.work_per_thread"),
-        expected_gain=gain if gain and gain >= 1.05 else None,
     )
 
 

@@ -6,10 +6,9 @@ import math
 
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
-from mcts.microtool.tool import RUNNING, KernelContext, Tool, capped, strength
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength
 
 TAIL_GAIN = 0.20
-MOST_GAIN = 2.0
 
 
 def judge(context: KernelContext) -> Finding | None:
@@ -39,8 +38,6 @@ def judge(context: KernelContext) -> Finding | None:
             "blocks, or a persistent grid of exactly the resident blocks that loops over the work."
         ),
         methods=("latency.persistent_grid", "latency.block_size", "latency.work_per_thread"),
-        # A memory-bound wave that is not full runs faster: nothing can be promised there.
-        expected_gain=capped(lost, MOST_GAIN) if context.bound in ("compute", "latency") else None,
     )
 
 

@@ -322,18 +322,6 @@ def test_data_falls_out_of_the_first_cache_too() -> None:
     assert TOOLS["cache_thrash"].examine(make_context(asked | serving | {m.L1_HIT: 80})) is None
 
 
-def test_a_gain_is_promised_only_where_the_numbers_give_it() -> None:
-    wasteful = loads(32, 4)
-    assert say("coalescing", make_context(wasteful)).expected_gain is None
-    assert say("coalescing", make_context(wasteful | {m.MEMORY: 90})).expected_gain == 4.0
-    traffic = {m.DRAM_READ_BYTES: 3 * MATMUL.bytes, m.DRAM_WRITE_BYTES: 0}
-    assert say("excess_traffic", make_context(traffic | {m.DRAM: 60})).expected_gain is None
-    assert say("excess_traffic", make_context(traffic | {m.DRAM: 90})).expected_gain == 3.0
-    tail = {m.WAVES: 1.25, m.SM: 30}
-    assert say("tail_wave", make_context(tail, bound="latency")).expected_gain == 1.6
-    assert say("tail_wave", make_context(tail, bound="memory")).expected_gain is None
-
-
 def test_launches_are_counted_without_a_timeline() -> None:
     steps = (kernel(name="b", launches=9),)
     finding = say("launch_overhead", make_context(others=steps, work=STREAM, time_us=40.0))
