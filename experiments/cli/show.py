@@ -85,7 +85,9 @@ def clinic(
     judging: Annotated[JudgingOptions, Taken("device", "devices")],
     kernels: Annotated[
         str,
-        typer.Option("--set", help="Which kernels: clinic, unseen, or a folder with a truth.toml."),
+        typer.Option(
+            "--set", help="Which kernels: clinic, causes, unseen, or a folder with a truth.toml."
+        ),
     ] = "clinic",
     half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
     recording: Annotated[

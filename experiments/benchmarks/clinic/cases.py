@@ -20,7 +20,7 @@ from mcts.formats import FormatError, parse_toml
 
 FOLDER = Path(__file__).parent
 TRUTH = "truth.toml"
-BUNDLED = {"clinic": FOLDER, "unseen": FOLDER / "unseen"}
+BUNDLED = {"clinic": FOLDER, "causes": FOLDER / "causes", "unseen": FOLDER / "unseen"}
 """The sets that come with Rooftree. Of `unseen` no tool may be tuned on what it shows."""
 SWITCH = "REPAIRED"
 Limit = Literal["dram", "l2", "l1_shared", "latency", "launch", "compute"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from tests.support.commands import completed, json_of, refused, rooftree
 
 ALL = clinic_kernels()
 UNSEEN = clinic_kernels(BUNDLED["unseen"])
+CAUSES = clinic_kernels(BUNDLED["causes"])
 FROZEN = "bac565cd1fca0d2acef03b03e5f33f0141c47358da21368d27e94d2cb71f801d"
 TOOLS = {tool.name for tool in registry.builtin()}
 
@@ -76,7 +78,8 @@ def examined(
 
 
 def test_every_kernel_has_its_truth_and_every_truth_its_kernel() -> None:
-    for kernels, folder in ((ALL, FOLDER), (UNSEEN, BUNDLED["unseen"])):
+    sets = ((ALL, FOLDER), (UNSEEN, BUNDLED["unseen"]), (CAUSES, BUNDLED["causes"]))
+    for kernels, folder in sets:
         files = {path.name for path in kernels_folder(folder).glob("*.cu")}
         assert {one.file for one in kernels} == files
         assert len(files) == len(kernels)
@@ -112,6 +115,14 @@ def test_no_held_out_kernel_is_one_of_the_others_again() -> None:
             assert code[one.file] not in known, one.file
 
 
+def test_there_are_six_kernels_of_each_kind_of_mistake() -> None:
+    kinds = Counter(one.ailment for one in CAUSES)
+    assert len(kinds) == 16 and set(kinds.values()) == {6}
+    assert all(one.half == "tuning" and one.limit for one in CAUSES)
+    named = {tool for one in CAUSES for tool in (*one.expects, *one.also, *one.also_repaired)}
+    assert named <= TOOLS
+
+
 def test_no_twin_has_what_was_planted() -> None:
     assert not [one.file for one in ALL if set(one.expects) & set(one.also_repaired)]
 
@@ -135,7 +146,7 @@ def test_a_set_is_a_folder_with_a_truth_table(tmp_path: Path) -> None:
     refused(rooftree("clinic", "--set", str(tmp_path)), "is no truth table")
 
 
-@pytest.mark.parametrize("one", (*ALL, *UNSEEN), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", (*ALL, *UNSEEN, *CAUSES), ids=lambda one: one.name)
 def test_a_kernels_plan_can_be_run_as_it_is(one: ClinicKernel) -> None:
     assert "REPAIRED" in one.source
     if not one.is_program:
@@ -314,7 +325,9 @@ def test_predicted_gains_hold_on_the_kernels_they_were_not_set_on() -> None:
 
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
-    "one", [one for one in (*ALL, *UNSEEN) if not one.is_program], ids=lambda one: one.name
+    "one",
+    [one for one in (*ALL, *CAUSES) if not one.is_program],  # the others are frozen
+    ids=lambda one: one.name,
 )
 def test_both_twins_compile_and_differ(one: ClinicKernel) -> None:
     from profilers.compiling.lowering import lower_plan
