@@ -29,6 +29,7 @@ from tests.support.shelf import blocks, calls
 ROOT = Path(__file__).resolve().parents[3]
 LIKE = ROOT / "tests" / "data" / "cutlass_like"
 TRIALS = 7
+SEED = 4  # under which a reply cannot be used
 pytestmark = [
     needs_litellm,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks"),
@@ -169,7 +170,7 @@ def questions(server: OpenAiServer) -> Counter[str]:
 def start(server: OpenAiServer, out: Path, *more: object) -> tuple[object, ...]:
     return (
         "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x", "--api-base",
-        server.url, "--price", "x=0.7,2.1", "--evaluations", TRIALS, "--seed", 3, "--out", out,
+        server.url, "--price", "x=0.7,2.1", "--evaluations", TRIALS, "--seed", SEED, "--out", out,
         *more,
     )  # fmt: skip
 
@@ -309,7 +310,7 @@ def test_a_killed_parallel_run_goes_on_from_a_tape(
     whole = uninterrupted(nursery, tmp_path, *side_by_side, "--llm-record", tape)
     assert max(whole.asked.values()) == 1
     words = (
-        "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x", "--seed", 3,
+        "optimize", "row_softmax", "--evaluator", "replay", "--model", "openai/x", "--seed", SEED,
         "--evaluations", TRIALS, *side_by_side, "--llm-replay", tape, "--out", run,
     )  # fmt: skip
     assert nursery.run(*words, place=place) == -9, nursery.said
