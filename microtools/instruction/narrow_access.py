@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from mcts.domain import Evidence, Finding
+from mcts.domain import Evidence, Finding, SassFacts
 from mcts.domain import metrics as m
 from mcts.microtool.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent, strength, where
 
+NARROW, NARROWEST = 32, 16
+"""Bits of an access that counts as narrow, and where nothing was counted."""
 NARROW_SHARE = 0.5
 LSU_BUSY = 30.0
 WAITING = 0.30
@@ -17,15 +19,18 @@ LEAST_REQUESTS = 0.15
 def judge(context: KernelContext) -> Finding | None:
     """Weaker as DRAM fills, silent if it is full or if accesses are not what costs.
 
-    If bulk copies fetch the data, loads only fetch descriptors.
+    If bulk copies fetch the data, loads only fetch descriptors. Without counters nothing tells
+    whether an access of 32 bits costs anything, or could be wider: but for code without loops and
+    shared memory, which most likely walks along its arrays, only narrower ones count.
     """
     if context.sass is None or context.dram_saturated or not _accesses_cost(context):
         return None
+    narrow = NARROW if context.kernel.metrics or _is_elementwise(context.sass) else NARROWEST
     widths_by_kind = {"load": context.sass.global_loads, "store": context.sass.global_stores}
     if context.sass.bulk_copies:
         del widths_by_kind["load"]
     shares = {
-        kind: sum(count for bits, count in widths.items() if int(bits) <= 32) / total
+        kind: sum(count for bits, count in widths.items() if int(bits) <= narrow) / total
         for kind, widths in widths_by_kind.items()
         if (total := sum(widths.values())) and _requests_share(context, kind) >= LEAST_REQUESTS
     }
@@ -35,7 +40,8 @@ def judge(context: KernelContext) -> Finding | None:
     if shares[kind] < NARROW_SHARE:
         return None
     dram = context.value(m.DRAM)
-    lines = context.lines(*(f"global_{kind}s.{bits}" for bits in ("8", "16", "32")))
+    widths = [bits for bits in ("8", "16", "32") if int(bits) <= narrow]
+    lines = context.lines(*(f"global_{kind}s.{bits}" for bits in widths))
     return Finding(
         tool=TOOL.name,
         axis="memory",
@@ -43,15 +49,15 @@ def judge(context: KernelContext) -> Finding | None:
         strength=_weight(context) * strength(shares[kind], NARROW_SHARE, 1.0),
         evidence=(
             Evidence(
-                metric=f"share of global {kind} instructions of 32 bits or less",
+                metric=f"share of global {kind} instructions of {narrow} bits or less",
                 value=round(shares[kind], 3),
                 threshold=NARROW_SHARE,
             ),
             *((percent(m.DRAM, dram, DRAM_FULL),) if dram is not None else ()),
         ),
         advice=(
-            f"{shares[kind]:.0%} of the global {kind} instructions move 32 bits per lane or less"
-            f"{where(lines)}. Let each thread handle 4 consecutive floats through one float4 "
+            f"{shares[kind]:.0%} of the global {kind} instructions move {narrow} bits per lane or "
+            f"less{where(lines)}. Let each thread handle 4 consecutive floats through one float4 "
             "access (LDG.128 / STG.128), or 8 halves through a uint4: a quarter of the "
             "instructions and address arithmetic, and four times the bytes in flight per request. "
             "The address must be 16-byte aligned and the row length a multiple of the width; "
@@ -59,6 +65,11 @@ def judge(context: KernelContext) -> Finding | None:
         ),
         methods=("memory.vectorized_loads",),
     )
+
+
+def _is_elementwise(sass: SassFacts) -> bool:
+    """Whether the code looks as if each thread did a little to elements of its own."""
+    return not (sass.loops or sass.shared_loads or sass.shared_stores or sass.atomic_ops)
 
 
 def _requests_share(context: KernelContext, kind: str) -> float:

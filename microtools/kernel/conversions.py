@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
+from microtools.code_costs import MOST_STRENGTH, cycles_over_issue
 
 CODE_SHARE = 0.12
 UNIT_BUSY = 40.0
@@ -14,7 +15,10 @@ DIVISION = 3
 
 
 def judge(context: KernelContext) -> Finding | None:
-    """Counts them in the hot code; silent if neither their unit nor the issue is in demand."""
+    """Counts them in the hot code; silent if neither their unit nor the issue is in demand.
+
+    Without counters, that takes longer than to issue all instructions there.
+    """
     unit, issue = context.value(m.XU_PIPE), context.value(m.ISSUE)
     share = _share(context)
     if (
@@ -25,14 +29,16 @@ def judge(context: KernelContext) -> Finding | None:
     ):
         return None
     busy = unit is not None and unit >= UNIT_BUSY
-    if not busy and (issue is None or issue < ISSUING):
+    filled = cycles_over_issue(context, "conversion") or 0.0
+    if not busy and (issue is None or issue < ISSUING) and filled <= 1:
         return None
     lines = context.lines("conversion_ops")
+    weight = MOST_STRENGTH if filled > 1 else 0.2 + 0.8 * context.dram_headroom
     return Finding(
         tool=TOOL.name,
         axis="compute",
         lines=lines,
-        strength=(0.2 + 0.8 * context.dram_headroom) * strength(share, CODE_SHARE, 0.4),
+        strength=weight * strength(share, CODE_SHARE, 0.4),
         evidence=(
             Evidence(
                 metric="conversions as a share of the instructions in the hot code",

@@ -38,6 +38,7 @@ def judge(context: KernelContext) -> Finding | None:
         if divides
         else ""
     )
+    demand = ", and the issue slots are in demand" if context.kernel.metrics else ""
     amount = f"{share:.0%} of the hot code is" if share is not None else "The hot code is mostly"
     return Finding(
         tool=TOOL.name,
@@ -46,7 +47,7 @@ def judge(context: KernelContext) -> Finding | None:
         strength=(1.0 if divides else 0.8) * max(scored),
         evidence=tuple(item for item, _ in evidence),
         advice=(
-            f"{amount} integer arithmetic{where(lines)}, and the issue slots are in demand. "
+            f"{amount} integer arithmetic{where(lines)}{demand}. "
             f"{division}Step pointers instead of recomputing indices, hoist what does not change "
             "out of the loop, use 32-bit indices where they suffice, and let one index serve "
             "several elements (wider accesses, an unrolled loop)."
@@ -67,7 +68,21 @@ def _evidence(context: KernelContext) -> list[tuple[Evidence, float]]:
         metric = "integer share of the instructions in the hot loops"
         item = Evidence(metric=metric, value=round(share, 3), threshold=INTEGER_SHARE)
         found.append((item, 0.85))
+    if not context.kernel.metrics and _divides_in_hot_code(context) and share is not None:
+        metric = "integer share of the hot code, which divides by run-time values"
+        found.append((Evidence(metric=metric, value=round(share, 3), threshold=LEAST_SHARE), 1.5))
     return found
+
+
+def _divides_in_hot_code(context: KernelContext) -> bool:
+    """Whether divisions stand in the hot loops: a reciprocal and two conversions each."""
+    mix = context.sass.hot_mix if context.sass else {}
+    reciprocals = mix.get("special", 0)
+    return (
+        0 < 2 * reciprocals <= mix.get("conversion", 0)
+        and mix.get("integer", 0) >= 10 * reciprocals
+        and (_share(mix) or 0.0) >= LEAST_SHARE
+    )
 
 
 def _integers_are_meant(context: KernelContext) -> bool:

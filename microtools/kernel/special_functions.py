@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import BUSY, RUNNING, KernelContext, Tool, percent, strength, where
+from microtools.code_costs import MOST_STRENGTH, cycles_over_issue
 
 PIPE_BUSY = 60.0
 LEADING = 35.0
@@ -17,8 +18,10 @@ def judge(context: KernelContext) -> Finding | None:
     """Silent if the code converts more than it computes: conversions use the same unit."""
     busy = context.value(m.XU_PIPE)
     sass = context.sass
-    if busy is None or context.dram_saturated or (sass and sass.conversion_ops > sass.special_ops):
+    if context.dram_saturated or (sass and sass.conversion_ops > sass.special_ops):
         return None
+    if busy is None:
+        return _by_code(context)
     frequent = _frequent(context, busy)
     if busy < _threshold(context) and frequent is None:
         return None
@@ -26,22 +29,41 @@ def judge(context: KernelContext) -> Finding | None:
     if frequent is not None:
         score = max(score, 0.8 * strength(frequent.value, frequent.threshold, 0.2))
     count = f" The code holds {sass.special_ops} MUFU." if sass else ""
+    said = f"The special-function unit is {busy:.0f} % busy{{}}.{count}"
+    evidence = (
+        *((percent(m.XU_PIPE, busy, _threshold(context)),) if busy >= _threshold(context) else ()),
+        *((frequent,) if frequent else ()),
+    )
+    return _finding(context, said, score, evidence)
+
+
+def _by_code(context: KernelContext) -> Finding | None:
+    """Where nothing was counted: the unit takes longer than to issue all of the hot code."""
+    filled = cycles_over_issue(context, "special")
+    if filled is None or filled <= 1:
+        return None
+    said = (
+        f"In the hot code the special-function unit takes {filled:.1f} times as long{{}} as "
+        "issuing all instructions there."
+    )
+    metric = "cycles of the special-function unit over those of issuing the hot code"
+    evidence = Evidence(metric=metric, value=round(filled, 2), threshold=1)
+    return _finding(context, said, MOST_STRENGTH * strength(filled, 1.0, 3.0), (evidence,))
+
+
+def _finding(
+    context: KernelContext, said: str, score: float, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """`said` has a place for the lines."""
     lines = context.lines("special_ops")
     return Finding(
         tool=TOOL.name,
         axis="compute",
         lines=lines,
         strength=score,
-        evidence=(
-            *(
-                (percent(m.XU_PIPE, busy, _threshold(context)),)
-                if busy >= _threshold(context)
-                else ()
-            ),
-            *((frequent,) if frequent else ()),
-        ),
+        evidence=evidence,
         advice=(
-            f"The special-function unit is {busy:.0f} % busy{where(lines)}.{count} It works at a "
+            f"{said.format(where(lines))} It works at a "
             "quarter of the rate of multiply-adds or less. Compute each transcendental once and "
             "keep it, use exp2f with a folded log2(e) factor or __expf, __sinf, __fdividef where "
             "the tolerance allows, replace divisions by one reciprocal, and x / sqrtf(y) by "

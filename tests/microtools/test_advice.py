@@ -199,8 +199,42 @@ def test_machine_code_alone_is_enough_for_some() -> None:
     assert say("stray_doubles", make_context(sass=doubles)).strength <= 0.5
     tile = {**TILED, "loops": (loop(global_loads=2, barriers=2),)}
     assert say("async_copy", make_context(sass=tile)).strength <= 0.5
-    narrow = {"global_loads": {"32": 4}}
+    narrow = {"global_loads": {"16": 4}}
     assert say("narrow_access", make_context(sass=narrow)).strength <= 0.5
+    floats = {"global_loads": {"32": 4}}
+    assert say("narrow_access", make_context(sass=floats)), "each thread has elements of its own"
+    for more in ({"loops": (loop(),)}, {"shared_loads": {"32": 2}}, {"atomic_ops": 1}):
+        assert TOOLS["narrow_access"].examine(make_context(sass=floats | more)) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "mix", "twin"),
+    [
+        ("special_functions", {"fp32": 60, "special": 20}, {"fp32": 60, "special": 6}),
+        ("conversions", {"fp32": 60, "conversion": 20}, {"fp32": 60, "conversion": 6}),
+        (
+            "integer_arithmetic",
+            {"integer": 60, "special": 2, "conversion": 4, "fp32": 20},
+            {"integer": 60, "fp32": 20},
+        ),
+    ],
+)
+def test_the_hot_code_says_what_it_fills_where_nothing_was_counted(
+    tool: str, mix: dict[str, int], twin: dict[str, int]
+) -> None:
+    """An instruction of the special-function unit takes eight cycles, most others one."""
+
+    def code(loop_mix: dict[str, int]) -> dict[str, object]:
+        return {
+            "instructions": 200, "integer_ops": 100, "special_ops": loop_mix.get("special", 0) + 1,
+            "conversion_ops": loop_mix.get("conversion", 0), "fma_ops": 10,
+            "loops": (loop(mix=loop_mix),),
+        }  # fmt: skip
+
+    found = say(tool, make_context(sass=code(mix)))
+    assert found.strength <= 1.0 and found.evidence
+    assert TOOLS[tool].examine(make_context(sass=code(twin))) is None
+    assert TOOLS[tool].examine(make_context({m.DRAM: 50.0}, sass=code(mix))) is None
 
 
 def test_serial_matrix_instructions_matter_more_the_emptier_their_pipe() -> None:
@@ -307,11 +341,11 @@ def test_the_side_with_few_requests_is_not_blamed_for_its_width() -> None:
 
 
 def test_narrow_loads_of_indices_beside_bulk_copies_are_no_fault() -> None:
-    indices = {"global_loads": {"32": 2}, "global_stores": {"128": 8}}
+    indices = {"global_loads": {"16": 2}, "global_stores": {"128": 8}}
     assert say("narrow_access", make_context(sass=indices))
     by_tma = make_context(sass=indices | {"bulk_copies": 2})
     assert TOOLS["narrow_access"].examine(by_tma) is None
-    narrow = indices | {"bulk_copies": 2, "global_stores": {"32": 8}}
+    narrow = indices | {"bulk_copies": 2, "global_stores": {"16": 8}}
     assert "store instructions" in say("narrow_access", make_context(sass=narrow)).advice
 
 

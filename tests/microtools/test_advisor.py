@@ -298,7 +298,7 @@ def test_the_share_of_a_programs_time_in_which_kernels_run(
 
 
 def test_machine_code_alone_is_enough_for_instruction_tools() -> None:
-    code = SassFacts(instructions=100, local_loads=9, local_stores=9, global_loads={"32": 3})
+    code = SassFacts(instructions=100, local_loads=9, local_stores=9, global_loads={"8": 3})
     profile = Profile(
         kernels=(KernelProfile(name="k", sass=code),), missing={"ncu": "nothing was run"}
     )
