@@ -56,9 +56,9 @@ class DrawsAhead:
     def begin(self) -> None:
         """Make what is missing in the background, until `stop`, if there is memory for it."""
         self.stop()
-        if not self._problem.alive or not self._problem.draws_ahead:
+        oracle = self._problem.running
+        if oracle is None or not self._problem.draws_ahead:
             return
-        oracle = self._problem.oracle
         if oracle is not self._oracle:  # another process knows nothing of these draws
             self._ready, self._oracle = {}, oracle
         self._stopping.clear()
@@ -82,9 +82,10 @@ class DrawsAhead:
         self.stop()
 
     @contextmanager
-    def meanwhile(self) -> Iterator[None]:
-        """Make what is missing while the block runs."""
-        self.begin()
+    def meanwhile(self, *, beside_workers: bool = False) -> Iterator[None]:
+        """Make what is missing while the block runs; beside workers only if there is room."""
+        if not beside_workers or self._problem.is_roomy:
+            self.begin()
         try:
             yield
         finally:
@@ -113,7 +114,7 @@ class DrawsAhead:
                 name = new_name()
                 try:
                     draw = self._made(oracle, name, item)
-                except RequestRefused:
+                except (RooftreeError, RequestRefused):
                     oracle.ask("forget", ids=[name])
                     return
                 if draw is not None:

@@ -181,12 +181,14 @@ class KernelBenchEvaluator(Evaluator):
         if not self._lock.acquire(blocking=False):
             self._tell(candidate.id, "waiting")
             self._lock.acquire()
-        self._place.ahead.stop()
         try:
+            self._place.ahead.stop()
             yield
         finally:
-            self._work_ahead()
-            self._lock.release()
+            try:
+                self._work_ahead()
+            finally:
+                self._lock.release()
 
     def _work_ahead(self) -> None:
         """Let the reference prepare the next verification, until the next turn."""

@@ -28,6 +28,8 @@ _COPIES = 8
 """How many copies there are of each call's inputs and outputs, in all processes and buffers."""
 _AHEAD = 1 / 12
 """The part of the memory that is planned with for what verifications will need."""
+_WIDE_COPIES = 16
+"""Copies of a call's inputs and outputs that a run in float64 may hold, intermediates included."""
 _SIDE_BY_SIDE = 1.5
 """All processes hold the copies of a single call at once up to so many times the memory that is
 planned with."""
@@ -70,7 +72,12 @@ class OpenProblem:
 
     @property
     def alive(self) -> bool:
-        return self._oracle is not None and self._oracle.alive
+        return self.running is not None
+
+    @property
+    def running(self) -> OracleClient | None:
+        """The oracle, unless it was lost."""
+        return self._oracle if self._oracle is not None and self._oracle.alive else None
 
     def start(self) -> None:
         """Start the oracle, run the model once, and make the memory shared with candidates."""
@@ -173,9 +180,17 @@ class OpenProblem:
     @property
     def draws_ahead(self) -> int:
         """How many draws with their expected results there is memory for, beside all else."""
-        each = self.facts["input_bytes"] + 2 * self.facts["output_bytes"]  # expected in float64
+        each = self.facts["input_bytes"] + 4 * self.facts["output_bytes"]  # halves in float64
         room = int(_AHEAD * self.settings.memory_share * self.memory_bytes)
         return 0 if self.layout.in_turns else room // max(1, each)
+
+    @property
+    def is_roomy(self) -> bool:
+        """Whether the reference may work in float64 while workers take their memory."""
+        layout = self.layout
+        shared = layout.inputs_bytes + layout.outputs_bytes
+        wide = _WIDE_COPIES * (layout.inputs + layout.outputs)
+        return 2 * layout.process_bytes + shared + wide <= self.memory_bytes / 2
 
     def least_work(self) -> Work:
         """The work that the task declares, or the least work of a call of the model."""

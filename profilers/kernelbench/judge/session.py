@@ -62,7 +62,7 @@ class CandidateSession:
     def load(self, *, init: Any, seed: int) -> None:
         """Construct the candidate's model with the reference's weights."""
         weights = self.oracle.ask("weights", seed=None)["weights"]
-        with self.ahead.meanwhile():
+        with self.ahead.meanwhile(beside_workers=True):
             reply = self.worker.ask(
                 "load", path=str(self.source), init=init, weights=weights, seed=seed,
                 environment=self.environment, module=f"candidate_{secrets.token_hex(4)}",

@@ -173,11 +173,11 @@ class PairedTimer:
                 return side  # the outputs are known to be late, so there is nothing to compare
             self._session.raise_for(problems_of(fetched))
             outputs = outputs_of(fetched, calls=calls)
-            chosen = random.SystemRandom().randrange(calls) if exactly else None
-            for index, comparison in enumerate(self._comparisons(ids, outputs)):
-                if index == chosen or not passes(comparison):
-                    self._session.raise_for(comparison.get("problems", ()))
-                    self._compare_exactly(ids[index], outputs[index])
+            for comparison in self._comparisons(ids, outputs):
+                self._judge_timed(comparison)
+            if exactly:
+                chosen = random.SystemRandom().randrange(calls)
+                self._compare_exactly(ids[chosen], outputs[chosen])
             return side
 
     def _baseline_side(self, calls: int) -> tuple[BlockSide, float | None]:
@@ -250,25 +250,30 @@ class PairedTimer:
         return compared
 
     def _compare_exactly(self, name: str, outputs: Any) -> None:
-        """Compare a timed call with float64, its error bounded as in verification.
+        """Compare a timed call with float64, whether it differs from the baseline's or not."""
+        expected = self._session.oracle.ask("expect", id=name)
+        comparison = self._session.compared(name, outputs) | {"exact": True}
+        factor = self._session.error_factor(centred=expected["centred"])
+        self._judge_timed(comparison, error_factor=factor)
+
+    def _judge_timed(
+        self, comparison: dict[str, Any], *, error_factor: float | None = None
+    ) -> None:
+        """A timed call's comparison; its error is bounded as in verification where that is known.
 
         Against the baseline's own outputs, whose error for these weights is not known, a call may
-        look wrong that is not, where the model is sensitive.
+        look wrong that is not, where the model is sensitive; such calls were compared with float64.
         """
-        expected = self._session.oracle.ask("expect", id=name)
-        comparison = self._session.compared(name, outputs)
         if not passes(comparison):
             self._session.raise_for(comparison.get("problems", ()))
             self._wrong_when_timed(complaint(comparison))
-        factor = self._session.tally.error_factor
-        if (why := too_far(comparison, error_factor=factor)) is not None:
+        if not comparison.get("exact"):
+            return
+        tally = self._session.tally
+        if (why := too_far(comparison, error_factor=tally.error_factor)) is not None:
             self._wrong_when_timed(why)
-        self._session.tally.take(
-            comparison,
-            label="a timed call",
-            error_factor=self._session.error_factor(centred=expected["centred"]),
-        )
-        self._session.tally.conclude()
+        tally.take(comparison, label="a timed call", error_factor=error_factor)
+        tally.conclude()
 
     def _wrong_when_timed(self, why: str) -> NoReturn:
         detail = f"while being timed: {why}"

@@ -30,7 +30,7 @@ class Verifier:
         """Every round on fresh inputs; the first wrong one ends it.
 
         What is too inexact near the drawn range is told as that, before what lies beyond is tried.
-        What is wrong there is told once it is known that nothing else is.
+        Wrong results there are told once it is known that there are none elsewhere.
         """
         beyond: Failed | None = None
         for item in rounds:

@@ -122,6 +122,8 @@ class KernelBenchWorkplace:
         with self._baseline_meanwhile(settings) as baseline, ExitStack() as held:
             with self.ahead.meanwhile():
                 built = self.builder.build(candidate, deadline)
+                if not self.problem.is_roomy:
+                    self.ahead.stop()
                 tell(candidate.id, "verifying")
                 worker = held.enter_context(self.worker(built, settings, deadline))
                 loaded = baseline()

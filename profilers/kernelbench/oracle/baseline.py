@@ -5,6 +5,7 @@ A candidate gets its inputs at fresh addresses, and so does the baseline.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -12,7 +13,6 @@ from typing import Any
 
 from profilers.children.protocol import RequestRefused
 from profilers.kernelbench.oracle.claims import compare_timed
-from profilers.kernelbench.oracle.comparison import Errors
 from profilers.kernelbench.oracle.draws import Draw
 from profilers.kernelbench.oracle.memory import shared_bytes
 from profilers.kernelbench.oracle.model_state import precision
@@ -43,7 +43,6 @@ class Baseline:
         self._tf32 = tf32
         self._runs = TimedRuns(device)
         self._function = reference.callable(reference.model)
-        self.errors: tuple[Errors, ...] | None = None
 
     @property
     def device_title(self) -> str:
@@ -191,8 +190,8 @@ class TimedBaseline:
     ) -> list[dict[str, Any]]:
         """Compare a worker's outputs with those of the baseline's last run, call by call.
 
-        Both sides have errors, so twice the tolerance is allowed between them. RequestRefused
-        "internal" if the last run was of other calls than these.
+        Both sides have errors, so twice the tolerance is allowed between them; what differs by more
+        is compared with float64. RequestRefused "internal" if the last run was of other calls.
         """
         if len(claims) != len(draws):
             text = f"outputs of {len(claims)} calls for {len(draws)} that were asked for"
@@ -203,20 +202,13 @@ class TimedBaseline:
             raise RequestRefused(
                 "internal", f"the baseline ran {len(records)} of these {len(draws)} calls"
             )
-        errors = self._errors(draws[0])
         return [
             compare_timed(
-                claim, buffer, output, errors, relative=2 * relative, absolute=2 * absolute
+                claim, buffer, output, relative=relative, absolute=absolute,
+                expected=functools.partial(self._reference.expect, draw.inputs),
             )
-            for claim, output in zip(claims, records, strict=True)
-        ]
-
-    def _errors(self, draw: Draw) -> tuple[Errors, ...]:
-        """The errors of an honest run, computed once, for the first draw that is compared."""
-        if self._baseline.errors is None:
-            known = draw.expectation or self._reference.expect(draw.inputs)
-            self._baseline.errors = tuple(leaf.honest for leaf in known.leaves)
-        return self._baseline.errors
+            for claim, output, draw in zip(claims, records, draws, strict=True)
+        ]  # fmt: skip
 
     def _at_fresh_addresses(self, inputs: list[Any]) -> list[Any]:
         """Copies at fresh addresses, as a candidate gets its inputs; large ones as they are."""

@@ -34,13 +34,15 @@ class VariationUnavailable(Exception):
 class Draw:
     """Inputs that the oracle keeps, and the expected outputs for them.
 
-    `stale` is the expectation from before the weights last changed.
+    `stale` is the expectation from before the weights last changed. `shown`: a candidate may have
+    seen the inputs, as they were written into shared memory.
     """
 
     inputs: list[Any]
     variation: str
     expectation: Expectation | None = None
     stale: Expectation | None = None
+    shown: bool = False
 
     @property
     def bytes(self) -> int:
@@ -228,8 +230,8 @@ class DrawStore:
         return sum(draw.bytes for draw in self._draws.values())
 
     def others(self, draw: Draw) -> list[Draw]:
-        """All draws but this one, to look for their outputs."""
-        return [other for other in self._known() if other is not draw]
+        """All draws but this one that a candidate may have seen, to look for their outputs."""
+        return [other for other in self._known() if other is not draw and other.shown]
 
     def outdate(self) -> None:
         """Mark all expectations as stale, because the weights have changed."""
@@ -244,7 +246,7 @@ class DrawStore:
             draw = self._draws.pop(name, None)
             if draw is not None and draw.expectation is not None:
                 small = draw.bytes + draw.expectation.bytes <= _SMALL
-                self._forgotten = draw if small else None
+                self._forgotten = draw if small and draw.shown else None
 
     def _known(self) -> list[Draw]:
         return [*self._draws.values(), *([self._forgotten] if self._forgotten else [])]

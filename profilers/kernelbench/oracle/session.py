@@ -152,6 +152,7 @@ class OracleSession:
                 raise RequestRefused("memory", text)
             return {"available": text, "inputs": None, "bytes": size}
         coded = self._shared.write(lambda: encode(draw.inputs, writer))
+        draw.shown = True
         self._draws[request["id"]] = draw
         return {"available": True, "inputs": coded, "bytes": size, "held_bytes": self._held()}
 
@@ -164,6 +165,8 @@ class OracleSession:
     def place(self, request: dict[str, Any]) -> dict[str, Any]:
         """Write draws into the buffer, each at its offset."""
         buffer = self._shared.inputs
+        for name in request["ids"]:
+            self._draws[name].shown = True
 
         def write() -> list[Any]:
             pairs = zip(request["ids"], request["at"], strict=True)
@@ -278,7 +281,10 @@ class OracleSession:
         return {"calls": request["calls"]}
 
     def compare_timed(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compare a worker's timed outputs with those of the baseline's last run, call by call."""
+        """Compare a worker's timed outputs with those of the baseline's last run, call by call.
+
+        What differs is compared with what is right in float64, as it was when it differed.
+        """
         relative, absolute = request["tolerance"]
         calls = self._timed.compare(
             request["outputs"],

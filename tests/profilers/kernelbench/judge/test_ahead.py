@@ -45,7 +45,7 @@ class Reference:
 
 
 def ahead_of(reference: Reference, room: int = 10) -> tuple[DrawsAhead, Any]:
-    problem = SimpleNamespace(alive=True, draws_ahead=room, oracle=reference, layout=LAYOUT)
+    problem = SimpleNamespace(running=reference, draws_ahead=room, layout=LAYOUT, is_roomy=True)
     return DrawsAhead(cast(OpenProblem, problem), lambda: ROUNDS), problem
 
 
@@ -114,7 +114,7 @@ def test_a_reference_that_was_started_anew_has_none_of_them() -> None:
     ahead, problem = ahead_of(first)
     made(ahead)
     assert taken(ahead, second, ROUNDS[0]) is None
-    problem.oracle = second
+    problem.running = second
     made(ahead)
     assert taken(ahead, second, ROUNDS[0]) in [fields["id"] for fields in second.of("draw")]
 

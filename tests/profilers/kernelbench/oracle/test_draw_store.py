@@ -38,8 +38,9 @@ def expected(size: int = 8) -> Expectation:
     return Expectation(leaves=(leaf,), output=None, oracle="float64")
 
 
-def draw(*, size: int = 8, known: bool = True) -> Draw:
-    return Draw([Tensor(size)], "given", expectation=expected() if known else None)
+def draw(*, size: int = 8, known: bool = True, shown: bool = True) -> Draw:
+    found = expected() if known else None
+    return Draw([Tensor(size)], "given", expectation=found, shown=shown)
 
 
 @pytest.fixture
@@ -71,6 +72,15 @@ def test_the_last_forgotten_draw_is_still_among_the_others(draws: DrawStore) -> 
     assert draws.others(second) == [first], "nothing was ever expected of the second"
     draws.outdate()
     assert first.expectation is None and first.stale is not None
+
+
+def test_what_no_candidate_has_seen_is_no_evidence(draws: DrawStore) -> None:
+    """Draws ahead of a verification: zeros are right for inputs that are nearly zero."""
+    draws["ahead"] = draw(shown=False)
+    assert draws.others(draws["b"]) == [draws["a"]]
+    draws.forget(["a"])
+    draws.forget(["ahead"])
+    assert draws.others(draws["b"]) == [], "it takes the place of the last forgotten one"
 
 
 def test_large_draws_are_not_remembered(draws: DrawStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,10 +225,24 @@ def test_the_baseline_is_timed_and_its_outputs_compared(judge: Judge) -> None:
         tolerance=TOLERANCE, k=64,
     )["calls"]  # fmt: skip
     assert [call["outputs"][0]["mismatches"] for call in calls] == [0, 0, 1]
+    assert [call.get("exact", False) for call in calls] == [False, False, True]
     assert judge.ask("burn", calls=7) == {"calls": 7}
     few = judge.ask("compare_timed", ids=ids, outputs=[], tolerance=TOLERANCE, k=64)
     assert few["calls"][0]["problems"][0]["cheat"] == "forged_result"
     assert few["calls"][0]["structure"] == "outputs of 0 calls for 3 that were asked for"
+
+
+def test_zeros_are_wrong_and_no_cache_beside_a_draw_made_ahead(tmp_path: Path) -> None:
+    judge = Judge(function(tmp_path, "x * 2", inputs="[torch.rand(64, 8)]"))
+    drawn = judge.ask("draw", id="tiny", seed=7, variation="beyond:denormal", at=None)
+    assert drawn["available"] is True
+    assert judge.ask("expect", id="tiny", conditioned=True)["scale_rms"][0] < 1e-3
+    (x,) = judge.draw()
+    judge.ask("expect", id="a")
+    found = judge.compare(x * 0)
+    assert found["outputs"][0]["mismatches"] > 0 and found["problems"] == []
+    judge.ask("place", ids=["tiny"], at=[0])
+    assert judge.compare(x * 0)["problems"][0]["cheat"] == "content_cache", "it was seen"
 
 
 def test_a_forgotten_draw_is_gone(judge: Judge) -> None:
@@ -314,14 +328,15 @@ def forward(self, x):
     monkeypatch.setattr(Baseline, "_compiled", lambda _self, model, _inputs: lambda x: x + 1.0)
     assert judge.ask("compiled", wanted=True)["available"] is True
     (x,) = judge.draw()
-    wrong = {}
+    by_float64 = {}
     for eager in (False, True):
         judge.ask("prepare", ids=["a"])
         judge.ask("run", flush=False, eager=eager)
         coded = encode(x * 2, BufferWriter(judge.outputs))
         found = judge.ask("compare_timed", ids=["a"], outputs=[coded], tolerance=TOLERANCE, k=64)
-        wrong[eager] = found["calls"][0]["outputs"][0]["mismatches"]
-    assert wrong[False] > 0 == wrong[True]
+        by_float64[eager] = found["calls"][0].get("exact", False)
+        assert found["calls"][0]["outputs"][0]["mismatches"] == 0
+    assert by_float64 == {False: True, True: False}
 
 
 def test_beyond_the_drawn_range_the_last_bit_of_the_inputs_counts(tmp_path: Path) -> None:
