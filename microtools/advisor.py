@@ -7,6 +7,7 @@ The tools are chosen by rule: invoking them proactively did better than letting 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -14,8 +15,8 @@ from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask
 from mcts.microtool.tool import KernelContext, MicroTool
 from mcts.ports import Advisor
 from microtools import notes, ranking, registry
-from microtools.gains import outlook
-from microtools.reliefs import relief_of
+from microtools.gains import checked, outlook
+from microtools.reliefs import RELIEFS
 
 LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""
@@ -91,7 +92,7 @@ class RooflineAdvisor(Advisor):
             (
                 context,
                 [
-                    self._with_outlook(context, finding)
+                    self._with_outlook(context, finding, problems)
                     for finding in examine(local, context, problems)
                 ],
             )
@@ -102,17 +103,33 @@ class RooflineAdvisor(Advisor):
         scored = []
         for context, findings in found:
             several = len(found) > 1 or any(kernel.library for kernel in whole.profile.kernels)
-            named = [_about(context, finding) for finding in findings] if several else findings
             share = 1.0 if context.share is None else min(1.0, context.share / longest)
             share *= 1.0 if running is None else running
-            scored += self._score(named, beside=system, share=share)
+            own = self._score(findings, beside=system, share=share)
+            scored += [
+                replace(one, finding=_about(context, one.finding)) if several else one
+                for one in own
+            ]
         scored += self._score(system, beside=found[0][1] if found else (), share=1.0)
         return ranking.merged(scored)
 
-    def _with_outlook(self, context: KernelContext, finding: Finding) -> Finding:
+    def _with_outlook(
+        self, context: KernelContext, finding: Finding, problems: list[str]
+    ) -> Finding:
         """With what following it would gain by the model of the kernel's time, where that says."""
-        relief = relief_of(self._by_name[finding.tool], context)
-        found = outlook(context, relief) if relief is not None else None
+        tool = self._by_name[finding.tool]
+        assumed = RELIEFS.get(tool.name) if tool in registry.builtin() else None
+        make = getattr(tool, "relief", None) or assumed
+        if make is None:
+            return finding
+        try:
+            relief = make(context)
+            found = outlook(context, checked(relief)) if relief is not None else None
+        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
+            problems.append(
+                f"micro-tool {tool.name}: its relief failed: {type(error).__name__}: {error}"
+            )
+            return finding
         if found is None:
             return finding
         return finding.model_copy(

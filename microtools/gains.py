@@ -2,12 +2,12 @@
 
     time = max(u_1 l_1, ..., u_n l_n, h p (w_1 l_1 + ... + w_m l_m))
 
-The kernel's own time is 1. u is how busy a unit was, as a share of what it can sustain; w how much
-of a warp's time between two instructions went to a stall; l what a repair leaves of either. p is
-what more parallelism leaves of the waiting. h is 1 for a kernel that waits, and falls to 0 as a
-unit fills, since what waits for a full unit waits no more once that has less to do. The greatest
-term is what limits next. The terms are those of a roofline over all units (Williams, Waterman and
-Patterson, 2009, has two), with one for latency.
+A gain is that before a repair over that after it. u is how busy a unit was, as a share of what it
+can sustain; w how much of a warp's time between two instructions went to a stall; l what a repair
+leaves of either. p is what more parallelism leaves of the waiting. h is 1 for a kernel that waits,
+and falls to 0 as a unit fills, since what waits for a full unit waits no more once that has less to
+do. The greatest term is what limits next. The terms are those of a roofline over all units
+(Williams, Waterman and Patterson, 2009, has two), with one for latency.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DRAM_REACHED = 0.92
 """The part of its peak that a copy reaches."""
 _FILLING, _FULL = 0.65, 0.90
 _LEAST_TIME = 0.01
-LOW, HIGH = 0.8, 2.0
+LOW, HIGH = 0.9, 2.1
 """Within which factors of the prediction four of five repaired twins of the clinic's tuning half
 are."""
 UNITS: Mapping[str, str] = {
@@ -62,18 +62,36 @@ class Outlook:
         return HIGH * self.gain
 
 
+def checked(relief: object) -> Relief:
+    """The relief, if it is one whose shares lie in [0, 1]. TypeError, ValueError: it is not."""
+    if not isinstance(relief, Relief):
+        raise TypeError(f"{type(relief).__name__} is no Relief")
+    shares = (*relief.work.values(), *relief.waits.values(), relief.parallel)
+    if not all(0 <= share <= 1 for share in shares):
+        raise ValueError("what a repair leaves lies in [0, 1]")
+    return relief
+
+
 def outlook(context: KernelContext, relief: Relief) -> Outlook | None:
     """The kernel after a repair; None if neither its units nor its waits were measured."""
     busy = _busy(context)
     latency = context.value(m.WARP_LATENCY)
     if not busy or latency is None or latency <= 0:
         return None
+    before, after = (_terms(context, busy, one, latency) for one in (Relief(), relief))
+    limit = max(after, key=lambda name: after[name])
+    gain = max(before.values()) / max(after[limit], _LEAST_TIME)
+    return Outlook(gain=max(1.0, gain), limit=limit)
+
+
+def _terms(
+    context: KernelContext, busy: Mapping[str, float], relief: Relief, latency: float
+) -> dict[str, float]:
     terms = {UNITS[unit]: share * relief.work.get(unit, 1.0) for unit, share in busy.items()}
     hidden = (_FULL - max(busy.values())) / (_FULL - _FILLING)
     waiting = min(1.0, max(0.0, hidden)) * relief.parallel
     terms[WAITING] = waiting * _left_of_waits(context, relief, latency)
-    limit = max(terms, key=lambda name: terms[name])
-    return Outlook(gain=max(1.0, 1 / max(terms[limit], _LEAST_TIME)), limit=limit)
+    return terms
 
 
 def _busy(context: KernelContext) -> dict[str, float]:

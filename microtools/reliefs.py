@@ -23,12 +23,6 @@ _ATOMICS_LEFT = 0.03
 _ENOUGH_OCCUPANCY = 0.5
 
 
-def relief_of(tool: object, context: KernelContext) -> Relief | None:
-    """What the tool's advice leaves: by its own `relief`, or as assumed here; None if unknown."""
-    own = getattr(tool, "relief", None) or RELIEFS.get(str(getattr(tool, "name", "")))
-    return own(context) if own is not None else None
-
-
 def _each(names: Iterable[str], left: float) -> dict[str, float]:
     return dict.fromkeys(names, left)
 

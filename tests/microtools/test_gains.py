@@ -16,7 +16,7 @@ from mcts.microtool.tool import ANY, Tool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
 from microtools.gains import HIGH, LOW, STALLS, UNITS, WAITING, outlook
-from microtools.reliefs import RELIEFS, relief_of
+from microtools.reliefs import RELIEFS
 
 LATENCY = {m.WARP_LATENCY: 10.0, m.STALL_LONG_SCOREBOARD: 6.0, m.STALL_BARRIER: 3.0}
 
@@ -55,7 +55,7 @@ def test_waits_for_a_full_unit_do_not_count() -> None:
     seen = context({m.SHARED: 95.0, m.FMA_PIPE: 30.0, **LATENCY})
     found = outlook(seen, Relief({m.SHARED: 0.2}))
     assert found is not None
-    assert (found.gain, found.limit) == (pytest.approx(1 / 0.3), "the multiply-add pipe")
+    assert (found.gain, found.limit) == (pytest.approx(0.95 / 0.3), "the multiply-add pipe")
 
 
 def test_nothing_is_said_without_counters() -> None:
@@ -82,6 +82,8 @@ def test_a_better_repair_never_gains_less(
         waits={name: share / 2 for name, share in relief.waits.items()},
         parallel=parallel / 2,
     )
+    nothing = outlook(seen, Relief())
+    assert nothing is not None and nothing.gain == 1.0
     first, second = outlook(seen, relief), outlook(seen, better)
     assert first is not None and second is not None
     assert 1.0 <= first.gain <= second.gain * (1 + 1e-9)
@@ -117,11 +119,25 @@ def test_a_tool_of_somebody_elses_may_bring_its_own_relief() -> None:
         relief=lambda _: Relief({m.DRAM: 0.25}, {m.STALL_LONG_SCOREBOARD: 0.0}),
     )  # fmt: skip
     seen = context({m.DRAM: 92.0, m.L2: 40.0, **LATENCY})
-    assert relief_of(tool, seen) is not None
     gap = AxisGap(compute=0, memory=0, latency=0)
     roofline = Roofline(bound="memory", confidence=1.0, gap=gap, near_peak=False, method_budget={})
     profile = seen.profile.model_copy(update={"roofline": roofline})
     guidance = RooflineAdvisor((tool,)).examine(work=None, profile=profile, time_us=10.0)
     (finding,) = guidance.findings
     assert (finding.expected_gain, finding.next_limit) == (2.5, "L2")
-    assert "Expect about 2.50x (2.0 to 5.0), then L2 limits." in guidance.render()
+    assert "Expect about 2.50x (2.2 to 5.2), then L2 limits." in guidance.render()
+
+
+@pytest.mark.parametrize(
+    "relief", [lambda _: {}, lambda _: Relief(parallel=2.0), lambda _: 1 / 0, 7]
+)
+def test_a_relief_that_is_none_is_noted_and_the_finding_stays(relief: object) -> None:
+    def judge(_: KernelContext) -> Finding:
+        return Finding(tool="mine", axis="memory", strength=1.0, evidence=(), advice="do it")
+
+    tool = Tool(name="mine", level="kernel", affinity=ANY, judge=judge, relief=relief)  # type: ignore[arg-type]
+    seen = context({m.DRAM: 92.0, **LATENCY})
+    guidance = RooflineAdvisor((tool,)).examine(work=None, profile=seen.profile, time_us=10.0)
+    (finding,) = guidance.findings
+    assert finding.expected_gain is None
+    assert any("its relief failed" in note for note in guidance.notes)
