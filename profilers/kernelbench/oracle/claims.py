@@ -19,10 +19,12 @@ from profilers.kernelbench.oracle.draws import Draw
 from profilers.kernelbench.oracle.reference import Expectation
 from profilers.kernelbench.oracle.structure import broadcasts, structure_difference
 from profilers.kernelbench.shared.shared_memory import SharedBuffer, spec_of
-from profilers.kernelbench.shared.trees import tensors
+from profilers.kernelbench.shared.trees import held_bytes, tensors
 from profilers.kernelbench.shared.values import TensorSpec, encode, leaves
 
 Json = dict[str, Any]
+_COPIED = 2**30
+"""Bytes of a call's outputs up to which there is room for a copy on any device."""
 
 
 def compare_whole(
@@ -62,12 +64,14 @@ def compare_timed(
     """Compare `claim` with the baseline's output on the same inputs, twice the tolerance apart.
 
     There are many calls, so what is right in float64 is asked for only where a quick check fails,
-    for a copy of the very outputs that failed it.
+    for a copy of the very outputs that failed it; very large ones are not copied.
     """
     answer, specs = _structure(claim, baseline, buffer)
     if answer["structure"]:
         return answer
-    copies = [buffer.tensor(spec).clone() for _, spec in specs]
+    claimed = [buffer.tensor(spec) for _, spec in specs]
+    copied = sum(held_bytes(one) for one in claimed) <= _COPIED
+    copies = [one.clone() for one in claimed] if copied else claimed
     values = [tensor for _, tensor in tensors(baseline)]
     alike = all(
         close_everywhere(got, wanted, relative=2 * relative, absolute=2 * absolute)
