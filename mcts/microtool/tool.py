@@ -73,7 +73,7 @@ class Tool:
     `symptom_of` names the tools whose findings explain this one's: what they leave unexplained of
     it is what counts (see `microtools.ranking`). `order` is the place among findings of equal
     score, the lowest first: causes come before what they bring about. `relief` says what following
-    the advice leaves of a kernel's work; None for what `microtools.reliefs` has of that name.
+    the advice leaves of a kernel's work; for a built-in tool `microtools.reliefs` has it.
     """
 
     name: str
