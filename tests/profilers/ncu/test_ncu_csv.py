@@ -217,8 +217,10 @@ def test_junk_put_in_anywhere_never_makes_another_value(
     text: str, junk: list[tuple[int, str]]
 ) -> None:
     # A quote and a line break can close a cell and end its row: what is left reads as a whole one.
+    # A cell split in two in the heading and in a row shifts both alike.
     put_in = "".join(what for _, what in junk)
     assume('"' not in put_in or not {"\n", "\r"} & {*put_in})
+    assume(put_in.count('"') < 4 or "," not in put_in)
     whole = [metrics for _, metrics in values(parse_csv(text))]
     damaged = text
     for where, what in junk:
