@@ -75,7 +75,7 @@ class RooflineAdvisor(Advisor):
             notes=(
                 *notes.about_kernels(profile, contexts, findings),
                 *notes.about_idling(running, LEAST_SHARE),
-                *notes.consequences(item for item in ranked if item.left_out),
+                *notes.left_out([item for item in ranked if item.left_out]),
                 *dict.fromkeys(problems),
                 *notes.missing(profile),
                 *self._notes,

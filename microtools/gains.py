@@ -6,8 +6,10 @@ A gain is that before a repair over that after it. u is how busy a unit was, as 
 can sustain; w how much of a warp's time between two instructions went to a stall; l what a repair
 leaves of either. p is what more parallelism leaves of the waiting. h is 1 for a kernel that waits,
 and falls to 0 as a unit fills, since what waits for a full unit waits no more once that has less to
-do. The greatest term is what limits next. The terms are those of a roofline over all units
-(Williams, Waterman and Patterson, 2009, has two), with one for latency.
+do. The greatest term is what limits next. Where multiprocessors stood idle for part of the time, no
+unit and no wait accounts for that: evening the work out leaves `Relief.span` of the whole, but no
+less than the busiest unit takes of all time, idle multiprocessors included. The terms are those of
+a roofline over all units (Williams, Waterman and Patterson, 2009, has two), with one for latency.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from mcts.domain import metrics as m
 from mcts.microtool.kernel_context import KernelContext
 from mcts.microtool.relief import Relief
 
-WAITING = "waiting"
+WAITING, COMPUTING = "waiting", "the multiprocessors' pipes"
 _DRAM_REACHED = 0.92
 """The part of its peak that a copy reaches."""
 _FILLING, _FULL = 0.65, 0.90
@@ -66,7 +68,7 @@ def checked(relief: object) -> Relief:
     """The relief, if it is one whose shares lie in [0, 1]. TypeError, ValueError: it is not."""
     if not isinstance(relief, Relief):
         raise TypeError(f"{type(relief).__name__} is no Relief")
-    shares = (*relief.work.values(), *relief.waits.values(), relief.parallel)
+    shares = (*relief.work.values(), *relief.waits.values(), relief.parallel, relief.span)
     if not all(0 <= share <= 1 for share in shares):
         raise ValueError("what a repair leaves lies in [0, 1]")
     return relief
@@ -78,9 +80,14 @@ def outlook(context: KernelContext, relief: Relief) -> Outlook | None:
     latency = context.value(m.WARP_LATENCY)
     if not busy or latency is None or latency <= 0:
         return None
-    before, after = (_terms(context, busy, one, latency) for one in (Relief(), relief))
+    if relief.span < 1:
+        before = 1.0
+        after = _of_all_time(context) | {WAITING: relief.span}
+    else:
+        before = max(_terms(context, busy, Relief(), latency).values())
+        after = _terms(context, busy, relief, latency)
     limit = max(after, key=lambda name: after[name])
-    gain = max(before.values()) / max(after[limit], _LEAST_TIME)
+    gain = before / max(after[limit], _LEAST_TIME)
     return Outlook(gain=max(1.0, gain), limit=limit)
 
 
@@ -92,6 +99,12 @@ def _terms(
     waiting = min(1.0, max(0.0, hidden)) * relief.parallel
     terms[WAITING] = waiting * _left_of_waits(context, relief, latency)
     return terms
+
+
+def _of_all_time(context: KernelContext) -> dict[str, float]:
+    """How busy units were, where that was counted while multiprocessors stood idle as well."""
+    known = context.known(m.SM, m.DRAM, m.L2, m.L1)
+    return {UNITS.get(unit, COMPUTING): value / 100 for unit, value in known.items()}
 
 
 def _busy(context: KernelContext) -> dict[str, float]:

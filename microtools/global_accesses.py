@@ -73,7 +73,7 @@ def global_accesses(context: KernelContext) -> Iterator[GlobalAccesses]:
         counts = context.values(sectors, requests)
         if counts is None or min(counts) <= 0:
             continue
-        used = context.value(bytes_used)
+        used = None if _copies_beside(context, field) else context.value(bytes_used)
         yield GlobalAccesses(
             name=name,
             field=field,
@@ -85,6 +85,11 @@ def global_accesses(context: KernelContext) -> Iterator[GlobalAccesses]:
             from_code=context.sass is not None,
             share=counts[0] / total,
         )
+
+
+def _copies_beside(context: KernelContext, field: str) -> bool:
+    """Whether asynchronous copies fetch as well: their sectors are counted, their bytes are not."""
+    return field == "global_loads" and context.sass is not None and context.sass.async_copies > 0
 
 
 def _widest(context: KernelContext, field: str) -> int:

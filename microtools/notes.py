@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from mcts.domain import Evaluation, Finding, Profile, TimelineFacts
 from mcts.microtool.tool import KernelContext
@@ -70,11 +70,17 @@ def about_kernels(
         yield f"not about {first} alone: {', '.join(others)}"
 
 
-def consequences(left_out: Iterable[Scored]) -> Iterator[str]:
-    """Findings that another one explains, in one line."""
-    named = [f"{item.finding.tool} (of {item.cause})" for item in left_out]
+def left_out(scored: Sequence[Scored]) -> Iterator[str]:
+    """Findings that another one explains, and those whose repair would gain nothing."""
+    named = [f"{item.finding.tool} (of {item.cause})" for item in scored if item.explained]
     if named:
         yield f"left out as consequences: {', '.join(named)}"
+    by_limit: dict[str, list[str]] = {}
+    for item in scored:
+        if item.gains_nothing and not item.explained:
+            by_limit.setdefault(item.finding.next_limit, []).append(item.finding.tool)
+    for limit, tools in by_limit.items():
+        yield f"left out, since {limit} limits before and after: {', '.join(tools)}"
 
 
 def missing(profile: Profile) -> Iterator[str]:

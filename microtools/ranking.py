@@ -9,9 +9,10 @@ the kernel's profiled time over that of the longest kernel, and for a program ti
 time on the device in which kernels run. The last factor keeps one fault from being reported eight
 times: a tool says in `symptom_of` which tools' findings explain its own, and each of those on the
 same kernel leaves (1 - its strength) of it unexplained. A finding that is almost wholly explained
-is left out, and a note says so. The gain is what the model of the kernel's time expects of a
-repair (`microtools.gains`), UNKNOWN_GAIN where it says nothing; the root was chosen among four
-powers on the clinic's tuning half.
+is left out, and a note says so; so is one whose repair would not make the kernel faster, since
+something else limits it. The gain is what the model of the kernel's time expects of a repair
+(`microtools.gains`), UNKNOWN_GAIN where it says nothing; the root was chosen among four powers on
+the clinic's tuning half.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _STALLS = (
     "write_drain",
 )
 OTHER_PRIOR = 1.2
+LEAST_GAIN = 1.05
+"""Expected gain of the kernel below which a finding is left out. On the `causes` set a third of
+what is untrue is below it, and nothing that is planted."""
 UNKNOWN_GAIN = 2.0
 """What a finding without an expected gain counts as."""
 PRIOR_GAINS: Mapping[str, float] = {
@@ -110,16 +114,24 @@ def clip(weight: float) -> float:
 
 @dataclass(frozen=True)
 class Scored:
-    """A finding with its score, and the tool that explains it best, "" for none."""
+    """A finding with its score, and the tool that explains it best, "" for none.
+
+    `gains_nothing`: something else limits the kernel, and would after the repair.
+    """
 
     finding: Finding
     score: float
     unexplained: float = 1.0
     cause: str = ""
+    gains_nothing: bool = False
+
+    @property
+    def explained(self) -> bool:
+        return self.unexplained < 1 and self.finding.strength * self.unexplained < LEAST_UNEXPLAINED
 
     @property
     def left_out(self) -> bool:
-        return self.unexplained < 1 and self.finding.strength * self.unexplained < LEAST_UNEXPLAINED
+        return self.explained or self.gains_nothing
 
 
 def score(
@@ -152,8 +164,9 @@ def score(
             default="",
         )
         value = finding.strength * clip(weights.get(tool, 1.0)) * share * unexplained[tool]
-        value *= math.sqrt(math.log(finding.expected_gain or UNKNOWN_GAIN))
-        scored.append(Scored(finding, value, unexplained[tool], cause))
+        gain = finding.expected_gain or UNKNOWN_GAIN
+        value *= math.sqrt(math.log(gain))
+        scored.append(Scored(finding, value, unexplained[tool], cause, gain < LEAST_GAIN))
     return scored
 
 

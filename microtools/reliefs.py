@@ -13,6 +13,7 @@ from mcts.domain import metrics as m
 from mcts.microtool.kernel_context import KernelContext
 from mcts.microtool.relief import Relief
 from microtools.global_accesses import global_accesses
+from microtools.trigonometry import SLOW_PATH, slow_path_share
 
 _GLOBAL_WAITS = (m.STALL_LONG_SCOREBOARD, m.STALL_LG_THROTTLE, m.STALL_DRAIN)
 _SHARED_WAITS = (m.STALL_SHORT_SCOREBOARD, m.STALL_MIO_THROTTLE)
@@ -21,6 +22,7 @@ _WIDEST = 128
 _LEAST_LEFT = 0.05
 _ATOMICS_LEFT = 0.03
 _ENOUGH_OCCUPANCY = 0.5
+_TAIL_REMOVED = 0.75
 
 
 def _each(names: Iterable[str], left: float) -> dict[str, float]:
@@ -51,8 +53,9 @@ def _wider(context: KernelContext) -> Relief | None:
     if not widths:
         return None
     left = min(widths) / _WIDEST
-    waits = _each((*_GLOBAL_WAITS, m.STALL_MIO_THROTTLE), max(left, 0.15))
-    return Relief({m.LSU_PIPE: left, m.L1: 0.5, m.ISSUE: 0.5, m.ALU_PIPE: 0.6}, waits)
+    waits = _each((*_GLOBAL_WAITS, m.STALL_MIO_THROTTLE), min(1.0, max(2 * left, 0.15)))
+    issued = 0.5 if min(widths) < 32 else 0.7
+    return Relief({m.LSU_PIPE: left, m.L1: 0.5, m.ISSUE: issued, m.ALU_PIPE: 0.6}, waits)
 
 
 def _least_bytes(context: KernelContext) -> Relief:
@@ -116,8 +119,11 @@ def _larger_grid(context: KernelContext) -> Relief | None:
 
 
 def _whole_waves(context: KernelContext) -> Relief | None:
+    """Smaller blocks, or a persistent grid, have an end of their own that is not even."""
     waves = context.value(m.WAVES)
-    return None if not waves or waves < 1 else Relief(parallel=waves / math.ceil(waves))
+    if not waves or waves < 1:
+        return None
+    return Relief(span=1 - _TAIL_REMOVED * (1 - waves / math.ceil(waves)))
 
 
 def _full_blocks(context: KernelContext) -> Relief | None:
@@ -129,6 +135,15 @@ def _full_blocks(context: KernelContext) -> Relief | None:
     lanes = block / (32 * warps)
     held = min(1.0, (context.value(m.LIMIT_BLOCKS) or 32.0) * warps / 64)
     return Relief(_each((*_LANES, m.ISSUE), lanes), parallel=min(lanes, held))
+
+
+def _simpler_integers(context: KernelContext) -> Relief:
+    """By a cheaper index or divisor; of trigonometry's slow path nearly nothing is left."""
+    if slow_path_share(context) >= SLOW_PATH:
+        work = _each((m.ALU_PIPE, m.ISSUE, m.L1, m.L2, m.LSU_PIPE), 0.2) | {m.FMA_PIPE: 0.5}
+        return Relief(work, _each((*_GLOBAL_WAITS, *_SHARED_WAITS), 0.2))
+    waits = _each((*_SHARED_WAITS, m.STALL_LONG_SCOREBOARD), 0.6)
+    return Relief(_each((m.ALU_PIPE, m.FMA_PIPE, m.ISSUE, m.XU_PIPE), 0.45), waits)
 
 
 def _fixed(
@@ -173,15 +188,12 @@ RELIEFS: Mapping[str, Callable[[KernelContext], Relief | None]] = {
         {m.STALL_LG_THROTTLE: 0.2, m.STALL_LONG_SCOREBOARD: 0.6},
     ),
     "write_drain": _fixed(waits={m.STALL_DRAIN: 0.2}),
-    "async_copy": _fixed(waits={m.STALL_LONG_SCOREBOARD: 0.3, m.STALL_BARRIER: 0.6}),
+    "async_copy": _fixed(waits={m.STALL_LONG_SCOREBOARD: 0.1, m.STALL_BARRIER: 0.3}),
     "special_functions": _fixed({m.XU_PIPE: 0.35}, _each((m.STALL_MATH, *_SHARED_WAITS), 0.4)),
     "conversions": _fixed(
         {m.XU_PIPE: 0.2, m.ISSUE: 0.8}, _each((m.STALL_MATH, *_SHARED_WAITS), 0.3)
     ),
-    "integer_arithmetic": _fixed(
-        _each((m.ALU_PIPE, m.FMA_PIPE, m.ISSUE, m.XU_PIPE), 0.45),
-        _each((*_SHARED_WAITS, m.STALL_LONG_SCOREBOARD), 0.6),
-    ),
+    "integer_arithmetic": _simpler_integers,
     "stray_doubles": _fixed(
         {m.FP64_PIPE: 0.0} | _each((m.XU_PIPE, m.ISSUE, m.ALU_PIPE), 0.5),
         _each((m.STALL_MATH, *_SHARED_WAITS, m.STALL_DISPATCH, m.STALL_WAIT), 0.3),

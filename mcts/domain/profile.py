@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -16,6 +17,18 @@ Axis = Literal["compute", "memory", "latency"]
 MemoryLevel = Literal["DRAM", "L2", "L1", "shared"]
 """`L1` is the path of global and local accesses through the first-level cache; `shared` the same
 data path used by shared memory."""
+Limit = Literal["dram", "l2", "l1_shared", "latency", "launch", "compute"]
+"""What limits a call, with memory's levels apart."""
+_LIMITS: Mapping[str, Limit] = {
+    "DRAM": "dram",
+    "L2": "l2",
+    "L1": "l1_shared",
+    "shared": "l1_shared",
+    "latency": "latency",
+    "launch": "launch",
+    "compute": "compute",
+    "mixed": "compute",
+}
 InstructionKind = Literal[
     "fp32",
     "fp64",
@@ -244,6 +257,15 @@ class Roofline(Noun):
     achieved_tflop_per_s: float | None = None
     achieved_gb_per_s: float | None = None
     reason: str = ""
+
+    @property
+    def limit(self) -> Limit | None:
+        """The class, with the level where memory limits; None if neither is known.
+
+        Where compute and memory are both busy, compute: of ten such kernels of `causes` seven are.
+        """
+        name = self.level if self.bound == "memory" else self.bound
+        return _LIMITS.get(name or "")
 
     @property
     def bounded_by_traffic(self) -> bool:

@@ -5,6 +5,7 @@ Everything here returns None (or False) for what was not measured, so that a too
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -160,7 +161,7 @@ class KernelContext:
     def stages_tiles(self) -> bool:
         """Whether tiles go through registers into shared memory, to be used several times there.
 
-        A reduction's scratch is no tile: it gets fewer stores than there are loads to reduce, or
+        A reduction's scratch is no tile: it gets fewer bits than were loaded to be reduced, or
         belongs to a task that uses each value once.
         """
         if self.sass is None or self.sass.async_copies or self.sass.bulk_copies:
@@ -169,7 +170,8 @@ class KernelContext:
         reusing = self.intensity is None or self.intensity >= REUSING
         in_a_loop = any(loop.global_loads and loop.barriers >= 2 for loop in self.sass.loops)
         by_count = self.sass.barriers >= 2 and stores >= loads > 0
-        return reusing and stores > 0 and (in_a_loop or by_count)
+        whole = _bits(self.sass.shared_stores) >= _bits(self.sass.global_loads) > 0
+        return stores > 0 and ((reusing and (in_a_loop or by_count)) or (in_a_loop and whole))
 
     @property
     def least_bytes(self) -> int | None:
@@ -211,3 +213,7 @@ class KernelContext:
             for line in places
         }
         return tuple(sorted(found))
+
+
+def _bits(widths: Mapping[str, int]) -> int:
+    return sum(int(bits) * count for bits, count in widths.items())

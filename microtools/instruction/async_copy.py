@@ -7,6 +7,8 @@ from mcts.domain import metrics as m
 from mcts.microtool.tool import KernelContext, Tool, strength, where
 
 LEAST_STALL = 0.15
+LEAST_LOADS = 0.1
+"""Share of warp latency on global memory alone; barriers without it are another fault."""
 
 
 def judge(context: KernelContext) -> Finding | None:
@@ -23,7 +25,8 @@ def judge(context: KernelContext) -> Finding | None:
             return None
         score = 0.5
     else:
-        if share < LEAST_STALL:
+        loads = context.stall_share(m.STALL_LONG_SCOREBOARD) or 0.0
+        if share < LEAST_STALL or loads < LEAST_LOADS:
             return None
         score = 0.8 * strength(share, LEAST_STALL, 0.6)
         seen = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcts.domain import Evidence, Finding, SassFacts
 from mcts.domain import metrics as m
 from mcts.microtool.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent, strength, where
@@ -9,6 +11,7 @@ from mcts.microtool.tool import DRAM_FULL, RUNNING, KernelContext, Tool, percent
 NARROW, NARROWEST = 32, 16
 """Bits of an access that counts as narrow, and where nothing was counted."""
 NARROW_SHARE = 0.5
+OF_32_BITS = 0.6
 LSU_BUSY = 30.0
 WAITING = 0.30
 QUEUEING = 0.05
@@ -46,7 +49,7 @@ def judge(context: KernelContext) -> Finding | None:
         tool=TOOL.name,
         axis="memory",
         lines=lines,
-        strength=_weight(context) * strength(shares[kind], NARROW_SHARE, 1.0),
+        strength=_weight(context, widths_by_kind[kind]) * strength(shares[kind], NARROW_SHARE, 1.0),
         evidence=(
             Evidence(
                 metric=f"share of global {kind} instructions of {narrow} bits or less",
@@ -89,15 +92,37 @@ def _accesses_cost(context: KernelContext) -> bool:
     return not known or any(value >= threshold for value, threshold in known)
 
 
-def _weight(context: KernelContext) -> float:
-    """Less the busier DRAM is, and if it was not measured whether the accesses cost anything."""
-    return 0.3 + 0.6 * context.dram_headroom if _demand(context) else 0.5
+def _weight(context: KernelContext, widths: Mapping[str, int]) -> float:
+    """Less the busier DRAM is, and if it was not measured whether the accesses cost anything.
+
+    Accesses of 32 bits use whole sectors, and wider ones gain less than they do of bytes.
+    """
+    if not _demand(context):
+        return 0.5
+    weight = 0.4 + 0.6 * context.dram_headroom
+    return weight if narrowest_share(widths) >= NARROW_SHARE else OF_32_BITS * weight
+
+
+def narrowest_share(widths: Mapping[str, int]) -> float:
+    """The share of accesses of 16 bits or less, of counts by width; 0 of none."""
+    total = sum(widths.values())
+    return sum(count for bits, count in widths.items() if int(bits) <= NARROWEST) / (total or 1)
+
+
+def _load_unit(context: KernelContext) -> float | None:
+    """% of peak of the load/store unit that goes to global accesses, as far as that was counted."""
+    busy = context.value(m.LSU_PIPE)
+    requests = sum(context.known(m.LOAD_REQUESTS, m.STORE_REQUESTS).values())
+    shared = sum(context.known(m.SHARED_WAVEFRONTS_LOAD, m.SHARED_WAVEFRONTS_STORE).values())
+    if busy is None or requests <= 0:
+        return busy
+    return busy * requests / (requests + shared)
 
 
 def _demand(context: KernelContext) -> list[tuple[float, float]]:
     """What was measured of the demand for loads, each with its threshold."""
     seen = [
-        (context.value(m.LSU_PIPE), LSU_BUSY),
+        (_load_unit(context), LSU_BUSY),
         (context.stall_share(m.STALL_LG_THROTTLE), QUEUEING),
     ]
     if context.bound != "compute":

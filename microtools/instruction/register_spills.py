@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from mcts.domain import Evidence, Finding, SassFacts
-from mcts.domain import metrics as m
 from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
+from microtools.trigonometry import local_share, owns_local_memory
 
 LOUD_SHARE = 0.10
 EXECUTED_SHARE = 0.005
-"""Of the executed instructions; below it the local accesses stand on a path that is never taken,
-such as the range reduction of sinf for huge arguments."""
+"""Of the executed instructions; below it the local accesses stand on a path hardly ever taken."""
 FULL = 120
 """Registers per thread from which values spill; below it an array is indexed with a variable."""
 
 
 def judge(context: KernelContext) -> Finding | None:
+    """Silent about the words that the slow path of trigonometry keeps: those are no spills."""
     sass = context.sass
     if sass is None or sass.instructions == 0:
         return None
     spilled = sass.local_loads + sass.local_stores
-    executed = _executed(context)
+    executed = local_share(context)
     if spilled == 0 or (executed is not None and executed < EXECUTED_SHARE):
+        return None
+    if owns_local_memory(sass):
         return None
     share = spilled / sass.instructions
     lines = context.lines("local_loads", "local_stores")
@@ -44,12 +46,6 @@ def judge(context: KernelContext) -> Finding | None:
         ),
         methods=methods,
     )
-
-
-def _executed(context: KernelContext) -> float | None:
-    """Local accesses as a share of the executed warp instructions."""
-    counts = context.values(m.LOCAL_LOADS, m.LOCAL_STORES, m.INSTRUCTIONS)
-    return (counts[0] + counts[1]) / counts[2] if counts and counts[2] > 0 else None
 
 
 def _measured(executed: float | None) -> tuple[Evidence, ...]:

@@ -7,22 +7,31 @@ from collections.abc import Iterable
 from mcts.domain import Evidence, Finding, InstructionKind, SassLoop
 from mcts.domain import metrics as m
 from mcts.microtool.tool import RUNNING, KernelContext, Tool, strength, where
+from microtools.trigonometry import holds_slow_path
 
 LONGEST = 40
 """Instructions up to which a trip is short."""
-OVERHEAD = 0.4
-"""Share of a trip's instructions that count, compare, move and branch."""
+OVERHEAD, ALL_OVERHEAD = 0.4, 0.85
+"""Shares of a trip's instructions that count, compare, move and branch: from the second on the loop
+computes indices, and unrolling it leaves them."""
 LEAST_GAIN_ISSUE = 0.2
 MEMORY_FULL = 85.0
 _NO_WORK: tuple[InstructionKind, ...] = ("integer", "control", "other")
 
 
 def judge(context: KernelContext) -> Finding | None:
-    """Silent if memory is full, or the loop is the rest of one that was unrolled."""
+    """Silent if memory is full, or the loop is trigonometry's, or the rest of an unrolled one."""
     memory = max(context.known(m.MEMORY, m.DRAM).values(), default=0.0)
     if context.dram_saturated or context.pipe_saturated or memory >= MEMORY_FULL:
         return None
-    rolled = [loop for loop in _main_loops(context.hot_loops) if _is_short(loop)]
+    reduces = context.sass is not None and holds_slow_path(context.sass)
+    rolled = [
+        loop
+        for loop in _main_loops(context.hot_loops)
+        if _is_short(loop)
+        and _overhead(loop) < ALL_OVERHEAD
+        and not (reduces and _has_integers_alone(loop))
+    ]
     if not rolled:
         return None
     worst = max(rolled, key=_overhead)
@@ -71,6 +80,10 @@ def _main_loops(loops: Iterable[SassLoop]) -> list[SassLoop]:
 def _is_short(loop: SassLoop) -> bool:
     works = any(loop.mix.get(kind) for kind in ("memory", "fp32", "fp64", "half", "special"))
     return loop.instructions <= LONGEST and works and not loop.barriers
+
+
+def _has_integers_alone(loop: SassLoop) -> bool:
+    return not any(loop.mix.get(kind) for kind in ("fp32", "fp64", "half", "special"))
 
 
 def _overhead(loop: SassLoop) -> float:

@@ -10,6 +10,8 @@ from microtools.global_accesses import GlobalAccesses, global_accesses
 EXCESS = 1.2
 EXTRA_SECTORS = 1.5
 """Sectors per request in vain from which it is no mere misalignment, which costs one."""
+LINE_SECTORS = 4.05
+MOSTLY = 60.0
 WASTED = 0.10
 """Share of the kernel's global sectors below which one side's waste is not worth a word."""
 
@@ -22,7 +24,11 @@ def judge(context: KernelContext) -> Finding | None:
     """
     if not context.memory_matters:
         return None
-    found = [accesses for accesses in global_accesses(context) if _uncoalesced(accesses)]
+    found = [
+        accesses
+        for accesses in global_accesses(context)
+        if _uncoalesced(accesses) and not _is_served_by_lines(context, accesses)
+    ]
     if not found:
         return None
     worst = max(found, key=lambda accesses: accesses.wasted_share)
@@ -54,6 +60,14 @@ def _uncoalesced(accesses: GlobalAccesses) -> bool:
         and accesses.excess_per_request >= EXTRA_SECTORS
         and accesses.wasted_share >= WASTED
     )
+
+
+def _is_served_by_lines(context: KernelContext, accesses: GlobalAccesses) -> bool:
+    """Whether loads stay within a line each, as where lanes share values, and L1 has most lines:
+    another order would save neither wavefronts nor traffic."""
+    hit = context.value(m.L1_HIT)
+    within = accesses.sectors_per_request <= LINE_SECTORS
+    return accesses.name == "load" and within and hit is not None and hit >= MOSTLY
 
 
 def _evidence(accesses: GlobalAccesses, wasted: float) -> list[Evidence]:

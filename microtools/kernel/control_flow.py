@@ -90,5 +90,7 @@ TOOL = Tool(
     affinity=WAITING,
     order=350,
     judge=judge,
-    symptom_of=frozenset({"block_shape", "divergence", "rolled_loops", "small_grid"}),
+    symptom_of=frozenset(
+        {"barrier_stalls", "block_shape", "divergence", "rolled_loops", "small_grid"}
+    ),
 )

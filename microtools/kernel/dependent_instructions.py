@@ -24,7 +24,7 @@ def _weight(context: KernelContext) -> float:
 
 TOOL = Stall(
     tool="dependent_instructions",
-    reasons=(m.STALL_WAIT, m.STALL_MATH, m.STALL_DISPATCH),
+    reasons=(m.STALL_WAIT, m.STALL_DISPATCH),
     axis="compute",
     remedy=_remedy,
     weight=_weight,

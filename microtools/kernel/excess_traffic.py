@@ -51,5 +51,5 @@ TOOL = Tool(
     affinity=_AFFINITY,
     order=110,
     judge=judge,
-    symptom_of=frozenset({"coalescing", "cache_thrash", "register_spills"}),
+    symptom_of=frozenset({"cache_thrash", "coalescing", "misaligned_access", "register_spills"}),
 )

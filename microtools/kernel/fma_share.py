@@ -56,5 +56,5 @@ TOOL = Tool(
     affinity=_COMPUTING,
     order=320,
     judge=judge,
-    symptom_of=frozenset({"integer_arithmetic", "register_spills"}),
+    symptom_of=frozenset({"barrier_stalls", "divergence", "integer_arithmetic", "register_spills"}),
 )

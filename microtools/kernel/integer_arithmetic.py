@@ -1,12 +1,13 @@
-"""Index arithmetic, divisions and modulos take the issue slots that the task's work needs."""
+"""Index arithmetic, divisions and range reductions take the issue slots that the work needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mcts.domain import Evidence, Finding, InstructionKind
+from mcts.domain import BoundClass, Evidence, Finding, InstructionKind
 from mcts.domain import metrics as m
-from mcts.microtool.tool import KernelContext, Tool, percent, strength, where
+from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
+from microtools.trigonometry import SLOW_PATH, SLOW_PATH_ALWAYS, slow_path_share
 
 ALU_BUSY = 50.0
 ISSUING = 0.5
@@ -15,13 +16,18 @@ LEAST_SHARE = 0.35
 """Integer share of the hot code below which a busy ALU pipe has compares and minima to do."""
 USEFUL = 0.25
 """Share of fp32 arithmetic in the issued instructions from which it is no side show."""
+_WAITING: frozenset[BoundClass] = frozenset({"memory", "latency", "launch"})
 _USEFUL_PIPES = (m.FMA_PIPE, m.XU_PIPE, m.FP64_PIPE, m.TENSOR_PIPE)
 
 
 def judge(context: KernelContext) -> Finding | None:
     """Silent on integer tasks (unless they divide), and if instructions are not the limit."""
+    if (slow := slow_path_share(context)) >= SLOW_PATH and not context.dram_saturated:
+        return _slow_trigonometry(context, slow)
+    if context.bound in _WAITING or context.dram_saturated:
+        return None
     divides = _divides(context)
-    if context.dram_saturated or (_integers_are_meant(context) and not divides):
+    if _integers_are_meant(context) and not divides:
         return None
     if (_useful(context) or 0.0) >= USEFUL or (context.value(m.TENSOR_PIPE) or 0.0) >= USEFUL * 100:
         return None
@@ -53,6 +59,31 @@ def judge(context: KernelContext) -> Finding | None:
             "several elements (wider accesses, an unrolled loop)."
         ),
         methods=("compute.strength_reduction", "compute.loop_unrolling", "latency.work_per_thread"),
+    )
+
+
+def _slow_trigonometry(context: KernelContext, share: float) -> Finding:
+    lines = context.lines("local_loads", "local_stores")
+    return Finding(
+        tool=TOOL.name,
+        axis="compute",
+        lines=lines,
+        strength=strength(share, SLOW_PATH, SLOW_PATH_ALWAYS),
+        evidence=(
+            Evidence(
+                metric="local accesses of sinf's slow path over the executed instructions",
+                value=round(share, 4),
+                threshold=SLOW_PATH,
+            ),
+        ),
+        advice=(
+            f"Sines and cosines take their slow path{where(lines)}: arguments beyond 1e5 are "
+            "reduced by some hundred integer instructions and words in local memory. Reduce the "
+            "argument before: keep a phase in turns and drop the whole ones (x - rintf(x), exact), "
+            "then sinpif, cospif or sincospif; or subtract multiples of 2 pi in two parts by fmaf. "
+            "A phase that grows step by step can be kept in [-pi, pi) from the start."
+        ),
+        methods=("compute.strength_reduction", "compute.fast_math"),
     )
 
 
@@ -134,7 +165,7 @@ def _floating(context: KernelContext) -> int:
 TOOL = Tool(
     name="integer_arithmetic",
     level="kernel",
-    affinity=frozenset({"compute", "mixed", "unknown"}),
+    affinity=RUNNING,
     order=300,
     judge=judge,
     symptom_of=frozenset({"conversions", "missing_reuse", "register_spills", "stray_doubles"}),

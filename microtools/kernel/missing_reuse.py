@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import REUSING, RUNNING, KernelContext, Tool, percent, strength, where
+from microtools.trigonometry import SLOW_PATH, slow_path_share
 
 CACHE_BUSY, CLEARLY_BUSY = 60.0, 65.0
 MUCH_REUSE, UNTILED_BUSY = 64.0, 45.0
 """Reuse from which code without any tile is at fault with caches that are only half busy."""
 DRAM_IDLE = 50.0
 READ_AGAIN = 4.0
+OF_SHARED = 0.8
+"""Part of L1's use from which shared memory makes it, which `shared_saturated` is about."""
+MUCH_REREAD = 16.0
+_HEAVY_PIPES = (m.XU_PIPE, m.FP64_PIPE, m.TENSOR_PIPE)
 
 
 def judge(context: KernelContext) -> Finding | None:
     """High L1 or L2 with idle DRAM on a task that reuses data: the same values are loaded again.
 
-    Silent if arithmetic is busier than the caches: they then keep up.
+    Silent if arithmetic is busier than the caches: they then keep up. Silent about the words in
+    local memory of trigonometry's slow path.
 
-    Without a declared cost, loads that ask for several times what DRAM delivers show the reuse.
+    Loads that ask for several times what DRAM delivers show the reuse where no cost is declared,
+    and where the declared one says nothing of it: neighbours that share a stencil's points.
     """
+    if slow_path_share(context) >= SLOW_PATH:
+        return None
     busy = _busiest_cache(context)
     dram = context.value(m.DRAM)
     tiled = context.sass is not None and sum(context.sass.shared_loads.values()) > 0
@@ -63,8 +74,10 @@ def judge(context: KernelContext) -> Finding | None:
 
 
 def _busiest_cache(context: KernelContext) -> tuple[str, float] | None:
-    """L1 if it is known, unless L2 is known to be busier."""
+    """L1 if it is known, unless L2 is known to be busier, or shared memory keeps L1 busy."""
     known = context.known(m.L1, m.L2)
+    if (context.value(m.SHARED) or 0.0) >= OF_SHARED * known.get(m.L1, math.inf):
+        del known[m.L1]
     return max(known.items(), key=lambda item: item[1], default=None)
 
 
@@ -72,17 +85,31 @@ def _computing(context: KernelContext) -> float:
     """% of peak that keeps the caches from being the limit.
 
     What the arithmetic pipes and the issue slots do; of the multiprocessor as a whole, which also
-    counts loads and addresses, no more than leaves a cache that is clearly busy to speak.
+    counts loads and addresses, no more than leaves a cache that is clearly busy to speak. Where
+    code without a tile loads everything many times, issue slots and integers go into its loads.
     """
+    if _reread(context) >= MUCH_REREAD:
+        return max(context.known(m.FMA_PIPE, *_HEAVY_PIPES).values(), default=0.0)
     pipe = context.busiest_pipe[1] if context.busiest_pipe else 0.0
     issuing = 100 * (context.value(m.ISSUE) or 0.0)
     return max(pipe, issuing, min(context.value(m.SM) or 0.0, CLEARLY_BUSY))
 
 
 def _reuse(context: KernelContext) -> float:
-    """How often a value is used: operations per least byte, else loads over what DRAM delivers."""
-    if context.intensity is not None:
-        return context.intensity
+    """How often a value is used: operations per least byte, or loads over what DRAM delivers."""
+    if context.intensity is None:
+        return _loads_over_dram(context)
+    return max(context.intensity, _reread(context))
+
+
+def _reread(context: KernelContext) -> float:
+    """Loads over what DRAM delivers, of code without a tile; 0 otherwise."""
+    if context.sass is None or context.sass.shared_loads:
+        return 0.0
+    return _loads_over_dram(context)
+
+
+def _loads_over_dram(context: KernelContext) -> float:
     loads = context.values(m.LOAD_SECTORS, m.DRAM_READ_BYTES)
     return loads[0] * m.SECTOR_BYTES / loads[1] if loads and loads[1] > 0 else 0.0
 

@@ -6,7 +6,7 @@ from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import RUNNING, KernelContext, Tool, percent, strength, where
 
-THRESHOLD = 70.0
+THRESHOLD = 65.0
 
 
 def judge(context: KernelContext) -> Finding | None:

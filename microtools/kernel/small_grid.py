@@ -8,6 +8,7 @@ from mcts.microtool.tool import ANY, KernelContext, Tool, strength
 
 ALL_AT_WORK = 0.5
 """Weight if every multiprocessor has a block: more work per warp would then help as well."""
+NEARLY_ALL = 0.9
 
 
 def judge(context: KernelContext) -> Finding | None:
@@ -20,7 +21,7 @@ def judge(context: KernelContext) -> Finding | None:
     if counts is not None and min(counts) > 0:
         blocks, multiprocessors = counts
         counted = f"{blocks:.0f} blocks on {multiprocessors:.0f} multiprocessors. "
-        weight = 1.0 if blocks < multiprocessors else ALL_AT_WORK
+        weight = 1.0 if blocks < NEARLY_ALL * multiprocessors else ALL_AT_WORK
     return Finding(
         tool=TOOL.name,
         axis="latency",

@@ -6,7 +6,7 @@ from mcts.domain import Evidence, Finding
 from mcts.domain import metrics as m
 from mcts.microtool.tool import KernelContext, Tool, strength, where
 
-UNFUSED_SHARE = 0.5
+UNFUSED_SHARE = 0.6
 FMA_BUSY = 40.0
 ISSUING = 0.6
 

@@ -13,6 +13,8 @@ EXPLAINED_MARGIN = 10.0
 DRAM_SHARE = 0.7
 """Share of L2's throughput from which DRAM's explains it: a stream from DRAM passes through L2,
 whose figure is higher by up to that factor."""
+AT_BARRIERS = 0.2
+"""Share of a warp's time at barriers from which the address unit is busy with those."""
 SHARED_SHARE = 0.5
 """Share of the L1 data path from which its traffic counts as shared memory's."""
 
@@ -78,12 +80,15 @@ def _compute(kernel: KernelProfile) -> tuple[float | None, str, float | None]:
 
     The throughput of an SM counts its memory instructions and what they write back, so that it
     reads high for a kernel bound by L1 or shared memory: only the pipes tell arithmetic apart.
+    Barriers go through the address unit, which computes nothing where warps wait at them.
     """
     issue = kernel.value(m.ISSUE)
+    address = kernel.value(m.ADU_PIPE)
+    waits = _barrier_share(kernel) >= AT_BARRIERS
     found = {
         "FMA pipe": kernel.value(m.FMA_PIPE),
         "ALU pipe": kernel.value(m.ALU_PIPE),
-        "address unit": kernel.value(m.ADU_PIPE),
+        "address unit": None if waits else address,
         "FP64 pipe": kernel.value(m.FP64_PIPE),
         "special function unit": kernel.value(m.XU_PIPE),
         "tensor cores": kernel.value(m.TENSOR_PIPE),
@@ -98,8 +103,15 @@ def _compute(kernel: KernelProfile) -> tuple[float | None, str, float | None]:
         return capped(pipes[unit], sm), unit, None
     if memory_instructions is None:  # unknown what keeps the SMs busy
         return sm, "SM", None
-    explained = memory_instructions >= sm - EXPLAINED_MARGIN
+    others = max(memory_instructions, address if waits and address is not None else 0.0)
+    explained = others >= sm - EXPLAINED_MARGIN
     return pipes[unit], unit, None if explained else sm
+
+
+def _barrier_share(kernel: KernelProfile) -> float:
+    """Share of a warp's time between two instructions that it waits at barriers."""
+    waits, latency = kernel.value(m.STALL_BARRIER), kernel.value(m.WARP_LATENCY)
+    return waits / latency if waits is not None and latency else 0.0
 
 
 def _levels(

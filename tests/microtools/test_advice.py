@@ -285,7 +285,7 @@ def test_a_busy_multiprocessor_excuses_only_a_cache_that_is_not_clearly_busy() -
 
 def test_a_grid_that_gives_every_multiprocessor_a_block_is_blamed_half_as_much() -> None:
     fifth = {m.WAVES: 0.2, m.MULTIPROCESSORS: 132}
-    empty = say("small_grid", make_context(fifth | {m.GRID: 131}))
+    empty = say("small_grid", make_context(fifth | {m.GRID: 110}))
     thin = say("small_grid", make_context(fifth | {m.GRID: 132}))
     assert empty.strength == 1.0 and thin.strength == 0.5
     assert say("small_grid", make_context({m.WAVES: 0.2})).strength == 1.0

@@ -92,7 +92,7 @@ def test_one_planted_fault_has_one_name() -> None:
     [
         ("global_latency", stalls(long_scoreboard=0.8), {}),
         ("dependent_instructions", stalls(wait=0.8), {}),
-        ("rolled_loops", {}, {"loops": (loop(line=5, mix={"integer": 14, "fp32": 2}),)}),
+        ("rolled_loops", {}, {"loops": (loop(line=5, mix={"integer": 12, "fp32": 4}),)}),
     ],
 )
 def test_a_thin_grid_leaves_room_for_what_its_warps_do(

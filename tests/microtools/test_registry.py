@@ -160,7 +160,7 @@ ALL = frozenset({"compute", "memory", "latency", "launch", "mixed", "unknown"})
         ("tail_wave", ALL - {"launch"}),
         ("global_latency", {"memory", "latency", "mixed"}),
         ("barrier_stalls", {"compute", "memory", "latency", "mixed"}),
-        ("integer_arithmetic", {"compute", "mixed", "unknown"}),
+        ("integer_arithmetic", ALL - {"launch"}),
         ("fma_share", {"compute", "memory", "mixed"}),
         ("small_grid", ALL),
     ],

@@ -43,7 +43,7 @@ TRIGGERS: dict[str, Trigger] = {
     ),
     "unfused_arithmetic": Trigger(
         firing=lambda part: make_context(
-            {m.FFMA: between(90, 1, part), m.FADD: 50, m.FMUL: 50, m.FMA_PIPE: 70}
+            {m.FFMA: between(60, 1, part), m.FADD: 50, m.FMUL: 50, m.FMA_PIPE: 70}
         ),
         silent=[
             make_context({m.FFMA: 400, m.FADD: 50, m.FMUL: 50, m.FMA_PIPE: 70}),

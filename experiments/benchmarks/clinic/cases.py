@@ -14,7 +14,15 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from mcts.domain import BoundClass, KernelSpec, Noun, Scalar, first_problem, parse_kernel_spec
+from mcts.domain import (
+    BoundClass,
+    KernelSpec,
+    Limit,
+    Noun,
+    Scalar,
+    first_problem,
+    parse_kernel_spec,
+)
 from mcts.errors import InputError
 from mcts.formats import FormatError, parse_toml
 
@@ -23,7 +31,6 @@ TRUTH = "truth.toml"
 BUNDLED = {"clinic": FOLDER, "causes": FOLDER / "causes", "unseen": FOLDER / "unseen"}
 """The sets that come with Rooftree. Of `unseen` no tool may be tuned on what it shows."""
 SWITCH = "REPAIRED"
-Limit = Literal["dram", "l2", "l1_shared", "latency", "launch", "compute"]
 Half = Literal["tuning", "held_out"]
 HALVES: tuple[Half, ...] = ("tuning", "held_out")
 _MAIN = re.compile(r"^\s*int\s+main\s*\(", re.MULTILINE)
@@ -108,6 +115,11 @@ class ClinicCase:
     def bound(self) -> tuple[BoundClass, ...]:
         """Right roofline classes."""
         return self.kernel.bound_repaired if self.repaired else self.kernel.bound
+
+    @property
+    def limit(self) -> tuple[Limit, ...]:
+        """Right limits, memory's levels apart; none where the table does not say."""
+        return self.kernel.limit_repaired if self.repaired else self.kernel.limit
 
     @property
     def tunables(self) -> dict[str, Scalar]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from experiments.benchmarks.clinic.cases import ClinicCase
-from mcts.domain import BoundClass, Finding, Guidance
+from mcts.domain import BoundClass, Finding, Guidance, Limit
 
 CLASSES: tuple[BoundClass, ...] = ("compute", "memory", "latency", "launch", "mixed", "unknown")
 SHOWN = 5
 """Findings that a prompt shows: a planted one ranked lower would not be read."""
 _FEWEST_GAINS = 3
+_FEWEST_OF_KIND = 4
 FIRST = 3
 """Findings that a person reads."""
 
@@ -69,6 +70,14 @@ class CaseResult:
     @property
     def class_is_right(self) -> bool:
         return self.bound in self.case.bound
+
+    @property
+    def limit(self) -> Limit | None:
+        return self.guidance.roofline.limit if self.guidance.roofline else None
+
+    @property
+    def limit_is_right(self) -> bool:
+        return self.limit in self.case.limit
 
 
 @dataclass(slots=True)
@@ -165,6 +174,9 @@ class Scores:
     """Ill kernels of which a planted tool was among the first `FIRST`."""
     quiet: int = 0
     """Repaired twins of which nothing untrue was said."""
+    limits: int = 0
+    """Cases of which the table says which level of memory, or what else, limits."""
+    limits_right: int = 0
 
     @property
     def repaired(self) -> int:
@@ -241,7 +253,37 @@ def score(examined: Sequence[CaseResult]) -> Scores:
         first=ranks.count(1),
         among_first=sum(rank is not None and rank <= FIRST for rank in ranks),
         quiet=sum(one.case.repaired and not one.false_alarms for one in examined),
+        limits=sum(bool(one.case.limit) for one in examined),
+        limits_right=sum(one.limit_is_right for one in examined),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class KindScore:
+    """The ill kernels of one kind: of how many a planted tool spoke first, or among the first."""
+
+    kind: str
+    kernels: int
+    first: int
+    among_first: int
+
+
+def by_kind(examined: Sequence[CaseResult]) -> list[KindScore]:
+    """The kinds of which there are several kernels, by name."""
+    ranks: dict[str, list[int | None]] = {}
+    for one in examined:
+        if not one.case.repaired:
+            ranks.setdefault(one.case.kernel.ailment, []).append(one.rank)
+    return [
+        KindScore(
+            kind,
+            len(found),
+            found.count(1),
+            sum(rank is not None and rank <= FIRST for rank in found),
+        )
+        for kind, found in sorted(ranks.items())
+        if len(found) >= _FEWEST_OF_KIND
+    ]
 
 
 def _plugins(examined: Sequence[CaseResult]) -> tuple[PluginCount, ...]:

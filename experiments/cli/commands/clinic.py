@@ -18,6 +18,7 @@ from experiments.benchmarks.clinic.scores import (
     CaseResult,
     Scores,
     ToolScore,
+    by_kind,
     predicted_gains,
     score,
 )
@@ -73,6 +74,7 @@ def clinic(
         return
     print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
     _print_scores(scores)
+    _print_kinds(examined)
     _print_gains(examined)
     if cases:
         _print_cases(examined)
@@ -127,6 +129,21 @@ def _print_gains(examined: Sequence[CaseResult]) -> None:
     )
 
 
+_KINDS = (
+    Column("kind", "name"),
+    Column("kernels"),
+    Column("right first"),
+    Column(f"among {FIRST}"),
+)
+
+
+def _print_kinds(examined: Sequence[CaseResult]) -> None:
+    if found := by_kind(examined):
+        print()
+        rows = [(one.kind, str(one.kernels), str(one.first), str(one.among_first)) for one in found]
+        print_fitted(_KINDS, rows)
+
+
 _PLUGINS = (Column("plug-in", "name"), Column("on ill kernels"), Column("on repaired twins"))
 
 
@@ -165,6 +182,8 @@ def _print_summary(scores: Scores) -> None:
     print(f"planted tools that fired on the repaired twin: {scores.fired_on_repaired}")
     print(f"repaired twins of which nothing untrue was said: {scores.quiet} of {scores.repaired}")
     print(f"roofline class right: {_share(scores.class_accuracy)} of {scores.cases}")
+    if scores.limits:
+        print(f"and its level of memory: {scores.limits_right} of {scores.limits}")
 
 
 def _print_confusion(scores: Scores) -> None:
@@ -247,6 +266,8 @@ def _as_json(
         "quiet_twins": scores.quiet,
         "fired_on_twin": scores.fired_on_repaired,
         "class_accuracy": scores.class_accuracy,
+        "limits_right": scores.limits_right,
+        "limits": scores.limits,
         "predicted_gains": asdict(gains) if (gains := predicted_gains(examined)) else None,
         "tools": [
             {**asdict(tool), "recall": tool.recall, "precision": tool.precision}
@@ -265,6 +286,8 @@ def _as_json(
                 "rank": result.rank,
                 "class": result.bound,
                 "right_classes": result.case.bound,
+                "limit": result.limit,
+                "right_limits": result.case.limit,
                 "fired": result.fired,
                 "missed": result.missed,
                 "false_alarms": result.false_alarms,
