@@ -29,6 +29,25 @@ def default_recording(folder: Path = FOLDER) -> Path:
     return found[-1]
 
 
+def unrecorded(cases: Sequence[ClinicCase], recording: Path) -> list[str]:
+    """Kernels of which the recording lacks the ill one or its twin, by name.
+
+    InputError if it cannot be read, or has none of them as they are now.
+    """
+    profiles = ProfileRecording.load(recording)
+    lacking = {
+        case.kernel.name
+        for case in cases
+        if profiles.find(case.kernel.source, case.tunables) is None
+    }
+    if lacking == {case.kernel.name for case in cases}:
+        raise InputError(
+            f"{recording} holds no profile of these kernels as they are now: record them again on "
+            "a GPU with rooftree clinic --record"
+        )
+    return sorted(lacking)
+
+
 def replayed(cases: Sequence[ClinicCase], recording: Path) -> list[tuple[ClinicCase, Inspected]]:
     """What was recorded of each case. InputError names the first that is not recorded."""
     profiles = ProfileRecording.load(recording)

@@ -53,6 +53,7 @@ def clinic(
     )
     if not chosen:
         raise InputError(f"--half {half}: no kernel of {kernels} is in it")
+    missing: list[str] = []
     if live or record is not None:
         wanted = judging.devices
         devices = [judging.device] if wanted is None else devices_of(wanted)
@@ -63,6 +64,9 @@ def clinic(
             say(f"recorded {len(inspected)} profiles in {record}")
     else:
         tape = recording or profiling.default_recording(folder)
+        if missing := profiling.unrecorded(chosen, tape):
+            say(f"left out, since {tape.name} has no profile of them: {', '.join(missing)}")
+            chosen = tuple(case for case in chosen if case.kernel.name not in missing)
         inspected = profiling.replayed(chosen, tape)
         where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
     examined = profiling.examine(inspected)
@@ -70,7 +74,8 @@ def clinic(
     for problem in _problems(examined):
         say(problem)
     if as_json:
-        print(json.dumps(_as_json(half, where, scores, examined), ensure_ascii=False))
+        table = {**_as_json(half, where, scores, examined), "left_out": missing}
+        print(json.dumps(table, ensure_ascii=False))
         return
     print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
     _print_scores(scores)

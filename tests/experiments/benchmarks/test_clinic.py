@@ -25,7 +25,7 @@ from experiments.benchmarks.clinic.cases import (
     clinic_kernels,
     kernels_folder,
 )
-from experiments.benchmarks.clinic.scores import CaseResult, predicted_gains, score
+from experiments.benchmarks.clinic.scores import CaseResult, by_kind, predicted_gains, score
 from experiments.inspect.inspecting import inspect_file
 from experiments.inspect.request import InspectRequest
 from experiments.inspect.results import as_json
@@ -83,6 +83,41 @@ def test_every_kernel_has_its_truth_and_every_truth_its_kernel() -> None:
         files = {path.name for path in kernels_folder(folder).glob("*.cu")}
         assert {one.file for one in kernels} == files
         assert len(files) == len(kernels)
+
+
+@pytest.mark.parametrize("name", ["causes", "unseen"])
+def test_a_bundled_set_is_recorded(name: str) -> None:
+    """But for one kernel, whose header was missing where the others were profiled."""
+    cases = clinic_cases(clinic_kernels(BUNDLED[name]))
+    lacking = profiling.unrecorded(cases, profiling.default_recording(BUNDLED[name]))
+    assert lacking == (["f_token_projection"] if name == "unseen" else [])
+
+
+def test_kernels_without_a_profile_are_left_out_by_name() -> None:
+    found = completed("clinic", "--set", "unseen")
+    assert "nvidia_h200.json.gz has no profile of them: f_token_projection" in found.stderr
+    assert "43 kernels" in found.stdout and "and its level of memory: " in found.stdout
+    table = json_of("clinic", "--set", "unseen")
+    assert table["left_out"] == ["f_token_projection"] and table["ill"] == 43
+
+
+def test_a_recording_of_other_kernels_is_none(tmp_path: Path) -> None:
+    cases = clinic_cases(clinic_kernels(BUNDLED["unseen"]))
+    with pytest.raises(InputError, match="record them again"):
+        profiling.unrecorded(cases, profiling.default_recording(BUNDLED["causes"]))
+
+
+def test_how_the_tools_do_on_each_kind_of_fault() -> None:
+    cases = clinic_cases(clinic_kernels(BUNDLED["causes"]))
+    found = profiling.examine(
+        profiling.replayed(cases, profiling.default_recording(BUNDLED["causes"]))
+    )
+    kinds = by_kind(found)
+    assert [one.kind for one in kinds] == sorted({one.ailment for one in CAUSES})
+    assert all(one.kernels == 6 >= one.among_first >= one.first for one in kinds)
+    scores = score(found)
+    assert sum(one.first for one in kinds) == scores.first
+    assert scores.limits == scores.cases and scores.limits_right > 0.8 * scores.limits
 
 
 def test_what_no_tool_may_be_tuned_on_is_as_it_was_frozen() -> None:

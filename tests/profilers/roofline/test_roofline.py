@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from mcts.domain import (
     AxisGap,
+    BoundClass,
     Ceilings,
     Hardware,
     KernelProfile,
+    MemoryLevel,
     Metric,
     Profile,
     Roofline,
@@ -477,3 +479,33 @@ def test_axis_budget_properties(compute: float, memory: float, latency: float) -
         for other in budget:
             if getattr(gap, one) > getattr(gap, other):
                 assert budget[one] >= budget[other]
+
+
+def test_barriers_that_keep_the_address_unit_busy_compute_nothing() -> None:
+    waiting = {
+        m.SM: 83.0, m.ADU_PIPE: 84.0, m.FMA_PIPE: 10.0, m.ALU_PIPE: 12.0, m.ISSUE: 0.4,
+        m.LSU_PIPE: 20.0, m.MEMORY: 30.0, m.DRAM: 5.0, m.L2: 6.0, m.L1: 30.0,
+        m.WARP_LATENCY: 10.0, m.STALL_BARRIER: 5.0,
+    }  # fmt: skip
+    assert _place(None, waiting).limit == "latency"
+    branching = _place(None, waiting | {m.STALL_BARRIER: 0.5})
+    assert (branching.limit, "address unit" in branching.reason) == ("compute", True)
+
+
+@pytest.mark.parametrize(
+    ("bound", "level", "limit"),
+    [
+        ("memory", "DRAM", "dram"),
+        ("memory", "shared", "l1_shared"),
+        ("memory", None, None),
+        ("mixed", "L2", "compute"),
+        ("launch", None, "launch"),
+        ("unknown", None, None),
+    ],
+)
+def test_the_limit_tells_the_levels_of_memory_apart(
+    bound: BoundClass, level: MemoryLevel | None, limit: str | None
+) -> None:
+    place = _place(SAXPY_WORK, SAXPY, time_us=230.5)
+    assert place.limit == "dram"
+    assert place.model_copy(update={"bound": bound, "level": level}).limit == limit
