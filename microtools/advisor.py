@@ -12,11 +12,13 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from mcts.domain import Evaluation, Finding, Guidance, KernelProfile, KernelTask, Profile, Work
+from mcts.microtool.relief import Relief
 from mcts.microtool.tool import KernelContext, MicroTool
 from mcts.ports import Advisor
 from microtools import notes, ranking, registry
 from microtools.gains import checked, outlook
 from microtools.reliefs import RELIEFS
+from microtools.what_if import Step, steps
 
 LEAST_SHARE = 0.25
 """Share of the profiled time from which a kernel beside the longest is examined too."""
@@ -82,6 +84,21 @@ class RooflineAdvisor(Advisor):
             ),
         )
 
+    def what_if(self, *, work: Work | None, profile: Profile, time_us: float | None) -> list[Step]:
+        """What one repair after another would gain, of the kernel that takes longest.
+
+        What gains nothing yet takes part, since it may after another repair; consequences do not.
+        """
+        longest = profile.dominant
+        if longest is None or longest.library:
+            return []
+        context = KernelContext(work, profile, longest, time_us)
+        found = examine(self._of_level(False), context, [])
+        scored = self._score(found, beside=(), share=1.0)
+        tools = [one.finding.tool for one in scored if not one.explained]
+        reliefs = {tool: self._relief(context, tool, []) for tool in tools}
+        return steps(context, {tool: one for tool, one in reliefs.items() if one is not None})
+
     def _ranked(
         self, contexts: Sequence[KernelContext], whole: KernelContext, problems: list[str]
     ) -> list[ranking.Scored]:
@@ -117,19 +134,8 @@ class RooflineAdvisor(Advisor):
         self, context: KernelContext, finding: Finding, problems: list[str]
     ) -> Finding:
         """With what following it would gain by the model of the kernel's time, where that says."""
-        tool = self._by_name[finding.tool]
-        assumed = RELIEFS.get(tool.name) if tool in registry.builtin() else None
-        make = getattr(tool, "relief", None) or assumed
-        if make is None:
-            return finding
-        try:
-            relief = make(context)
-            found = outlook(context, checked(relief)) if relief is not None else None
-        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
-            problems.append(
-                f"micro-tool {tool.name}: its relief failed: {type(error).__name__}: {error}"
-            )
-            return finding
+        relief = self._relief(context, finding.tool, problems)
+        found = outlook(context, relief) if relief is not None else None
         if found is None:
             return finding
         return finding.model_copy(
@@ -140,6 +146,19 @@ class RooflineAdvisor(Advisor):
                 "next_limit": found.limit,
             }
         )
+
+    def _relief(self, context: KernelContext, name: str, problems: list[str]) -> Relief | None:
+        """What following a tool's advice leaves; None where nobody says."""
+        tool = self._by_name[name]
+        assumed = RELIEFS.get(name) if tool in registry.builtin() else None
+        make = getattr(tool, "relief", None) or assumed
+        try:
+            relief = make(context) if make is not None else None
+            return None if relief is None else checked(relief)
+        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
+            failed = f"its relief failed: {type(error).__name__}: {error}"
+            problems.append(f"micro-tool {name}: {failed}")
+            return None
 
     def _score(
         self, findings: Sequence[Finding], *, beside: Sequence[Finding], share: float

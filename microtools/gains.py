@@ -80,14 +80,14 @@ def outlook(context: KernelContext, relief: Relief) -> Outlook | None:
     latency = context.value(m.WARP_LATENCY)
     if not busy or latency is None or latency <= 0:
         return None
-    if relief.span < 1:
-        before = 1.0
-        after = _of_all_time(context) | {WAITING: relief.span}
-    else:
-        before = max(_terms(context, busy, Relief(), latency).values())
-        after = _terms(context, busy, relief, latency)
+    before = max(_terms(context, busy, Relief(), latency).values())
+    after = _terms(context, busy, relief, latency)
     limit = max(after, key=lambda name: after[name])
-    gain = before / max(after[limit], _LEAST_TIME)
+    gain = max(1.0, before / max(after[limit], _LEAST_TIME))
+    if relief.span < 1:
+        evened = _of_all_time(context) | {WAITING: relief.span}
+        limit = limit if gain > 1 else max(evened, key=lambda name: evened[name])
+        gain /= max(evened.values())
     return Outlook(gain=max(1.0, gain), limit=limit)
 
 

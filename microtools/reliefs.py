@@ -169,7 +169,7 @@ RELIEFS: Mapping[str, Callable[[KernelContext], Relief | None]] = {
     "block_shape": _full_blocks,
     "starved_schedulers": lambda _context: Relief(parallel=0.6),
     "missing_reuse": _fixed(
-        _each((m.L1, m.L2, m.LSU_PIPE), 0.25) | {m.ISSUE: 0.6},
+        _each((m.L1, m.L2, m.LSU_PIPE), 0.25) | {m.ISSUE: 0.4, m.ALU_PIPE: 0.35},
         _each(_GLOBAL_WAITS, 0.25) | _each(_SHARED_WAITS, 0.5),
     ),
     "shared_saturated": _fixed(

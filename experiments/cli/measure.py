@@ -151,6 +151,12 @@ def inspect(
     sass: Annotated[
         bool, typer.Option("--sass", help="Print the machine code below its source lines.")
     ] = False,
+    what_if: Annotated[
+        bool,
+        typer.Option(
+            "--what-if", help="Say what one repair after another would gain, and what limits then."
+        ),
+    ] = False,
     plan: Annotated[
         Path | None, typer.Option(help="The launch plan, if the source has none.")
     ] = None,
@@ -191,6 +197,7 @@ def inspect(
             file=file,
             beside=other,
             sass=sass,
+            what_if=what_if,
             plan=plan,
             task=task,
             values=tuple(set or ()),

@@ -35,6 +35,7 @@ class InspectRequest:
     args: tuple[str, ...] = ()
     beside: Path | None = None
     sass: bool = False
+    what_if: bool = False
 
     def check(self) -> None:
         """Raise InputError for what could only fail later, after the work."""
@@ -44,7 +45,12 @@ class InspectRequest:
             if self.out.suffix.lower() != ".svg":
                 raise InputError(f"--out {self.out}: the picture is an SVG, name it so")
             _check_place(self.out)
-        for option, given in (("--save", self.save), ("--out", self.out), ("--sass", self.sass)):
+        for option, given in (
+            ("--save", self.save),
+            ("--out", self.out),
+            ("--sass", self.sass),
+            ("--what-if", self.what_if),
+        ):
             if given and self.beside is not None:
                 raise InputError(f"{option} is for one file: leave {self.beside} out")
         if self.save is not None:

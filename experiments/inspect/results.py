@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from mcts.domain import Finding, Guidance, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
+from microtools.what_if import Step
 
 Origin = Literal["live", "replayed", "static", "report"]
 """`static`: nothing was run, only machine code was read. `report`: made elsewhere."""
@@ -18,13 +19,15 @@ Origin = Literal["live", "replayed", "static", "report"]
 class Part:
     """One profile under the roofline, with the tools' guidance.
 
-    `time_us` is per call of the plan, or of one launch if there is no plan.
+    `time_us` is per call of the plan, or of one launch if there is no plan. `what_if` is what
+    repairing one finding after another would gain.
     """
 
     profile: Profile
     guidance: Guidance
     work: Work | None = None
     time_us: float | None = None
+    what_if: tuple[Step, ...] = ()
 
     @property
     def kernel(self) -> KernelProfile | None:
@@ -98,7 +101,8 @@ def _examined(parts: Iterable[Part]) -> Iterable[Part]:
             position = classify(work=work, profile=profile, time_us=time_us)
             profile = profile.model_copy(update={"roofline": position})
         guidance = advisor.examine(work=work, profile=profile, time_us=time_us)
-        yield replace(part, profile=profile, guidance=guidance)
+        steps = advisor.what_if(work=work, profile=profile, time_us=time_us)
+        yield replace(part, profile=profile, guidance=guidance, what_if=tuple(steps))
 
 
 def as_json(inspection: Inspection) -> dict[str, Any]:
@@ -124,6 +128,12 @@ def as_json(inspection: Inspection) -> dict[str, Any]:
             _finding(finding, part)
             for part in inspection.parts
             for finding in part.guidance.findings
+        ],
+        "what_if": [
+            {"kernel": part.kernel.name if part.kernel else "", "tool": step.tool}
+            | {"gain": round(step.outlook.gain, 2), "next_limit": step.outlook.limit}
+            for part in inspection.parts
+            for step in part.what_if
         ],
         "kernels": [
             {"name": kernel.name, "sass": kernel.sass.model_dump() if kernel.sass else None}

@@ -25,18 +25,19 @@ _WIDEST_NAME = 28
 _AXIS_STYLE: dict[Axis, str] = {"compute": "magenta", "memory": "blue", "latency": "yellow"}
 
 
-def show(inspection: Inspection, *, limit: int) -> None:
-    """Print the inspection, with at most `limit` findings a kernel."""
+def show(inspection: Inspection, *, limit: int, what_if: bool = False) -> None:
+    """Print the inspection, with at most `limit` findings a kernel, and what repairs would gain
+    one after another."""
     from rich.console import Console
 
     console = Console(width=max(NARROWEST, width()), highlight=False)
     with console.capture() as captured:
-        for item in _page(inspection, limit=limit):
+        for item in _page(inspection, limit=limit, what_if=what_if):
             console.print(item)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def _page(inspection: Inspection, *, limit: int) -> Iterator[RenderableType]:
+def _page(inspection: Inspection, *, limit: int, what_if: bool) -> Iterator[RenderableType]:
     glyphs = plot.Glyphs.of(sys.stdout.encoding)
     yield from _heading(inspection)
     source = inspection.source.splitlines() if inspection.source else []
@@ -47,6 +48,8 @@ def _page(inspection: Inspection, *, limit: int) -> Iterator[RenderableType]:
         yield from _position(part)
         yield from _drawn(part, glyphs)
         yield from _findings(part, source, glyphs, limit=limit)
+        if what_if:
+            yield from _what_if(part)
         yield from _code(part)
         yield from _timeline(part)
     yield from _unseen(inspection)
@@ -167,6 +170,28 @@ def _findings(
         yield Text(f"({len(found) - limit} weaker findings left out: --limit {len(found)})", "dim")
     for note in _notes(part):
         yield Text(f"note: {clean(note)}", style="dim")
+
+
+def _what_if(part: Part) -> Iterator[RenderableType]:
+    """The repairs in the order that gains most, each with what is reached by then."""
+    if not part.what_if:
+        from rich.text import Text
+
+        yield Text()
+        yield Text("what if: no finding has a gain that counters predict", style="dim")
+        return
+    before = 1.0
+    rows: list[facts.Fact] = []
+    for step in part.what_if:
+        gain, time = step.outlook.gain, ""
+        if part.time_us is not None and len(part.profile.kernels) == 1:
+            time = f", some {facts.duration(part.time_us / gain)}"
+        more = f"{gain / before:.2f}x, " if rows else ""
+        rows.append(
+            (clean(step.tool), f"{more}{gain:.2f}x in all{time}, limited by {step.outlook.limit}")
+        )
+        before = gain
+    yield from _table("what if, one repair after another", rows)
 
 
 def _notes(part: Part) -> Iterable[str]:

@@ -53,13 +53,13 @@ class Finding(Noun):
 
     @property
     def expectation(self) -> str:
-        """``about 2.13x (1.7 to 4.3), then DRAM limits``; "" if nothing can be said."""
+        """``about 2.13x (1.7 to 4.3), then limited by DRAM``; "" if nothing can be said."""
         if self.expected_gain is None:
             return ""
         text = f"about {self.expected_gain:.2f}x"
         if self.expected_low is not None and self.expected_high is not None:
             text += f" ({self.expected_low:.1f} to {self.expected_high:.1f})"
-        return f"{text}, then {self.next_limit} limits" if self.next_limit else text
+        return f"{text}, then limited by {self.next_limit}" if self.next_limit else text
 
 
 class Guidance(Noun):

@@ -84,7 +84,7 @@ def test_a_repair_that_gains_nothing_is_left_out_with_the_limit_named() -> None:
     said = guidance(metrics, sass, STREAM)
     assert "bank_conflicts" not in [finding.tool for finding in said.findings]
     assert any(
-        note.startswith("left out, since DRAM limits before and after:")
+        note.startswith("left out, as DRAM is the limit before and after:")
         and "bank_conflicts" in note
         for note in said.notes
     )

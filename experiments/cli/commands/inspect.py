@@ -33,7 +33,7 @@ def inspect(request: InspectRequest) -> None:
     else:
         from experiments.inspect.text_report import show
 
-        show(inspection, limit=request.limit)
+        show(inspection, limit=request.limit, what_if=request.what_if)
         if code is not None:
             listing.show(code, inspection.source)
     if request.out is not None:

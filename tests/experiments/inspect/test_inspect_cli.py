@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from experiments.benchmarks.clinic.cases import FOLDER
 from mcts.domain import Ceilings, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 from profilers import ncu
@@ -23,7 +24,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "data"
 NO_GPU = "no GPU in this test"
 KEYS = {
     "file", "hardware", "replayed", "time_us", "class", "level", "confidence", "gaps", "budget",
-    "near_peak", "beaten_by", "findings", "kernels", "timeline", "missing",
+    "near_peak", "beaten_by", "findings", "what_if", "kernels", "timeline", "missing",
 }  # fmt: skip
 reads_code = pytest.mark.skipif(
     any(find_tool(name) is None for name in ("nvdisasm", "cuobjdump")),
@@ -386,7 +387,32 @@ def test_two_kernels_as_json_are_a_list(kernel: Path, other: Path) -> None:
 def test_the_second_file_must_be_there_and_options_for_one_file_are_refused(kernel: Path) -> None:
     refused(rooftree("inspect", kernel, "nowhere.cu"), "nowhere.cu does not exist")
     refused(rooftree("inspect", kernel, kernel, "--sass"), "--sass is for one file")
+    refused(rooftree("inspect", kernel, kernel, "--what-if"), "--what-if is for one file")
     refused(rooftree("inspect", kernel, "--", "a", "b"), "arguments would do nothing")
+
+
+CLINIC = FOLDER / "kernels"
+REPLAYED = ("--replay", CLINIC / "recordings/nvidia_h200.json.gz")
+
+
+def test_what_one_repair_after_another_would_gain() -> None:
+    seams = CLINIC / "c_seam_paths_weights_in_registers.cu"
+    shown = completed("inspect", seams, *REPLAYED, "--what-if", columns=120).stdout
+    _, table = shown.split("what if, one repair after another\n")
+    first, second = table.splitlines()[:2]
+    assert first.split()[:4] == ["occupancy_limiter", "2.00x", "in", "all,"]
+    assert first.endswith("limited by waiting") and " us, " in first
+    assert second.split()[:2] == ["narrow_access", "1.73x,"]
+    assert "what if" not in completed("inspect", seams, *REPLAYED).stdout
+    steps = json_of("inspect", seams, *REPLAYED)["what_if"]
+    assert [one["tool"] for one in steps][:2] == ["occupancy_limiter", "narrow_access"]
+    assert 1 < steps[0]["gain"] < steps[1]["gain"] and steps[0]["kernel"]
+
+
+@pytest.mark.nvrtc
+def test_without_counters_no_repair_has_a_gain(kernel: Path) -> None:
+    shown = completed("inspect", kernel, "--what-if").stdout
+    assert "what if: no finding has a gain that counters predict" in shown
 
 
 @reads_code
