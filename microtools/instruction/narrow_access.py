@@ -100,10 +100,10 @@ def _weight(context: KernelContext, widths: Mapping[str, int]) -> float:
     if not _demand(context):
         return 0.5
     weight = 0.4 + 0.6 * context.dram_headroom
-    return weight if narrowest_share(widths) >= NARROW_SHARE else OF_32_BITS * weight
+    return weight if _narrowest_share(widths) >= NARROW_SHARE else OF_32_BITS * weight
 
 
-def narrowest_share(widths: Mapping[str, int]) -> float:
+def _narrowest_share(widths: Mapping[str, int]) -> float:
     """The share of accesses of 16 bits or less, of counts by width; 0 of none."""
     total = sum(widths.values())
     return sum(count for bits, count in widths.items() if int(bits) <= NARROWEST) / (total or 1)
