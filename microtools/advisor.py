@@ -87,17 +87,26 @@ class RooflineAdvisor(Advisor):
     def what_if(self, *, work: Work | None, profile: Profile, time_us: float | None) -> list[Step]:
         """What one repair after another would gain, of the kernel that takes longest.
 
-        What gains nothing yet takes part, since it may after another repair; consequences do not.
+        What gains nothing yet takes part, since it may after another repair; consequences do not,
+        nor do tools of others that fail. None of a library's kernel, or where kernels hardly run.
         """
-        longest = profile.dominant
-        if longest is None or longest.library:
+        longest, running = profile.dominant, notes.running_share(profile.timeline)
+        if longest is None or longest.library or (running or 1.0) < LEAST_SHARE:
             return []
         context = KernelContext(work, profile, longest, time_us)
-        found = examine(self._of_level(False), context, [])
-        scored = self._score(found, beside=(), share=1.0)
-        tools = [one.finding.tool for one in scored if not one.explained]
-        reliefs = {tool: self._relief(context, tool, []) for tool in tools}
-        return steps(context, {tool: one for tool, one in reliefs.items() if one is not None})
+        system = examine(self._of_level(True), context, [])
+        found = [
+            self._with_outlook(context, finding, [])
+            for finding in examine(self._of_level(False), context, [])
+        ]
+        reliefs: dict[str, Relief] = {}
+        for one in self._score(found, beside=system, share=1.0):
+            if one.explained or one.finding.expected_gain is None:
+                continue
+            relief = self._relief(context, one.finding.tool)
+            if relief is not None:
+                reliefs[one.finding.tool] = relief
+        return steps(context, reliefs)
 
     def _ranked(
         self, contexts: Sequence[KernelContext], whole: KernelContext, problems: list[str]
@@ -134,8 +143,13 @@ class RooflineAdvisor(Advisor):
         self, context: KernelContext, finding: Finding, problems: list[str]
     ) -> Finding:
         """With what following it would gain by the model of the kernel's time, where that says."""
-        relief = self._relief(context, finding.tool, problems)
-        found = outlook(context, relief) if relief is not None else None
+        try:
+            relief = self._relief(context, finding.tool)
+            found = outlook(context, relief) if relief is not None else None
+        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
+            failed = f"its relief failed: {type(error).__name__}: {error}"
+            problems.append(f"micro-tool {finding.tool}: {failed}")
+            return finding
         if found is None:
             return finding
         return finding.model_copy(
@@ -147,18 +161,13 @@ class RooflineAdvisor(Advisor):
             }
         )
 
-    def _relief(self, context: KernelContext, name: str, problems: list[str]) -> Relief | None:
-        """What following a tool's advice leaves; None where nobody says."""
+    def _relief(self, context: KernelContext, name: str) -> Relief | None:
+        """What following a tool's advice leaves; None where nobody says. What others raise."""
         tool = self._by_name[name]
         assumed = RELIEFS.get(name) if tool in registry.builtin() else None
         make = getattr(tool, "relief", None) or assumed
-        try:
-            relief = make(context) if make is not None else None
-            return None if relief is None else checked(relief)
-        except Exception as error:  # noqa: BLE001 - the boundary to tools of others
-            failed = f"its relief failed: {type(error).__name__}: {error}"
-            problems.append(f"micro-tool {name}: {failed}")
-            return None
+        relief = make(context) if make is not None else None
+        return None if relief is None else checked(relief)
 
     def _score(
         self, findings: Sequence[Finding], *, beside: Sequence[Finding], share: float

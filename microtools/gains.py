@@ -26,9 +26,9 @@ _DRAM_REACHED = 0.92
 """The part of its peak that a copy reaches."""
 _FILLING, _FULL = 0.65, 0.90
 _LEAST_TIME = 0.01
-LOW, HIGH = 0.9, 2.1
+LOW, HIGH = 0.8, 2.0
 """Within which factors of the prediction four of five repaired twins of the clinic's tuning half
-are."""
+and of `causes` are."""
 UNITS: Mapping[str, str] = {
     m.DRAM: "DRAM",
     m.L2: "L2",
@@ -83,12 +83,11 @@ def outlook(context: KernelContext, relief: Relief) -> Outlook | None:
     before = max(_terms(context, busy, Relief(), latency).values())
     after = _terms(context, busy, relief, latency)
     limit = max(after, key=lambda name: after[name])
-    gain = max(1.0, before / max(after[limit], _LEAST_TIME))
+    time = relief.span * min(1.0, after[limit] / before) if before > 0 else 1.0
     if relief.span < 1:
-        evened = _of_all_time(context) | {WAITING: relief.span}
-        limit = limit if gain > 1 else max(evened, key=lambda name: evened[name])
-        gain /= max(evened.values())
-    return Outlook(gain=max(1.0, gain), limit=limit)
+        for name, least in _of_all_time(context, relief).items():
+            time, limit = max((time, limit), (least, name))
+    return Outlook(gain=max(1.0, 1 / max(time, _LEAST_TIME)), limit=limit)
 
 
 def _terms(
@@ -101,10 +100,17 @@ def _terms(
     return terms
 
 
-def _of_all_time(context: KernelContext) -> dict[str, float]:
-    """How busy units were, where that was counted while multiprocessors stood idle as well."""
+def _of_all_time(context: KernelContext, relief: Relief) -> dict[str, float]:
+    """What units need of the time now, idle multiprocessors included, as far as it was counted so;
+    the multiprocessors' pipes as much as instructions are issued."""
     known = context.known(m.SM, m.DRAM, m.L2, m.L1)
-    return {UNITS.get(unit, COMPUTING): value / 100 for unit, value in known.items()}
+    reached = {m.DRAM: _DRAM_REACHED}
+    return {
+        UNITS.get(unit, COMPUTING): value
+        / (100 * reached.get(unit, 1.0))
+        * relief.work.get(m.ISSUE if unit == m.SM else unit, 1.0)
+        for unit, value in known.items()
+    }
 
 
 def _busy(context: KernelContext) -> dict[str, float]:

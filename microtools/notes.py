@@ -80,7 +80,8 @@ def left_out(scored: Sequence[Scored]) -> Iterator[str]:
         if item.gains_nothing and not item.explained:
             by_limit.setdefault(item.finding.next_limit, []).append(item.finding.tool)
     for limit, tools in by_limit.items():
-        yield f"left out, as {limit} is the limit before and after: {', '.join(tools)}"
+        limited = f" (limited by {limit})" if limit else ""
+        yield f"left out, as less than 5 % would be gained{limited}: {', '.join(tools)}"
 
 
 def missing(profile: Profile) -> Iterator[str]:

@@ -9,10 +9,10 @@ the kernel's profiled time over that of the longest kernel, and for a program ti
 time on the device in which kernels run. The last factor keeps one fault from being reported eight
 times: a tool says in `symptom_of` which tools' findings explain its own, and each of those on the
 same kernel leaves (1 - its strength) of it unexplained. A finding that is almost wholly explained
-is left out, and a note says so; so is one whose repair would not make the kernel faster, since
-something else limits it. The gain is what the model of the kernel's time expects of a repair
-(`microtools.gains`), UNKNOWN_GAIN where it says nothing; the root was chosen among four powers on
-the clinic's tuning half.
+is left out, and a note says so; so is one whose repair would gain less than LEAST_GAIN, since
+something else limits the kernel, and such a one explains nothing. The gain is what the model of
+the kernel's time expects of a repair (`microtools.gains`), UNKNOWN_GAIN where it says nothing; the
+root was chosen among four powers on the clinic's tuning half.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def clip(weight: float) -> float:
 class Scored:
     """A finding with its score, and the tool that explains it best, "" for none.
 
-    `gains_nothing`: something else limits the kernel, and would after the repair.
+    `gains_nothing`: its repair is expected to gain less than `LEAST_GAIN`.
     """
 
     finding: Finding
@@ -147,10 +147,10 @@ def score(
     `beside` are findings that may explain them and are scored elsewhere; `causes` names for each
     tool those that explain it; `share` is the kernel's time over the longest kernel's.
     """
-    strengths = {finding.tool: finding.strength for finding in (*beside, *findings)}
-    explaining = {
-        tool: causes.get(tool, frozenset()) & (strengths.keys() - {tool}) for tool in strengths
-    }
+    every = (*beside, *findings)
+    strengths = {finding.tool: finding.strength for finding in every}
+    spoken = {finding.tool for finding in every if not gains_nothing(finding)}
+    explaining = {tool: causes.get(tool, frozenset()) & (spoken - {tool}) for tool in strengths}
     unexplained = {
         tool: math.prod(1 - strengths[cause] for cause in explaining[tool]) for tool in strengths
     }
@@ -164,10 +164,14 @@ def score(
             default="",
         )
         value = finding.strength * clip(weights.get(tool, 1.0)) * share * unexplained[tool]
-        gain = finding.expected_gain or UNKNOWN_GAIN
-        value *= math.sqrt(math.log(gain))
-        scored.append(Scored(finding, value, unexplained[tool], cause, gain < LEAST_GAIN))
+        value *= math.sqrt(math.log(finding.expected_gain or UNKNOWN_GAIN))
+        scored.append(Scored(finding, value, unexplained[tool], cause, gains_nothing(finding)))
     return scored
+
+
+def gains_nothing(finding: Finding) -> bool:
+    """Whether its repair is expected to gain less than `LEAST_GAIN`; not where nobody knows."""
+    return finding.expected_gain is not None and finding.expected_gain < LEAST_GAIN
 
 
 def merged(scored: Iterable[Scored]) -> list[Scored]:

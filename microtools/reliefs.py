@@ -187,7 +187,7 @@ RELIEFS: Mapping[str, Callable[[KernelContext], Relief | None]] = {
         _each((m.LSU_PIPE, m.L1), 0.4) | {m.ISSUE: 0.7},
         {m.STALL_LG_THROTTLE: 0.2, m.STALL_LONG_SCOREBOARD: 0.6},
     ),
-    "write_drain": _fixed(waits={m.STALL_DRAIN: 0.2}),
+    "write_drain": _fixed(waits=_each((m.STALL_DRAIN, m.STALL_MEMBAR), 0.2)),
     "async_copy": _fixed(waits={m.STALL_LONG_SCOREBOARD: 0.1, m.STALL_BARRIER: 0.3}),
     "special_functions": _fixed({m.XU_PIPE: 0.35}, _each((m.STALL_MATH, *_SHARED_WAITS), 0.4)),
     "conversions": _fixed(
@@ -208,7 +208,7 @@ RELIEFS: Mapping[str, Callable[[KernelContext], Relief | None]] = {
         _each((m.ISSUE, m.ALU_PIPE), 0.6), _each((m.STALL_LONG_SCOREBOARD,), 0.55)
     ),
     "dependent_instructions": _fixed(
-        waits=_each((m.STALL_WAIT, m.STALL_MATH, m.STALL_SHORT_SCOREBOARD), 0.35)
+        waits=_each((m.STALL_WAIT, m.STALL_DISPATCH, m.STALL_SHORT_SCOREBOARD), 0.35)
     ),
     "control_flow": _fixed(
         {m.ADU_PIPE: 0.3},

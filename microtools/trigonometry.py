@@ -26,7 +26,9 @@ def holds_slow_path(sass: SassFacts) -> bool:
 
 def owns_local_memory(sass: SassFacts) -> bool:
     """Whether nothing but the slow path uses local memory."""
-    return holds_slow_path(sass) and (sass.stack_bytes or 0) <= STACK_BYTES
+    if sass.stack_bytes is None:  # three loads and two stores for each call
+        return holds_slow_path(sass) and 2 * sass.local_loads == 3 * sass.local_stores
+    return holds_slow_path(sass) and sass.stack_bytes <= STACK_BYTES
 
 
 def local_share(context: KernelContext) -> float | None:

@@ -1,7 +1,8 @@
 """What one repair after another would gain: which cause limits once the one before is gone.
 
 The most promising repair first, then the one that helps most with what is left, by the model of
-the kernel's time (`microtools.gains`), until none brings `LEAST_GAIN` more.
+the kernel's time (`microtools.gains`), until none alone brings `LEAST_GAIN` more: of two units that
+are equally full neither is found.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def steps(context: KernelContext, reliefs: Mapping[str, Relief]) -> list[Step]:
         if not tried:
             break
         best = max(tried, key=lambda tool: tried[tool].gain)
-        if tried[best].gain < LEAST_GAIN * reached:
+        if round(tried[best].gain / reached, 2) < LEAST_GAIN:
             break
         found.append(Step(best, tried[best]))
         reached, done = tried[best].gain, together(done, left.pop(best))

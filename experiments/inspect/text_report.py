@@ -178,7 +178,9 @@ def _what_if(part: Part) -> Iterator[RenderableType]:
         from rich.text import Text
 
         yield Text()
-        yield Text("what if: no finding has a gain that counters predict", style="dim")
+        library = part.kernel is not None and part.kernel.library
+        why = "it is a library's kernel" if library else "no repair alone would gain 5 %"
+        yield Text(f"what if: {why}, as far as was counted", style="dim")
         return
     before = 1.0
     rows: list[facts.Fact] = []

@@ -161,8 +161,8 @@ class KernelContext:
     def stages_tiles(self) -> bool:
         """Whether tiles go through registers into shared memory, to be used several times there.
 
-        A reduction's scratch is no tile: it gets fewer bits than were loaded to be reduced, or
-        belongs to a task that uses each value once.
+        A reduction's scratch is no tile: it belongs to a task that uses each value once, and gets
+        fewer bits than were loaded to be reduced.
         """
         if self.sass is None or self.sass.async_copies or self.sass.bulk_copies:
             return False

@@ -25,8 +25,8 @@ def judge(context: KernelContext) -> Finding | None:
             return None
         score = 0.5
     else:
-        loads = context.stall_share(m.STALL_LONG_SCOREBOARD) or 0.0
-        if share < LEAST_STALL or loads < LEAST_LOADS:
+        loads = context.stall_share(m.STALL_LONG_SCOREBOARD)
+        if share < LEAST_STALL or (loads is not None and loads < LEAST_LOADS):
             return None
         score = 0.8 * strength(share, LEAST_STALL, 0.6)
         seen = (

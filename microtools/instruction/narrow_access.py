@@ -114,9 +114,10 @@ def _load_unit(context: KernelContext) -> float | None:
     busy = context.value(m.LSU_PIPE)
     requests = sum(context.known(m.LOAD_REQUESTS, m.STORE_REQUESTS).values())
     shared = sum(context.known(m.SHARED_WAVEFRONTS_LOAD, m.SHARED_WAVEFRONTS_STORE).values())
+    conflicts = sum(context.known(m.BANK_CONFLICTS_LOAD, m.BANK_CONFLICTS_STORE).values())
     if busy is None or requests <= 0:
         return busy
-    return busy * requests / (requests + shared)
+    return busy * requests / (requests + max(0.0, shared - conflicts))
 
 
 def _demand(context: KernelContext) -> list[tuple[float, float]]:

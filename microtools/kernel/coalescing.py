@@ -10,8 +10,8 @@ from microtools.global_accesses import GlobalAccesses, global_accesses
 EXCESS = 1.2
 EXTRA_SECTORS = 1.5
 """Sectors per request in vain from which it is no mere misalignment, which costs one."""
-LINE_SECTORS = 4.05
-MOSTLY = 60.0
+LINE_SECTORS, MOSTLY, FULL_WARPS = 4.05, 60.0, 30.0
+"""Sectors of a line of L1, with some slack; % of hits in L1; lanes at work."""
 WASTED = 0.10
 """Share of the kernel's global sectors below which one side's waste is not worth a word."""
 
@@ -63,11 +63,16 @@ def _uncoalesced(accesses: GlobalAccesses) -> bool:
 
 
 def _is_served_by_lines(context: KernelContext, accesses: GlobalAccesses) -> bool:
-    """Whether loads stay within a line each, as where lanes share values, and L1 has most lines:
-    another order would save neither wavefronts nor traffic."""
-    hit = context.value(m.L1_HIT)
+    """Whether full warps touch no more sectors than a line has, and the kernel mostly hits in L1.
+
+    Lanes then most likely share values, as in a convolution's window, and another order would save
+    neither wavefronts nor traffic. Averages cannot tell that from broadcasts beside a scatter.
+    """
+    known = context.values(m.L1_HIT, m.THREADS_PER_INSTRUCTION)
+    if accesses.name != "load" or known is None:
+        return False
     within = accesses.sectors_per_request <= LINE_SECTORS
-    return accesses.name == "load" and within and hit is not None and hit >= MOSTLY
+    return within and known[0] >= MOSTLY and known[1] >= FULL_WARPS
 
 
 def _evidence(accesses: GlobalAccesses, wasted: float) -> list[Evidence]:

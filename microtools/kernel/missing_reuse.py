@@ -16,7 +16,7 @@ DRAM_IDLE = 50.0
 READ_AGAIN = 4.0
 OF_SHARED = 0.8
 """Part of L1's use from which shared memory makes it, which `shared_saturated` is about."""
-MUCH_REREAD = 16.0
+MUCH_REREAD, OF_ADDRESSES = 16.0, 10.0
 _HEAVY_PIPES = (m.XU_PIPE, m.FP64_PIPE, m.TENSOR_PIPE)
 
 
@@ -86,10 +86,12 @@ def _computing(context: KernelContext) -> float:
 
     What the arithmetic pipes and the issue slots do; of the multiprocessor as a whole, which also
     counts loads and addresses, no more than leaves a cache that is clearly busy to speak. Where
-    code without a tile loads everything many times, issue slots and integers go into its loads.
+    code without a tile loads everything many times, issue slots go into its loads, and integers
+    unless they are clearly busier than the caches.
     """
     if _reread(context) >= MUCH_REREAD:
-        return max(context.known(m.FMA_PIPE, *_HEAVY_PIPES).values(), default=0.0)
+        integers = (context.value(m.ALU_PIPE) or 0.0) - OF_ADDRESSES
+        return max(integers, *context.known(m.FMA_PIPE, *_HEAVY_PIPES).values(), 0.0)
     pipe = context.busiest_pipe[1] if context.busiest_pipe else 0.0
     issuing = 100 * (context.value(m.ISSUE) or 0.0)
     return max(pipe, issuing, min(context.value(m.SM) or 0.0, CLEARLY_BUSY))

@@ -10,9 +10,12 @@ import pytest
 from mcts.domain import Finding, Guidance, Profile, Work
 from mcts.domain import metrics as m
 from mcts.microtool.relief import Relief
+from mcts.microtool.tool import Tool
 from microtools import registry
 from microtools.advisor import RooflineAdvisor
-from microtools.gains import WAITING, outlook
+from microtools.gains import COMPUTING, STALLS, outlook
+from microtools.ranking import LEAST_GAIN, score
+from microtools.reliefs import RELIEFS
 from microtools.trigonometry import slow_path_share
 from tests.microtools.contexts import H200, MATMUL, STREAM, kernel, loop, make_context, stalls
 from tests.microtools.contexts import roofline as roofline_of
@@ -67,9 +70,45 @@ def test_a_tail_wave_gains_what_stood_idle_and_no_more_than_units_leave() -> Non
     half_idle = {m.WAVES: 1.01, m.SM: 45.0, m.FP64_PIPE: 90.0, m.WARP_LATENCY: 6.0}
     found = outlook(make_context(half_idle), Relief(span=0.6))
     assert found is not None
-    assert (found.gain, found.limit) == (pytest.approx(1 / 0.6), WAITING)
+    assert (found.gain, found.limit) == (pytest.approx(1 / 0.6), "the double-precision pipe")
     bounded = outlook(make_context(half_idle | {m.SM: 80.0}), Relief(span=0.6))
-    assert bounded is not None and bounded.gain == pytest.approx(1 / 0.8)
+    assert bounded is not None and (bounded.gain, bounded.limit) == (1 / 0.8, COMPUTING)
+
+
+def test_a_tail_and_a_wait_gain_no_more_together_than_a_unit_leaves() -> None:
+    seen = make_context({m.DRAM: 55.2, m.ISSUE: 0.2, **stalls(10.0, long_scoreboard=0.5)})
+    both = Relief(waits={m.STALL_LONG_SCOREBOARD: 0.0}, span=0.6)
+    found = outlook(seen, both)
+    assert found is not None and (found.gain, found.limit) == (pytest.approx(1 / 0.6), "DRAM")
+    less = outlook(seen, Relief({m.DRAM: 0.5}, both.waits, span=0.6))
+    assert less is not None and less.gain == pytest.approx(1 / 0.3)
+    unmeasured = outlook(make_context({m.ISSUE: 0.2, **stalls(10.0)}), Relief(span=0.0))
+    assert unmeasured is not None and unmeasured.gain <= 100
+
+
+@pytest.mark.parametrize("tool", [one for one in registry.builtin() if one.name in RELIEFS])
+def test_a_stall_that_a_tool_speaks_of_is_one_that_its_relief_takes_away(tool: Tool) -> None:
+    """A kernel that does nothing but wait so must gain by the repair."""
+    for stall in STALLS:
+        waiting = {m.ISSUE: 0.1, m.DRAM: 5.0, m.WARP_LATENCY: 10.0, stall: 9.0}
+        finding = tool.examine(make_context(waiting, bound="latency"))
+        if finding is None:
+            continue
+        relief = RELIEFS[tool.name](make_context(waiting, bound="latency"))
+        found = outlook(make_context(waiting), relief) if relief is not None else None
+        assert found is None or found.gain > LEAST_GAIN, stall
+
+
+def test_what_gains_nothing_explains_nothing() -> None:
+    cause = Finding(
+        tool="coalescing", axis="memory", strength=1.0, evidence=(), advice="a", expected_gain=1.03
+    )
+    symptom = cause.model_copy(update={"tool": "missing_reuse", "expected_gain": 2.5})
+    causes = {"missing_reuse": frozenset({"coalescing"})}
+    one, other = score([cause, symptom], weights={}, causes=causes)
+    assert one.gains_nothing and not other.left_out
+    loud = cause.model_copy(update={"expected_gain": 1.5})
+    assert score([loud, symptom], weights={}, causes=causes)[1].left_out
 
 
 def test_a_repair_that_gains_nothing_is_left_out_with_the_limit_named() -> None:
@@ -84,7 +123,7 @@ def test_a_repair_that_gains_nothing_is_left_out_with_the_limit_named() -> None:
     said = guidance(metrics, sass, STREAM)
     assert "bank_conflicts" not in [finding.tool for finding in said.findings]
     assert any(
-        note.startswith("left out, as DRAM is the limit before and after:")
+        note.startswith("left out, as less than 5 % would be gained (limited by DRAM):")
         and "bank_conflicts" in note
         for note in said.notes
     )
@@ -94,13 +133,14 @@ def test_a_repair_that_gains_nothing_is_left_out_with_the_limit_named() -> None:
 
 LINES = {
     m.LOAD_SECTORS: 3.6e6, m.LOAD_REQUESTS: 1e6, m.LOAD_BYTES_PER_SECTOR: 10.0, m.L1: 90.0,
-    m.MEMORY: 90.0, m.L1_HIT: 95.0,
+    m.MEMORY: 90.0, m.L1_HIT: 95.0, m.THREADS_PER_INSTRUCTION: 32.0,
 }  # fmt: skip
 
 
 def test_lanes_that_share_values_within_a_line_of_l1_are_coalesced() -> None:
     assert say("coalescing", LINES) is None
     assert say("coalescing", LINES | {m.L1_HIT: 20.0}) is not None
+    assert say("coalescing", LINES | {m.THREADS_PER_INSTRUCTION: 4.0}) is not None
     assert say("coalescing", LINES | {m.LOAD_SECTORS: 8e6}) is not None
 
 

@@ -125,7 +125,7 @@ def test_a_tool_of_somebody_elses_may_bring_its_own_relief() -> None:
     guidance = RooflineAdvisor((tool,)).examine(work=None, profile=profile, time_us=10.0)
     (finding,) = guidance.findings
     assert (finding.expected_gain, finding.next_limit) == (2.5, "L2")
-    assert "Expect about 2.50x (2.2 to 5.2), then limited by L2." in guidance.render()
+    assert "Expect about 2.50x (2.0 to 5.0), then limited by L2." in guidance.render()
 
 
 @pytest.mark.parametrize(

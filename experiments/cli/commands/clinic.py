@@ -65,7 +65,10 @@ def clinic(
     else:
         tape = recording or profiling.default_recording(folder)
         if missing := profiling.unrecorded(chosen, tape):
-            say(f"left out, since {tape.name} has no profile of them: {', '.join(missing)}")
+            say(
+                f"left out, since {tape.name} has no profile of them as they are now: "
+                f"{', '.join(missing)}; rooftree clinic --record makes one on a GPU"
+            )
             chosen = tuple(case for case in chosen if case.kernel.name not in missing)
         inspected = profiling.replayed(chosen, tape)
         where = f"{inspected[0][1].profile.hardware}, recorded {inspected[0][1].recorded_on}"
@@ -77,7 +80,8 @@ def clinic(
         table = {**_as_json(half, where, scores, examined), "left_out": missing}
         print(json.dumps(table, ensure_ascii=False))
         return
-    print(f"{len(examined) // 2} kernels, ill and repaired, half: {half}; {where}")
+    of = f" of {len(examined) // 2 + len(missing)}" if missing else ""
+    print(f"{len(examined) // 2}{of} kernels, ill and repaired, half: {half}; {where}")
     _print_scores(scores)
     _print_kinds(examined)
     _print_gains(examined)
