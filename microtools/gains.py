@@ -124,10 +124,15 @@ def _busy(context: KernelContext) -> dict[str, float]:
     return found
 
 
+def wait_left(relief: Relief, stall: str) -> float:
+    """What a repair leaves of a wait; of one that it does not name, as of the instructions."""
+    return relief.waits.get(stall, relief.work.get(m.ISSUE, 1.0))
+
+
 def _left_of_waits(context: KernelContext, relief: Relief, latency: float) -> float:
     """What is left of a warp's time between two instructions; the issuing itself belongs to it."""
     instructions = relief.work.get(m.ISSUE, 1.0)
     known = context.known(*STALLS)
     total = max(latency, sum(known.values()))
-    left = sum(value * relief.waits.get(stall, instructions) for stall, value in known.items())
+    left = sum(value * wait_left(relief, stall) for stall, value in known.items())
     return (left + (total - sum(known.values())) * instructions) / total

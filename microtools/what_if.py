@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcts.domain import metrics as m
 from mcts.microtool.kernel_context import KernelContext
 from mcts.microtool.relief import Relief
-from microtools.gains import STALLS, Outlook, outlook
+from microtools.gains import STALLS, Outlook, outlook, wait_left
 from microtools.ranking import LEAST_GAIN
 
 
@@ -54,7 +53,7 @@ def together(first: Relief, second: Relief) -> Relief:
         for unit in {*first.work, *second.work}
     }
     waits = {
-        stall: min(_left(first, stall), _left(second, stall))
+        stall: min(wait_left(first, stall), wait_left(second, stall))
         for stall in STALLS
         if stall in first.waits or stall in second.waits
     }
@@ -64,8 +63,3 @@ def together(first: Relief, second: Relief) -> Relief:
         min(first.parallel, second.parallel),
         min(first.span, second.span),
     )
-
-
-def _left(relief: Relief, stall: str) -> float:
-    """What is not named waits as often as instructions are issued."""
-    return relief.waits.get(stall, relief.work.get(m.ISSUE, 1.0))
