@@ -167,6 +167,11 @@ class KernelProfile(Noun):
         return None if found is None else found.value
 
     @property
+    def is_counted(self) -> bool:
+        """Whether more is known of it than how long it took."""
+        return any(name != DURATION for name in self.metrics)
+
+    @property
     def total_us(self) -> float | None:
         """Microseconds all its launches took under the profiler, one after the other."""
         duration = self.value(DURATION)

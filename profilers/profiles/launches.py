@@ -98,8 +98,8 @@ def kernel_profiles(
 ) -> tuple[tuple[KernelProfile, ...], dict[str, str]]:
     """Kernels in the order of a call, and what was not profiled, for `Profile.missing`.
 
-    If nothing was `profiled`, they are those of the trace, without counters; if nothing was traced
-    either, those of the machine code.
+    Of a kernel that was traced alone, the trace's time is all that is known. If nothing was traced
+    or `profiled`, they are those of the machine code.
     """
     seen: dict[Key, _ProfiledLaunches] = {}
     for one in profiled:
@@ -110,9 +110,11 @@ def kernel_profiles(
     if not seen and not traced:
         return tuple(KernelProfile(name=name, sass=facts) for name, facts in sass.items()), {}
     full_names = {bare_name(item.name): item.name for item in sorted(launched, key=_time)}
+    # If trace and profile disagree on a kernel's size, it is still the same kernel.
+    elsewhere = {key[0] for key in seen if key not in traced}
     kernels = []
     for key in [*traced, *(key for key in seen if key not in traced)]:
-        if seen and key not in seen:
+        if key not in seen and key[0] in elsewhere:
             continue
         known = traced.get(key, [])
         full = max(known, key=_time).name if known else full_names.get(key[0], key[0])
@@ -122,13 +124,11 @@ def kernel_profiles(
             KernelProfile(
                 name=shown_name(full) if library else key[0],
                 launches=count,
-                metrics=seen[key].typical if key in seen else {},
+                metrics=seen[key].typical if key in seen else _traced_time(known, count),
                 sass=None if library else sass.get(full, sass.get(key[0])),
                 library=library,
             )
         )
-    # If trace and profile disagree on a kernel's size, it is still the same kernel.
-    elsewhere = {key[0] for key in seen if key not in traced}
     left_out = [
         item for item in launched if seen and item.key not in seen and item.key[0] not in elsewhere
     ]
@@ -137,6 +137,12 @@ def kernel_profiles(
 
 def _time(item: TracedKernel) -> float:
     return item.us
+
+
+def _traced_time(known: Sequence[TracedKernel], launches: int) -> dict[str, Metric]:
+    """The mean time of a launch by the trace."""
+    us = sum(item.us for item in known)
+    return {m.DURATION: Metric(value=us * 1e3 / launches, unit="ns")} if us else {}
 
 
 def _key(kernel: NcuKernel) -> Key:

@@ -87,8 +87,12 @@ class _MeanUtilisation:
 
 
 def _kernels(profile: Profile) -> list[_CountedKernel]:
-    """The kernels with counters, longest first; only the dominant one if times are unknown."""
-    counted = [kernel for kernel in profile.kernels if kernel.metrics]
+    """The kernels with counters, longest first; only the dominant one if times are unknown.
+
+    Where none has counters, those that were timed.
+    """
+    timed = [kernel for kernel in profile.kernels if kernel.metrics]
+    counted = [kernel for kernel in timed if kernel.is_counted] or timed
     known = [time for kernel in counted if (time := kernel.total_us)]
     if len(known) < len(counted):
         dominant = Profile(kernels=tuple(counted)).dominant

@@ -61,14 +61,18 @@ def test_one_kernel_at_two_sizes_is_two() -> None:
     ]
 
 
-def test_kernels_that_were_not_profiled_are_named_with_their_share() -> None:
+def test_kernels_that_were_not_profiled_are_named_with_their_share_and_keep_their_time() -> None:
     kernels, missing = kernel_profiles(
         [seen("scale", 9)],
         [launched(OWN, 60.0), launched(RELU, 30.0, 4), launched("tiny", 10.0)],
         sass={},
         is_library=is_library,
     )
-    assert [one.name for one in kernels] == ["scale"]
+    assert [(one.name.partition("<")[0], one.total_us, one.is_counted) for one in kernels] == [
+        ("scale", 9.0, True),
+        ("at::native::vectorized_elementwise_kernel", 30.0, False),
+        ("tiny", 10.0, False),
+    ]
     assert missing[LAUNCHES].startswith("kernels of 40% of the call's time have no counters: at::")
     assert "(30%)" in missing[LAUNCHES] and "tiny (10%)" in missing[LAUNCHES]
 
@@ -81,15 +85,16 @@ def test_a_size_on_which_both_disagree_makes_no_second_kernel() -> None:
     assert missing == {}
 
 
-def test_without_counters_the_trace_still_names_the_kernels() -> None:
+def test_without_counters_the_trace_still_names_and_times_the_kernels() -> None:
     facts = SassFacts(instructions=1)
     kernels, missing = kernel_profiles(
         [], [launched(OWN), launched(RELU)], sass={"scale": facts}, is_library=is_library
     )
-    assert [(one.name.partition("<")[0], one.metrics, one.sass) for one in kernels] == [
-        ("scale", {}, facts),
-        ("at::native::vectorized_elementwise_kernel", {}, None),
+    assert [(one.name.partition("<")[0], one.total_us, one.sass) for one in kernels] == [
+        ("scale", 1.0, facts),
+        ("at::native::vectorized_elementwise_kernel", 1.0, None),
     ]
+    assert not any(one.is_counted for one in kernels)
     assert missing == {}
     alone, _ = kernel_profiles([], [], sass={"scale": facts}, is_library=is_library)
     assert [(one.name, one.sass) for one in alone] == [("scale", facts)]

@@ -215,7 +215,8 @@ def test_a_failure_under_ncu_leaves_what_else_is_known(make: Any) -> None:
     place = make(trace("own_kernel"), failing, run=THEN_PRINT)
     found = profile(place, MachineCode({"own_kernel": SassFacts(instructions=3)}))
     assert "not under ncu" in found.missing[ncu.TOOL]
-    assert [(one.name, one.metrics) for one in found.kernels] == [("own_kernel", {})]
+    assert [(one.name, one.is_counted) for one in found.kernels] == [("own_kernel", False)]
+    assert found.kernels[0].total_us
     assert found.kernels[0].sass is not None
     assert found.roofline is not None  # from the timeline
     guidance = RooflineAdvisor().examine(work=None, profile=found, time_us=200.0)
