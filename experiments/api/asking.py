@@ -80,10 +80,11 @@ def inspect(
     timeout_s: float = 60.0,
     args: tuple[str, ...] = (),
 ) -> Inspection:
-    """Profile a kernel, a program, a binary or a report, and say what is slow in it.
+    """Profile a kernel, a PyTorch model, a program, a binary or a report, and say what is slow.
 
     Its parts, the longest first, have the profile, the roofline and the guidance. `args` go to a
-    program. Raises InputError for what cannot be inspected.
+    program; `task` is what a kernel belongs to, or the problem of a `ModelNew`. Raises InputError
+    for what cannot be inspected.
     """
     from experiments.inspect.inspecting import inspect_file
 

@@ -136,7 +136,9 @@ def evaluate(
 def inspect(
     file: Annotated[
         Path,
-        typer.Argument(help="A .cu, an executable, or a report of ncu or nsys.", metavar="FILE"),
+        typer.Argument(
+            help="A .cu, a .py, an executable, or a report of ncu or nsys.", metavar="FILE"
+        ),
     ],
     judging: Annotated[JudgingOptions, Taken("device")],
     args: Annotated[
@@ -161,7 +163,8 @@ def inspect(
         Path | None, typer.Option(help="The launch plan, if the source has none.")
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="The task a kernel belongs to: its buffers and least work.")
+        str | None,
+        typer.Option(help="A kernel's task: its buffers and least work; a ModelNew's problem."),
     ] = None,
     set: Annotated[
         list[str] | None,
@@ -185,7 +188,7 @@ def inspect(
     ] = 60.0,
     json: Json = False,
 ) -> None:
-    """Say what is slow in a kernel or a program, and what to do about it."""
+    """Say what is slow in a kernel, a PyTorch model or a program, and what to do about it."""
     from experiments.cli.commands.inspect import inspect as do_inspect
     from experiments.inspect.request import InspectRequest
     from experiments.inspect.targets import second_file

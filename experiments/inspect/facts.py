@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from experiments.text.words import counted
 from mcts.domain import (
@@ -45,15 +46,39 @@ def units(kernel: KernelProfile, hardware: Hardware | None) -> list[tuple[str, f
     return list(busy.items())
 
 
-def kernels(profile: Profile) -> list[Fact]:
-    """How often each kernel ran, for how long, and its share of their time."""
+@dataclass(frozen=True, slots=True)
+class KernelShare:
+    """A kernel of several: how often it ran, for how long in all, and what limits it.
+
+    `us` and `share`, of all kernels' time, are None if it was not timed; `limit` is one of
+    `Roofline.limit`, None without counters.
+    """
+
+    kernel: KernelProfile
+    us: float | None
+    share: float | None
+    limit: str | None
+
+
+def kernel_shares(profile: Profile) -> list[KernelShare]:
+    """The kernels of a profile, the longest in all first."""
     total = sum(kernel.total_us or 0.0 for kernel in profile.kernels)
-    rows = []
-    for kernel in profile.kernels:
-        own, runs = kernel.total_us, counted(kernel.launches, "run")
-        share = f" of {duration(own / kernel.launches)}, {own / total:.0%}" if own else ""
-        rows.append((kernel.name, f"{runs}{share}"))
-    return rows
+    found = [
+        KernelShare(kernel, us, us / total if us else None, _limit(kernel, profile.hardware))
+        for kernel in profile.kernels
+        for us in [kernel.total_us]
+    ]
+    return sorted(found, key=lambda one: -(one.us or 0.0))
+
+
+def _limit(kernel: KernelProfile, hardware: Hardware | None) -> str | None:
+    from profilers.roofline import classify
+
+    if not kernel.is_counted:
+        return None
+    alone = Profile(kernels=(kernel,), hardware=hardware)
+    position = classify(work=None, profile=alone, time_us=None)
+    return None if position is None else position.limit
 
 
 def machine_code(sass: SassFacts) -> list[Fact]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.inspect import kernels, machine_code, programs, recordings, reports
+from experiments.inspect import kernels, machine_code, models, programs, recordings, reports
 from experiments.inspect.building import built_program
 from experiments.inspect.request import DEFAULT_ARCH, InspectRequest
 from experiments.inspect.results import Inspection, Origin, as_one_part, parts_by_kernel
-from experiments.inspect.targets import Target, identify
+from experiments.inspect.targets import TAKE_ARGUMENTS, Target, identify
 from experiments.runs.machines.machine import gpu_problem
 from experiments.runs.tasks.checks import unknown_methods
 from mcts.errors import InputError
@@ -33,6 +33,10 @@ def inspect_file(request: InspectRequest, *, on_progress: Progress) -> Inspectio
             return _kernel(request, target, on_progress)
         case "program":
             return _program(request, target, on_progress)
+        case "model":
+            return _model(request, target, on_progress)
+        case "script":
+            return _script(request, target, on_progress)
         case "executable" | "cubin":
             return _binary(request, target, on_progress)
     parts = reports.read(target, task=request.task)
@@ -42,6 +46,8 @@ def inspect_file(request: InspectRequest, *, on_progress: Progress) -> Inspectio
 _KINDS = {
     "kernel": "device code",
     "program": "a program",
+    "model": "a PyTorch model",
+    "script": "a Python program",
     "executable": "an executable",
     "cubin": "a cubin",
     "counters": "a report",
@@ -52,10 +58,12 @@ _KINDS = {
 def _check_options(request: InspectRequest, target: Target) -> None:
     """Refuse options that would do nothing for this kind of file."""
     for given, fits, name in (
-        (request.args, target.kind in ("program", "executable"), "arguments"),
+        (request.args, target.kind in TAKE_ARGUMENTS, "arguments"),
         (request.plan, target.kind == "kernel", "--plan"),
         (request.values, target.kind in ("kernel", "program"), "--set"),
-        (request.task, target.kind in ("kernel", "counters"), "--task"),
+        (request.task, target.kind in ("kernel", "model", "counters"), "--task"),
+        (request.arch, target.kind not in ("model", "script"), "--arch"),
+        (request.sass, target.kind not in ("model", "script"), "--sass"),
         (request.replay, target.source is not None, "--replay"),
         (request.save, target.source is not None, "--save"),
     ):
@@ -115,6 +123,50 @@ def _program(request: InspectRequest, target: Target, say: Progress) -> Inspecti
         seen = _run(request, executable, say)
     _save(request, key, seen)
     return _as_inspection(target, seen, "live")
+
+
+def _model(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    assert target.source is not None
+    model = models.read_model(target.path, target.source, task=request.task)
+    key = _RecordingKey(model.recorded_as, {})
+    if (inspection := _from_recording(request, target, key)) is not None:
+        return inspection
+    seen = models.measure(model, device=request.device, on_progress=say)
+    _save(request, key, seen)
+    return _as_inspection(target, seen, "live")
+
+
+def _script(request: InspectRequest, target: Target, say: Progress) -> Inspection:
+    assert target.source is not None
+    key = _RecordingKey(target.source, programs.key_values({}, request.args))
+    if (inspection := _from_recording(request, target, key)) is not None:
+        return inspection
+    seen = programs.measure_script(
+        target.path, request.args, device=request.device, timeout_s=request.timeout_s,
+        on_progress=say,
+    )  # fmt: skip
+    _save(request, key, seen)
+    return _as_inspection(target, seen, "live")
+
+
+def _from_recording(
+    request: InspectRequest, target: Target, key: _RecordingKey
+) -> Inspection | None:
+    """What was recorded of Python, if that is asked for or there is no GPU here; else None.
+
+    InputError if there is neither a GPU nor a recording: nothing can be read without running it.
+    """
+    problem = gpu_problem(request.device)
+    if request.replay is None and problem is None:
+        return None
+    _check_unmeasured(request, problem)
+    recorded = _recorded(request, target, key)
+    if recorded is None:
+        raise InputError(
+            f"{target.path} is Python, which has to be run: {problem}; replay what was kept "
+            "elsewhere by --save with --replay FILE"
+        )
+    return _as_inspection(target, recorded, "replayed")
 
 
 def _binary(request: InspectRequest, target: Target, say: Progress) -> Inspection:

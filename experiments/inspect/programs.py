@@ -1,15 +1,20 @@
 """A program of the user's, run as it is: its timeline, then counters of its longest kernels.
 
+A Python program records its own timeline through CUPTI if it can, which tells the kernels of
+libraries from others; any other program, and Python without CUPTI, runs under nsys.
+
 It runs with the user's rights but not the user's keys: its environment is an allow-list, its input
 is empty, and a deadline ends it with all processes it started.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +29,7 @@ from mcts.text import cut
 if TYPE_CHECKING:
     from profilers.ncu import NcuReport
     from profilers.profiles.inspecting import Inspected
+    from profilers.timeline import Source
     from profilers.timeline.activities import TimelineReport
 
 MOST_KERNELS = 3
@@ -55,16 +61,37 @@ def measure(
 
     Raises InputError if it fails by itself or launches no kernel.
     """
+    command = (str(executable.absolute()), *args)
+    run = Run(command, _environment(device), Path.cwd(), timeout_s)
+    seen = _measured(run, device, on_progress)
+    return replace(seen, profile=_with_code(seen.profile, executable))
+
+
+def measure_script(
+    script: Path, args: Sequence[str], *, device: int, timeout_s: float, on_progress: Progress
+) -> Inspected:
+    """The same of a Python program, run by the interpreter that runs us."""
+    from profilers.profiles.profiling import SASS
+
+    command = (sys.executable, str(script.absolute()), *args)
+    run = Run(command, _environment(device), Path.cwd(), timeout_s, script=script.absolute())
+    seen = _measured(run, device, on_progress)
+    missing = {SASS: "the machine code of a Python program's kernels is not looked for"}
+    profile = seen.profile
+    return replace(
+        seen, profile=profile.model_copy(update={"missing": {**profile.missing, **missing}})
+    )
+
+
+def _measured(run: Run, device: int, say: Progress) -> Inspected:
     from profilers.profiles.inspecting import Inspected, Inspector
 
-    run = Run((str(executable.absolute()), *args), _environment(device), Path.cwd(), timeout_s)
-    with Inspector(device=device, on_progress=on_progress) as inspector:
-        on_progress(f"running {executable.name}")
+    with Inspector(device=device, on_progress=say) as inspector:
+        say(f"running {run.name}")
         run.unprofiled()
         hardware = inspector.hardware
-        on_progress("recording its timeline")
-        profile = _profile(run, hardware, on_progress)
-    return Inspected(profile=_with_code(profile, executable))
+        say("recording its timeline")
+        return Inspected(profile=_profile(run, hardware, say))
 
 
 def _environment(device: int) -> dict[str, str]:
@@ -79,13 +106,28 @@ def _environment(device: int) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeline:
+    """What a run did on the device, who saw it, and its kernels' full names, if they are known."""
+
+    report: TimelineReport
+    source: Source
+    full_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """How the program is started, by itself or under a profiler."""
+    """How the program is started, by itself or under a profiler; `script` if it is Python."""
 
     command: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     timeout_s: float
+    script: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        return (self.script or Path(self.command[0])).name
 
     def unprofiled(self) -> None:
         """Run it once. InputError, in one line, if it hangs, crashes or fails."""
@@ -98,15 +140,46 @@ class Run:
             )  # fmt: skip
         if ended.problem is not None:
             longer = ": give it longer with --timeout-s" if ended.stopped else ""
-            name = Path(self.command[0]).name
-            raise InputError(f"{name} {cut(clean(ended.problem), _MOST_TOLD)}{longer}")
+            raise InputError(f"{self.name} {cut(clean(ended.problem), _MOST_TOLD)}{longer}")
 
-    def timeline(self) -> TimelineReport:
-        from profilers.timeline.nsys import profile_program
+    def timeline(self) -> Timeline:
+        """By CUPTI in a Python program itself, by nsys in any other, and where CUPTI fails."""
+        from profilers.timeline.nsys import TOOL, profile_program
 
-        return profile_program(
+        if self.script is not None:
+            recorded = self._recording_itself(self.script)
+            if isinstance(recorded, Timeline):
+                return recorded
+        report = profile_program(
             self.command, env=self.env, cwd=self.cwd, timeout_s=_SLOWER * self.timeout_s
         )
+        if self.script is not None and TOOL in report.missing:
+            report.missing[TOOL] = f"{recorded}; {report.missing[TOOL]}"
+        return Timeline(report, "nsys")
+
+    def _recording_itself(self, script: Path) -> Timeline | str:
+        """The timeline, or in a sentence why there is none."""
+        from profilers.children.supervised import last_lines, run_to_end
+        from profilers.timeline import python_program
+        from profilers.timeline.cupti import NO_CUPTI
+
+        python, _, *args = self.command
+        with tempfile.TemporaryDirectory(prefix="rooftree-run-") as folder:
+            out = Path(folder) / "timeline.json"
+            ended = run_to_end(
+                python_program.command(python, out, script, args), env=self.env, cwd=self.cwd,
+                folder=Path(folder), timeout_s=_SLOWER * self.timeout_s,
+            )  # fmt: skip
+            if not out.is_file():
+                said = last_lines(ended.output, 1) if ended.code == NO_CUPTI else ""
+                return said or f"recording itself the program {ended.problem or 'told nothing'}"
+            try:
+                record = python_program.from_json(json.loads(out.read_text()))
+            except (KeyError, TypeError, ValueError, AttributeError):
+                return "what the program recorded cannot be read"
+        if not record.report.activities:
+            return "the program's own process launched nothing"
+        return Timeline(record.report, "cupti", record.full_names)
 
     def counters(self, kernel: KernelProfile) -> NcuReport:
         """The counters of one launch of `kernel`, from the middle of the run."""
@@ -133,11 +206,12 @@ def _profile(run: Run, hardware: Hardware, say: Progress) -> Profile:
     """Timeline first: it tells which kernels are worth the counters."""
     from profilers.timeline import summarise
 
-    recorded = run.timeline()
+    timeline = run.timeline()
+    recorded = timeline.report
     missing = dict(recorded.missing)
-    facts = summarise(recorded.activities, recorded.api_calls, source="nsys")
+    facts = summarise(recorded.activities, recorded.api_calls, source=timeline.source)
     if facts is None and not missing:
-        raise InputError(f"{Path(run.command[0]).name} launched nothing on the device")
+        raise InputError(f"{run.name} launched nothing on the device")
     if facts is None:
         say("reading counters of its first kernels")
         counted = run.first_counters()
@@ -145,12 +219,23 @@ def _profile(run: Run, hardware: Hardware, say: Progress) -> Profile:
     else:
         kernels = timed_kernels(recorded.activities)
         kernels[:MOST_KERNELS], gaps = _counted(run, kernels[:MOST_KERNELS], say)
+        kernels = [_named(kernel, timeline.full_names) for kernel in kernels]
+        if len(kernels) > MOST_KERNELS:
+            rest = len(kernels) - MOST_KERNELS
+            missing["counters of other kernels"] = f"{rest} that take less were timed only"
     missing |= gaps
-    if len(kernels) > MOST_KERNELS:
-        missing["other kernels"] = f"{len(kernels) - MOST_KERNELS} that take less are left out"
-    return Profile(
-        kernels=tuple(kernels[:MOST_KERNELS]), timeline=facts, hardware=hardware, missing=missing
-    )
+    return Profile(kernels=tuple(kernels), timeline=facts, hardware=hardware, missing=missing)
+
+
+def _named(kernel: KernelProfile, full_names: Mapping[str, str]) -> KernelProfile:
+    """A library's kernel as such, by its full name: the last word of it tells nobody anything."""
+    from profilers.kernelbench.judge.libraries import is_library
+    from profilers.profiles.launches import shown_name
+
+    full = full_names.get(kernel.name)
+    if full is None or not is_library(full):
+        return kernel
+    return kernel.model_copy(update={"name": shown_name(full), "library": True})
 
 
 def _counted(
@@ -182,7 +267,7 @@ def _with_code(profile: Profile, executable: Path) -> Profile:
     kernels = tuple(
         kernel.model_copy(update={"sass": code_of(kernel, code)}) for kernel in profile.kernels
     )
-    lost = [clean(kernel.name) for kernel in kernels if kernel.sass is None]
+    lost = [clean(kernel.name) for kernel in kernels[:MOST_KERNELS] if kernel.sass is None]
     missing = dict(profile.missing)
     if lost:
         missing[SASS] = f"the executable holds no machine code that is clearly {', '.join(lost)}'s"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from experiments.inspect.facts import kernel_shares
 from mcts.domain import Finding, Guidance, Hardware, KernelProfile, Profile, Work
 from mcts.domain import metrics as m
 from microtools.what_if import Step
@@ -136,9 +137,17 @@ def as_json(inspection: Inspection) -> dict[str, Any]:
             for step in part.what_if
         ],
         "kernels": [
-            {"name": kernel.name, "sass": kernel.sass.model_dump() if kernel.sass else None}
+            {
+                "name": one.kernel.name,
+                "launches": one.kernel.launches,
+                "time_us": one.us,
+                "share": one.share,
+                "limit": one.limit,
+                "library": one.kernel.library,
+                "sass": one.kernel.sass.model_dump() if one.kernel.sass else None,
+            }
             for part in inspection.parts
-            for kernel in part.profile.kernels
+            for one in kernel_shares(part.profile)
         ],
         "timeline": timeline.model_dump() if timeline else None,
         "missing": inspection.missing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import struct
 from collections.abc import Sequence
@@ -10,25 +11,35 @@ from pathlib import Path
 from typing import Literal
 
 from codegen.lexemes import lexemes
+from experiments.runs.tasks.checks import naming
 from experiments.runs.tasks.files import RECORDING_SUFFIXES, TASK_FILE, read_text
+from experiments.runs.tasks.problems import PROBLEM_NAMES
 from mcts.domain import find_plan_comment
+from mcts.domain.python_source import read_module
 from mcts.errors import InputError
 
-Kind = Literal["kernel", "program", "executable", "cubin", "counters", "timeline"]
-"""`kernel`: device code, run by a launch plan. `program`: source with a `main`. `counters` and
+Kind = Literal[
+    "kernel", "program", "model", "script", "executable", "cubin", "counters", "timeline"
+]
+"""`kernel`: device code, run by a launch plan. `program`: source with a `main`. `model`: a
+KernelBench problem, or a `ModelNew` for one. `script`: any other Python. `counters` and
 `timeline`: reports that Nsight Compute and Nsight Systems made."""
 
+MODEL_NEW = "ModelNew"
+TAKE_ARGUMENTS = ("program", "script", "executable")
+"""Kinds that are run as they are."""
 _COUNTERS = (".csv", ".ncu-rep")
 _TIMELINES = (".sqlite", ".nsys-rep", ".qdrep", ".qdstrm")
 _SOURCES = (".cu", ".cuh")
-_KNOWN = (*_COUNTERS, *_TIMELINES, *_SOURCES, ".cubin")
+_PYTHON = ".py"
+_KNOWN = (*_COUNTERS, *_TIMELINES, *_SOURCES, ".cubin", _PYTHON)
 _MOST_SOURCE_BYTES = 16 * 2**20
 _ELF = b"\x7fELF"
 _EM_CUDA = 190
 _MAIN = re.compile(r"\b(?:int|auto|void)\s+main\s*\(")
 _WANTED = (
-    "give a .cu file, an executable, or a report of Nsight Compute (.csv, .ncu-rep) or Nsight "
-    "Systems (.nsys-rep, .sqlite)"
+    "give a .cu or .py file, an executable, or a report of Nsight Compute (.csv, .ncu-rep) or "
+    "Nsight Systems (.nsys-rep, .sqlite)"
 )
 
 
@@ -71,11 +82,8 @@ def identify(path: Path, *, planned: bool = False) -> Target:
             return Target(path, "timeline")
         case suffix if suffix in _SOURCES:
             return _source(path, planned=planned)
-        case ".py":
-            raise InputError(
-                f"{path} is Python: profile what it launches with ncu or nsys, and inspect the "
-                "report"
-            )
+        case suffix if suffix == _PYTHON:
+            return _python(path)
     raise InputError(f"cannot tell what {path} is: {_WANTED}")
 
 
@@ -86,7 +94,7 @@ def second_file(first: Path, args: Sequence[str], *, planned: bool) -> Path | No
         return None
     if not Path(args[0]).exists() and Path(args[0]).suffix not in _KNOWN:
         return None
-    takes = identify(first, planned=planned).kind in ("program", "executable")
+    takes = identify(first, planned=planned).kind in TAKE_ARGUMENTS
     return None if takes else Path(args[0])
 
 
@@ -99,14 +107,33 @@ def has_main(source: str) -> bool:
     return _MAIN.search(" ".join([*code, source[at:]])) is not None
 
 
+def defined_names(source: str) -> frozenset[str]:
+    """The functions and classes at the top of a Python file. InputError if it is no Python."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return frozenset(node.name for node in read_module(source).body if isinstance(node, kinds))
+
+
+def _python(path: Path) -> Target:
+    source = _text(path)
+    with naming(path):
+        defined = defined_names(source)
+    is_model = MODEL_NEW in defined or defined.issuperset(PROBLEM_NAMES)
+    return Target(path, "model" if is_model else "script", source)
+
+
 def _source(path: Path, *, planned: bool) -> Target:
+    source = _text(path)
+    is_kernel = planned or find_plan_comment(source) or not has_main(source)
+    return Target(path, "kernel" if is_kernel else "program", source)
+
+
+def _text(path: Path) -> str:
     if path.stat().st_size > _MOST_SOURCE_BYTES:
         raise InputError(f"{path} is larger than {_MOST_SOURCE_BYTES >> 20} MiB: no source file")
     source = read_text(path)
     if not source.strip():
         raise InputError(f"{path} is empty")
-    is_kernel = planned or find_plan_comment(source) or not has_main(source)
-    return Target(path, "kernel" if is_kernel else "program", source)
+    return source
 
 
 def _head(path: Path) -> bytes:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NARROWEST = 50
 _SHOWN_LINES = 3
 _SHOWN_METRICS = 4
+_SHOWN_KERNELS = 12
 _INDENT = 3
+_GUTTER = 2
 _WIDEST_NAME = 28
 _AXIS_STYLE: dict[Axis, str] = {"compute": "magenta", "memory": "blue", "latency": "yellow"}
 
@@ -98,9 +100,43 @@ def _kernel_title(part: Part) -> str:
 
 
 def _kernels(part: Part) -> Iterator[RenderableType]:
-    """The kernels of a part that holds several."""
-    if len(part.profile.kernels) > 1:
-        yield from _table("kernels", facts.kernels(part.profile))
+    """The kernels of a part that holds several, those that take longest: share, runs, limit."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    shares = facts.kernel_shares(part.profile)
+    if len(shares) < 2:
+        return
+    rows = [
+        (
+            f"{one.share:.0%}" if one.share is not None else "",
+            _runs(one),
+            one.limit or "",
+            clean(one.kernel.name),
+        )
+        for one in shares[:_SHOWN_KERNELS]
+    ]
+    known = [max(len(row[place]) for row in rows) for place in range(3)]
+    room = max(NARROWEST, width()) - _INDENT - sum(known) - len(known) * _GUTTER
+    yield _title("kernels")
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, _GUTTER, 0, 0))
+    table.add_column(no_wrap=True, justify="right", style="bold")
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(no_wrap=True)
+    for share, runs, limit, name in rows:
+        table.add_row(Text(share), Text(runs), Text(limit), Text(cut(name, max(1, room))))
+    yield Padding(table, (0, 0, 0, _INDENT))
+    rest = shares[_SHOWN_KERNELS:]
+    if rest:
+        left = sum(one.share or 0.0 for one in rest)
+        yield Text(f"{' ' * _INDENT}and {counted(len(rest), 'other')}, {left:.0%}", style="dim")
+
+
+def _runs(one: facts.KernelShare) -> str:
+    times = counted(one.kernel.launches, "run")
+    return f"{times} of {facts.duration(one.us / one.kernel.launches)}" if one.us else times
 
 
 def _position(part: Part) -> Iterator[RenderableType]:

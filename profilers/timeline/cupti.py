@@ -61,6 +61,11 @@ class Recorder:
         self._flush()
         return self._records.take()
 
+    @property
+    def full_names(self) -> dict[str, str]:
+        """By the bare name of each kernel seen so far, a name as CUPTI has it: mangled."""
+        return dict(self._records.full_names)
+
     def stop(self) -> None:
         for kind in _RECORDED:
             self._call("activity_disable", getattr(self._cupti.ActivityKind, kind))
@@ -93,6 +98,7 @@ class Records:
         self._directions = {int(item): item.name for item in cupti.ActivityMemcpyKind}
         self._pageable = int(cupti.ActivityMemoryKind.PAGEABLE)
         self._names: dict[tuple[int, int], str] = {}
+        self.full_names: dict[str, str] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -142,7 +148,10 @@ class Records:
             "correlation": int(record.correlation_id),
         }
         if kind == "kernel":
-            return Activity(name=bare_name(str(record.name)), **common)
+            full = str(record.name)
+            name = bare_name(full)
+            self.full_names.setdefault(name, full)
+            return Activity(name=name, **common)
         if kind == "memset":
             return Activity(name="", bytes=int(record.bytes), **common)
         return Activity(

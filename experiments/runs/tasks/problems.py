@@ -29,7 +29,8 @@ from mcts.errors import InputError
 PROBLEM_FILE = "problem.py"
 KERNEL_FILE = "kernel.cu"
 """The host candidate that a run began with, beside the problem in the run folder."""
-_WANTED = ("Model", "get_inputs", "get_init_inputs")
+PROBLEM_NAMES = ("Model", "get_inputs", "get_init_inputs")
+"""What a problem file defines."""
 WORKLOADS = "WORKLOADS"
 """The name under which a problem file may have weights by the names of its workloads."""
 MOST_WORKLOADS = 8
@@ -73,7 +74,7 @@ def problem_task(
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    if missing := [name for name in _WANTED if name not in defined]:
+    if missing := [name for name in PROBLEM_NAMES if name not in defined]:
         raise InputError(
             f"{path} is no KernelBench problem: it defines no {missing[0]} (a class Model, and "
             "functions get_inputs() and get_init_inputs())"

@@ -78,7 +78,6 @@ def test_any_text_has_a_main_or_not(text: str) -> None:
     [
         ("empty.cu", "", ("is empty",)),
         ("blank.cu", "  \n\n", ("is empty",)),
-        ("tool.py", "print()", ("is Python", "report")),
         ("notes.txt", "words", ("cannot tell", ".cu")),
         ("old.json.gz", "{}", ("--replay",)),
         ("bytes.cu", b"\xff\xfe\xff", ("not UTF-8",)),
