@@ -20,6 +20,7 @@ from codegen.prompting.history import (
     lessons_section,
     methods_section,
 )
+from codegen.prompting.modules import MODULES, MODULES_TITLE, modules_section
 from codegen.prompting.pending import PENDING, pending_section
 from codegen.prompting.planning import directions_section, proposal_section, tools_section
 from codegen.prompting.prompt import Prompt
@@ -69,7 +70,11 @@ def build_prompt(
         feedback=feedback_sections(request, options.feedback, contract.methods(hardware)),
         after=[*after, *planned, _order_section(role, contract, without, far=far)],
         id=contract.prompt_id(role)
-        + (STEPS if any(section.title == STEPS_TITLE for section in before) else "")
+        + "".join(
+            sign
+            for title, sign in ((STEPS_TITLE, STEPS), (MODULES_TITLE, MODULES))
+            if any(section.title == title for section in before)
+        )
         + (PENDING if request.pending else "")
         + planned_id,
         options=options,
@@ -220,6 +225,7 @@ def _sections(
         variant_section(request, role),
         result_section(request, role),
         _steps(request, hardware, role, options),
+        modules_section(request.profile, role) if options.problem_modules else None,
     ]
     after = [
         experience_section(request),

@@ -32,6 +32,7 @@ class AskingDocument(Noun):
     prompt_form: PromptForm = "full"
     model_prior: bool = False
     problem_steps: bool = False
+    problem_modules: bool = False
     tune: int = Field(default=0, ge=0)
     tune_seconds: float | None = Field(default=None, gt=0)
     branches: int = Field(default=1, ge=1)

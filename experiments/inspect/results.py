@@ -112,6 +112,7 @@ def as_json(inspection: Inspection) -> dict[str, Any]:
     first = inspection.parts[0]
     roofline = first.guidance.roofline
     timeline = next((p.profile.timeline for p in inspection.parts if p.profile.timeline), None)
+    modules = first.profile.modules
     hardware = inspection.hardware
     return {
         "file": str(inspection.file),
@@ -149,6 +150,7 @@ def as_json(inspection: Inspection) -> dict[str, Any]:
             for part in inspection.parts
             for one in kernel_shares(part.profile)
         ],
+        "modules": modules.model_dump() if modules else None,
         "timeline": timeline.model_dump() if timeline else None,
         "missing": inspection.missing,
     }

@@ -21,6 +21,7 @@ NARROWEST = 50
 _SHOWN_LINES = 3
 _SHOWN_METRICS = 4
 _SHOWN_KERNELS = 12
+_SHOWN_MODULES = 16
 _INDENT = 3
 _GUTTER = 2
 _WIDEST_NAME = 28
@@ -47,6 +48,7 @@ def _page(inspection: Inspection, *, limit: int, what_if: bool) -> Iterator[Rend
         if len(inspection.parts) > 1:
             yield _title(_kernel_title(part))
         yield from _kernels(part)
+        yield from _modules(part)
         yield from _position(part)
         yield from _drawn(part, glyphs)
         yield from _findings(part, source, glyphs, limit=limit)
@@ -132,6 +134,19 @@ def _kernels(part: Part) -> Iterator[RenderableType]:
     if rest:
         left = sum(one.share or 0.0 for one in rest)
         yield Text(f"{' ' * _INDENT}and {counted(len(rest), 'other')}, {left:.0%}", style="dim")
+
+
+def _modules(part: Part) -> Iterator[RenderableType]:
+    """The modules of a PyTorch model that a call's time falls into, with their share of it."""
+    times = part.profile.modules
+    if times is None:
+        return
+    rows = []
+    for module in times.parts(most=_SHOWN_MODULES):
+        runs = f" in {module.calls} runs" if module.calls > 1 else ""
+        took = f"{times.share(module):.0%}, {facts.duration(module.us)}{runs}"
+        rows.append((module.path, f"{took}, {module.kind}: {module.inputs} -> {module.output}"))
+    yield from _table(f"modules, of {facts.duration(times.us)} a call", rows)
 
 
 def _runs(one: facts.KernelShare) -> str:

@@ -53,6 +53,7 @@ from mcts.domain.launch_plan import (
 )
 from mcts.domain.lesson import Lesson, StateSignature
 from mcts.domain.metrics import DURATION
+from mcts.domain.modules import ModelModule, ModuleTimes
 from mcts.domain.profile import (
     Axis,
     AxisGap,
@@ -134,7 +135,9 @@ __all__ = [
     "MathUnit",
     "MemoryLevel",
     "Metric",
+    "ModelModule",
     "ModelStep",
+    "ModuleTimes",
     "Noun",
     "Policy",
     "Profile",

@@ -10,6 +10,7 @@ from pydantic import Field
 from mcts.domain.base import Noun
 from mcts.domain.environment import Hardware
 from mcts.domain.metrics import DURATION
+from mcts.domain.modules import ModuleTimes
 from mcts.domain.task import Work
 
 BoundClass = Literal["compute", "memory", "latency", "launch", "mixed", "unknown"]
@@ -303,7 +304,7 @@ class Profile(Noun):
     A quantity that was not measured is absent here and named in `missing`: never zero.
     `hardware` is the device it was measured on, with its ceilings. `work` is the least work of a
     call if the task declares none and the profiler could tell. `steps` are those of the problem's
-    model, if there is one.
+    model, if there is one; `modules` are the submodules of the candidate at hand, None without any.
     """
 
     kernels: tuple[KernelProfile, ...] = ()
@@ -312,6 +313,7 @@ class Profile(Noun):
     hardware: Hardware | None = None
     work: Work | None = None
     steps: tuple[ModelStep, ...] = ()
+    modules: ModuleTimes | None = None
     missing: dict[str, str] = {}
 
     @property

@@ -144,6 +144,14 @@ class ModelOptions(Options):
             "operation, and which algebra that may allow.",
         ),
     ] = False
+    problem_modules: Annotated[
+        bool,
+        _asked(
+            "--problem-modules",
+            help="Tell which modules of a KernelBench variant take its time, and have large models "
+            "replaced part by part.",
+        ),
+    ] = False
     tune: Annotated[
         int,
         Field(ge=0, le=256),

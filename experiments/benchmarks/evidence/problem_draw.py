@@ -23,6 +23,7 @@ SETS = {
     "headline": {1: 4, 2: 4, 3: 2},
     "search": {1: 5, 2: 5, 3: 2},
     "sharper": {1: 3, 2: 3, 3: 2},
+    "modules": {1: 0, 2: 0, 3: 6},
 }
 """How many of each level; the sets are drawn in this order and share no problem."""
 

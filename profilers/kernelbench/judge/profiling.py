@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from mcts.domain import Candidate, ModelStep, Profile, SassFacts, Work
+from mcts.domain import Candidate, ModelStep, ModuleTimes, Profile, SassFacts, Work
 from mcts.errors import RooftreeError
 from mcts.ports import StageObserver
 from profilers import ncu
@@ -47,6 +47,8 @@ WORK = "work"
 """Key in `Profile.missing` if the least work of a call is not known."""
 STEPS = "steps"
 """Key in `Profile.missing` if the operations of the model are not known."""
+MODULES = "modules"
+"""Key in `Profile.missing` if the candidate's submodules could not be timed."""
 TRACED_CALLS = 3
 
 ReadMachineCode = Callable[[Candidate], "MachineCode"]
@@ -69,7 +71,7 @@ def profile_model(
     missing: dict[str, str] = {}
     if place.no_ceilings is not None:
         missing[CEILINGS] = place.no_ceilings
-    seen, counted = CallTrace(), CounterResult()
+    seen, modules, counted = CallTrace(), None, CounterResult()
     with ThreadPoolExecutor(1, "rooftree-machine-code") as pool:
         reading: Future[MachineCode] | None = None
         try:
@@ -78,7 +80,7 @@ def profile_model(
                 raise _NotProfiled("there is no GPU here")
             tell(candidate.id, "profiling")
             with _ready_profiler(place, built) as ready:
-                seen = _trace(place, candidate, missing, call_s=call_s)
+                seen, modules = _trace(place, candidate, missing, call_s=call_s)
                 # Not before, because some code is compiled at the first call.
                 reading = pool.submit(read_machine_code, candidate)
                 counted = _count(place, built, seen, time_us=time_us, ready=ready)
@@ -105,6 +107,7 @@ def profile_model(
         hardware=place.hardware,
         work=work,
         steps=_steps(place, candidate, missing),
+        modules=modules,
         missing={**missing, **counted.missing, **gaps},
     )
     time_us = time_us if time_us is not None else profiled_us(profile)
@@ -141,17 +144,20 @@ class _NotProfiled(Exception):
 
 def _trace(
     place: KernelBenchWorkplace, candidate: Candidate, missing: dict[str, str], *, call_s: float
-) -> CallTrace:
-    """What a call launches. _NotProfiled if the candidate's process is lost or refuses."""
+) -> tuple[CallTrace, ModuleTimes | None]:
+    """What a call launches, and how long its submodules take. _NotProfiled if the candidate's
+    process is lost or refuses."""
+    modules = None
     try:
         with place.session(candidate, place.settings, call_s=call_s, tell=_tell_nobody) as session:
             place.load(session, candidate)
             with session.drawn(1) as ids:
                 (inputs,) = session.place(ids)
+                limit_s = place.settings.start_deadline_s + session.batch_s(2 * TRACED_CALLS)
                 reply = session.worker.ask(
-                    "record", inputs=inputs, calls=TRACED_CALLS,
-                    timeout_s=place.settings.start_deadline_s + session.batch_s(2 * TRACED_CALLS),
-                )  # fmt: skip
+                    "record", inputs=inputs, calls=TRACED_CALLS, timeout_s=limit_s
+                )
+                modules = _modules(session.worker, missing, timeout_s=limit_s)
         seen = read_trace(reply, calls=TRACED_CALLS)
     except RequestRefused as refused:
         if refused.kind != "internal":
@@ -164,8 +170,26 @@ def _trace(
     else:
         if seen.left_out is not None:
             missing[TIMELINE] = f"of {TRACED_CALLS} calls {seen.left_out}"
-        return seen
-    return CallTrace()
+        return seen, modules
+    return CallTrace(), modules
+
+
+def _modules(
+    worker: WorkerClient, missing: dict[str, str], *, timeout_s: float
+) -> ModuleTimes | None:
+    """None without submodules, or where they cannot be timed, as `missing` says then."""
+    try:
+        told = worker.ask("modules", timeout_s=timeout_s)
+        if not told["modules"]:
+            return None
+        return ModuleTimes.model_validate({name: told[name] for name in ModuleTimes.model_fields})
+    except RequestRefused as refused:
+        missing[MODULES] = f"it failed when its modules were timed: {_first(refused)}"
+    except ChildGone as gone:
+        missing[MODULES] = f"its process was lost when its modules were timed: {gone}"
+    except (ValidationError, KeyError, TypeError):
+        missing[MODULES] = "its process did not tell how long its modules take"
+    return None
 
 
 @contextmanager

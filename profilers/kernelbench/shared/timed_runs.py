@@ -147,10 +147,14 @@ class TimedRuns:
 
     def burn(self, function: Callable[..., Any], calls: int) -> None:
         """Make `calls` calls in turn on the prepared inputs, without flushes; then wait."""
-        with self._torch.no_grad():
-            for index in range(calls):
-                function(*self._calls[index % len(self._calls)])
+        for index in range(calls):
+            self.enqueue(function, index)
         self.clock.synchronize()
+
+    def enqueue(self, function: Callable[..., Any], index: int = 0) -> None:
+        """Make one call on prepared inputs, the same ones again beyond the last; do not wait."""
+        with self._torch.no_grad():
+            function(*self._calls[index % len(self._calls)])
 
     def drop(self) -> None:
         """Drop prepared inputs and outputs."""

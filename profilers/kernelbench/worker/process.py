@@ -45,6 +45,7 @@ class WorkerHandlers:
             "burn": lambda request: self.session.burn(request),
             "trace": lambda request: self.session.trace(request),
             "record": lambda request: self.session.record(request),
+            "modules": lambda request: self.session.modules(request),
             "disassemble": disassemble,
             "probe": self.probe,
         }

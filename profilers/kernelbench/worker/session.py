@@ -21,6 +21,7 @@ from profilers.kernelbench.worker import guards
 from profilers.kernelbench.worker.candidate import LoadedCandidate
 from profilers.kernelbench.worker.guards import Evidence
 from profilers.kernelbench.worker.importing import set_environment
+from profilers.kernelbench.worker.module_times import module_times
 from profilers.kernelbench.worker.tracing import events_of, kernels_of
 
 
@@ -177,6 +178,12 @@ class WorkerSession:
         with self.candidate.boundary("runtime"):
             self._runs.burn(model, calls)
             return {"trace": events_of(lambda: self._runs.burn(model, calls))}
+
+    def modules(self, _request: dict[str, Any]) -> dict[str, Any]:
+        """How long each submodule takes in calls on the inputs of the last `record`."""
+        model = self.candidate.model
+        with self.candidate.boundary("runtime"):
+            return module_times(model, lambda: self._runs.enqueue(model), self._runs.clock)
 
     def _reply_of(
         self, record: RecordedCall, inputs: CallInputs, request: Mapping[str, Any]

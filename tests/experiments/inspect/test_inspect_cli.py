@@ -24,7 +24,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "data"
 NO_GPU = "no GPU in this test"
 KEYS = {
     "file", "hardware", "replayed", "time_us", "class", "level", "confidence", "gaps", "budget",
-    "near_peak", "beaten_by", "findings", "what_if", "kernels", "timeline", "missing",
+    "near_peak", "beaten_by", "findings", "what_if", "kernels", "modules", "timeline", "missing",
 }  # fmt: skip
 reads_code = pytest.mark.skipif(
     any(find_tool(name) is None for name in ("nvdisasm", "cuobjdump")),

@@ -9,6 +9,7 @@ import pytest
 
 from profilers.compiling.toolchain import find_tool
 from tests.support.commands import failed, json_of, rooftree
+from tests.support.kernelbench_problems import linear_problem
 
 DATA = Path(__file__).parents[2] / "data" / "inspect"
 pytestmark = pytest.mark.gpu
@@ -58,3 +59,32 @@ def test_a_program_that_fails_is_one_line() -> None:
         rooftree("inspect", DATA / "two_copies.cu", "--", "-1"),
         "two_copies ended with status 3: cudaMalloc",
     )
+
+
+@pytest.mark.skipif(find_tool("ncu") is None, reason="needs ncu")
+def test_a_models_kernels_and_modules_are_told_with_their_share(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = answer(linear_problem(tmp_path))
+    assert found["time_us"] > 0
+    assert sum(one["share"] for one in found["kernels"]) == pytest.approx(1, abs=0.01)
+    assert [one["path"] for one in found["modules"]["modules"]] == ["linear"]
+
+
+@pytest.mark.skipif(find_tool("ncu") is None, reason="needs ncu")
+def test_a_python_program_is_timed_and_counted(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("cupti")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    found = answer(program, "--", "20")
+    assert found["timeline"]["source"] == "cupti"
+    assert found["timeline"]["kernels"] >= 60
+    assert found["kernels"][0]["library"] and found["kernels"][0]["limit"] is not None
+
+
+PROGRAM = """
+import sys, torch
+x = torch.randn(4096, 4096, device="cuda")
+for _ in range(int(sys.argv[1])):
+    torch.softmax(torch.relu(x @ x), dim=1)
+"""

@@ -27,6 +27,8 @@ from mcts.domain import (
     Hardware,
     KernelProfile,
     Metric,
+    ModelModule,
+    ModuleTimes,
     Profile,
     Roofline,
     SassFacts,
@@ -335,3 +337,66 @@ def test_json_has_every_field_even_if_nothing_is_known() -> None:
     assert full["kernels"][0]["sass"]["registers"] == 24
     assert empty["class"] == "unknown"
     assert empty["kernels"] == []
+
+
+def several(count: int, name: str = "kernel") -> Part:
+    """A part of `count` kernels, each a microsecond longer than the next."""
+    kernels = tuple(
+        KernelProfile(
+            name=f"{name}{number}", launches=2,
+            metrics={m.DURATION: Metric(value=1e3 * (count - number), unit="ns")},
+        )
+        for number in range(count)
+    )  # fmt: skip
+    return replace(part(), profile=Profile(kernels=kernels))
+
+
+def test_kernels_stand_by_their_time_with_share_and_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(inspection(several(4)), limit=3)
+    lines = capsys.readouterr().out.splitlines()
+    table = lines[lines.index("kernels") + 1 :][:4]
+    assert [line.split() for line in table] == [
+        ["40%", "2", "runs", "of", "4", "us", "kernel0"],
+        ["30%", "2", "runs", "of", "3", "us", "kernel1"],
+        ["20%", "2", "runs", "of", "2", "us", "kernel2"],
+        ["10%", "2", "runs", "of", "1", "us", "kernel3"],
+    ]
+
+
+def test_of_many_kernels_the_longest_are_shown_and_the_others_summed_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(inspection(several(20)), limit=3)
+    assert "and 8 others, 17%" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", ["50", "80", "200"])
+def test_long_names_leave_room_for_share_and_time(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    show(inspection(several(3, name="at::native::" * 20)), limit=3)
+    lines = capsys.readouterr().out.splitlines()
+    row = lines[lines.index("kernels") + 1]
+    assert row.startswith("   50%  2 runs of 3 us") and len(row) <= int(columns)
+
+
+def test_the_modules_of_a_model_are_shown_with_their_share(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    modules = (
+        ModelModule(path="body", kind="Linear", inputs="8x16", output="8x4", calls=3, us=60.0),
+        ModelModule(path=NASTY, kind="ReLU", us=20.0),
+    )
+    profile = several(2).profile.model_copy(
+        update={"modules": ModuleTimes(us=100, modules=modules)}
+    )
+    one = inspection(replace(several(2), profile=profile))
+    show(one, limit=3)
+    text = capsys.readouterr().out
+    assert "modules, of 100 us a call" in text
+    assert "60%, 60 us in 3 runs, Linear: 8x16 -> 8x4" in text
+    assert "\x1b" not in text and "\u202e" not in text
+    assert as_json(one)["modules"]["us"] == 100

@@ -77,6 +77,7 @@ class Place:
         self.gpu: Gpu | None = Gpu(0, "uuid", (9, 0), HARDWARE)
         self.no_ceilings: str | None = None
         self._reply = reply
+        self.modules: Any = {"us": 0.0, "modules": []}
         (folder / "work").mkdir()
         (folder / "source").mkdir()
         path = folder / "source" / "candidate.py"
@@ -106,8 +107,15 @@ class Place:
             drawn=drawn,
             place=lambda ids: [[] for _ in ids],
             batch_s=lambda _calls: 1.0,
-            worker=SimpleNamespace(ask=lambda *_, **__: self._reply),
+            worker=SimpleNamespace(ask=self._ask),
         )
+
+    def _ask(self, operation: str, **_: Any) -> Any:
+        if operation == "record":
+            return self._reply
+        if isinstance(self.modules, Exception):
+            raise self.modules
+        return self.modules
 
 
 @pytest.fixture
@@ -185,6 +193,38 @@ def test_a_library_is_not_told_how_to_write_its_kernels(make: Any) -> None:
     assert {finding.level for finding in guidance.findings} <= {"system"}
     said = {finding.tool: finding for finding in guidance.findings}
     assert "100%" in said["library_kernels"].advice and "naive_mm" in said["library_kernels"].advice
+
+
+def test_a_profile_tells_how_long_the_modules_take(make: Any) -> None:
+    place = make(trace("saxpy"))
+    assert profile(place).modules is None
+    place.modules = {"us": 40.0, "modules": [{"path": "body", "kind": "Linear", "us": 30.0}]}
+    found = profile(place)
+    assert found.modules is not None
+    (body,) = found.modules.modules
+    assert found.modules.share(body) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (
+            RequestRefused("runtime", "RuntimeError: no hooks\nline", sticky=False),
+            "RuntimeError: no",
+        ),
+        (ChildGone("no answer within 20 s", hung=True, output=""), "was lost"),
+        ({"us": "long", "modules": [1]}, "did not tell"),
+        ({"modules": 1}, "did not tell"),
+        ({}, "did not tell"),
+    ],
+)
+def test_modules_that_cannot_be_timed_cost_only_themselves(make: Any, told: Any, why: str) -> None:
+    place = make(trace("saxpy", "saxpy_strided", "naive_mm"))
+    place.modules = told
+    found = profile(place)
+    assert why in found.missing["modules"]
+    assert [kernel.name for kernel in found.kernels] == KERNELS
+    assert found.timeline is not None
 
 
 def test_a_candidate_that_fails_when_traced_is_not_run_again(make: Any) -> None:
