@@ -143,18 +143,21 @@ class Run:
             raise InputError(f"{self.name} {cut(clean(ended.problem), _MOST_TOLD)}{longer}")
 
     def timeline(self) -> Timeline:
-        """By CUPTI in a Python program itself, by nsys in any other, and where CUPTI fails."""
+        """By CUPTI in a Python program itself; by nsys in any other, and where CUPTI saw nothing,
+        as what launches may be another process."""
         from profilers.timeline.nsys import TOOL, profile_program
 
-        if self.script is not None:
-            recorded = self._recording_itself(self.script)
-            if isinstance(recorded, Timeline):
-                return recorded
+        own = self._recording_itself(self.script) if self.script is not None else None
+        if isinstance(own, Timeline) and own.report.activities:
+            return own
         report = profile_program(
             self.command, env=self.env, cwd=self.cwd, timeout_s=_SLOWER * self.timeout_s
         )
-        if self.script is not None and TOOL in report.missing:
-            report.missing[TOOL] = f"{recorded}; {report.missing[TOOL]}"
+        if TOOL in report.missing:
+            if isinstance(own, Timeline):
+                return own
+            if own is not None:
+                report.missing[TOOL] = f"{own}; {report.missing[TOOL]}"
         return Timeline(report, "nsys")
 
     def _recording_itself(self, script: Path) -> Timeline | str:
@@ -177,8 +180,6 @@ class Run:
                 record = python_program.from_json(json.loads(out.read_text()))
             except (KeyError, TypeError, ValueError, AttributeError):
                 return "what the program recorded cannot be read"
-        if not record.report.activities:
-            return "the program's own process launched nothing"
         return Timeline(record.report, "cupti", record.full_names)
 
     def counters(self, kernel: KernelProfile) -> NcuReport:

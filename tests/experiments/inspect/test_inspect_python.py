@@ -237,6 +237,18 @@ def test_a_program_that_fails_is_told_with_its_own_words(program: Path) -> None:
         measure_script(program, (), device=0, timeout_s=60, on_progress=print)
 
 
+def test_a_python_program_that_uses_no_device_is_one_line(program: Path) -> None:
+    program.write_text("print('hello')\n")
+    with pytest.raises(InputError, match=r"program\.py launched nothing on the device"):
+        measure_script(program, (), device=0, timeout_s=60, on_progress=print)
+
+
+def test_a_python_program_that_hangs_is_ended(program: Path) -> None:
+    program.write_text("import time\ntime.sleep(600)\n")
+    with pytest.raises(InputError, match=r"program\.py was stopped after 1 s.*--timeout-s"):
+        measure_script(program, (), device=0, timeout_s=1, on_progress=print)
+
+
 def test_where_nothing_can_record_it_both_reasons_are_told(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +260,7 @@ def test_where_nothing_can_record_it_both_reasons_are_told(
     seen = measure_script(program, (), device=0, timeout_s=60, on_progress=print)
     told = seen.profile.missing[nsys.TOOL]
     assert told.endswith("; nsys is not here")
-    assert "cupti-python" in told or "CUPTI" in told or "nothing" in told
+    assert "cupti" in told.lower()
 
 
 def test_what_was_recorded_is_read_as_it_was_written() -> None:
