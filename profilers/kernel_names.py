@@ -16,15 +16,24 @@ def bare_name(printed: str) -> str:
         return _mangled_name(printed) or printed
     kept: list[str] = []
     opened: list[str] = []
+    angles: list[int] = []  # how much was kept before each bracket `<` outside of all others
     for mark in printed:
         if mark in "(<[{":
+            if mark == "<" and not opened:
+                angles.append(len(kept))
             opened.append(mark)
         elif mark == ">" and opened:
             if opened[-1] == "<":  # else it is an operator in an expression
                 opened.pop()
+        elif mark == ">" and angles:
+            # An operator had closed a bracket too early, the last one before any comma: its true
+            # end is here.
+            comma = kept.index(",") if "," in kept else len(kept)
+            del kept[max((place for place in angles if place <= comma), default=comma) :]
         elif mark in _CLOSERS:
-            while opened and opened.pop() != _CLOSERS[mark]:
-                pass
+            if _CLOSERS[mark] in opened:
+                while opened.pop() != _CLOSERS[mark]:
+                    pass
         elif not opened:
             kept.append(mark)
     words = "".join(kept).split()

@@ -16,6 +16,11 @@ from profilers.kernel_names import bare_name
         ("saxpy(const float *, float *, int)", "saxpy"),
         ("void copy<float, (int)4>(T1 *)", "copy"),
         ("void at::native::<unnamed>::add<x<(int)4, (a>b)>>(T1)", "add"),
+        ("void at::native::add<4, a > b, std::array<char *, (unsigned long)2>>(int, T2)", "add"),
+        ("void add<a > b>(int)", "add"),
+        ("std::type_of<int>::type add<a > b, x<1>, 2>(int)", "add"),
+        ("void at::native::add<4, f->g, x<1>, std::array<char *, 2>>(int, T2)", "add"),
+        ("void at::native::add<4, f)::g, std::array<char *, 2>>(int, T2)", "add"),
         ("void ns::inner::add<int>(int *)", "add"),
         ("(anonymous namespace)::k(int)", "k"),
         ("void (anonymous namespace)::helper(int)", "helper"),
@@ -35,7 +40,7 @@ def test_bare_names(printed: str, bare: str) -> None:
     assert bare_name(printed) == bare
 
 
-@given(st.text(max_size=60) | st.text(alphabet="_ZNKLEI0123456789ab<(: ", max_size=40))
+@given(st.text(max_size=60) | st.text(alphabet="_ZNKLEI0123456789ab<>(),: ", max_size=40))
 def test_any_name_has_a_bare_one_that_is_no_longer(printed: str) -> None:
     assert bare_name(printed) or not printed.strip()
     assert len(bare_name(printed)) <= len(printed)
