@@ -141,11 +141,13 @@ def _modules(part: Part) -> Iterator[RenderableType]:
     times = part.profile.modules
     if times is None:
         return
-    rows = []
-    for module in times.parts(most=_SHOWN_MODULES):
+    rows, parts = [], times.parts(most=_SHOWN_MODULES)
+    for module in parts:
         runs = f" in {module.calls} runs" if module.calls > 1 else ""
         took = f"{times.share(module):.0%}, {facts.duration(module.us)}{runs}"
         rows.append((module.path, f"{took}, {module.kind}: {module.inputs} -> {module.output}"))
+    beside = 1 - sum(map(times.share, parts))
+    rows.append(("all else", f"{max(0.0, beside):.0%}"))
     yield from _table(f"modules, of {facts.duration(times.us)} a call", rows)
 
 

@@ -398,5 +398,6 @@ def test_the_modules_of_a_model_are_shown_with_their_share(
     text = capsys.readouterr().out
     assert "modules, of 100 us a call" in text
     assert "60%, 60 us in 3 runs, Linear: 8x16 -> 8x4" in text
+    assert ["all", "else", "20%"] in [line.split() for line in text.splitlines()]
     assert "\x1b" not in text and "\u202e" not in text
     assert as_json(one)["modules"]["us"] == 100
