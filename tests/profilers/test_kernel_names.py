@@ -17,6 +17,11 @@ from profilers.kernel_names import bare_name
         ("void copy<float, (int)4>(T1 *)", "copy"),
         ("void at::native::<unnamed>::add<x<(int)4, (a>b)>>(T1)", "add"),
         ("void at::native::add<4, a > b, std::array<char *, (unsigned long)2>>(int, T2)", "add"),
+        (
+            "void add<4, unnamed>::log(Base &)::[lambda() (instance 1)]::operator ()() lambda() "
+            "(instance 2)]::operator ()() lambda(float) (instance 1)], std::array<char *, 2>>(int)",
+            "add",
+        ),
         ("void add<a > b>(int)", "add"),
         ("std::type_of<int>::type add<a > b, x<1>, 2>(int)", "add"),
         ("void at::native::add<4, f->g, x<1>, std::array<char *, 2>>(int, T2)", "add"),
