@@ -89,7 +89,12 @@ def clinic(
             "--set", help="Which kernels: clinic, causes, unseen, or a folder with a truth.toml."
         ),
     ] = "clinic",
-    half: Annotated[str, typer.Option(help="tuning, held_out or all.")] = "held_out",
+    half: Annotated[
+        str | None,
+        typer.Option(
+            help="tuning, held_out or all; default: held_out, all of a set of which none is."
+        ),
+    ] = None,
     recording: Annotated[
         Path | None, typer.Option(help="Profiles to replay, instead of the bundled ones.")
     ] = None,

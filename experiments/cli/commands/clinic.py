@@ -33,7 +33,7 @@ _SETS = {"tuning": ("tuning",), "held_out": ("held_out",), "all": HALVES}
 def clinic(
     *,
     kernels: str,
-    half: str,
+    half: str | None,
     recording: Path | None,
     live: bool,
     record: Path | None,
@@ -43,14 +43,15 @@ def clinic(
 ) -> None:
     """Print precision and recall per tool, the classifier's accuracy and its confusion matrix.
 
-    Raises InputError if `kernels` is no set, `half` is unknown or a recording cannot be read.
+    Without a `half` those held out, or all of a set of which none is. Raises InputError if
+    `kernels` is no set, `half` is unknown or a recording cannot be read.
     """
-    if half not in _SETS:
+    if half is not None and half not in _SETS:
         raise InputError(f"--half {half!r}: one of {', '.join(_SETS)}")
     folder = find_set(kernels)
-    chosen = clinic_cases(
-        tuple(kernel for kernel in clinic_kernels(folder) if kernel.half in _SETS[half])
-    )
+    every = clinic_kernels(folder)
+    half = half or ("held_out" if any(one.half == "held_out" for one in every) else "all")
+    chosen = clinic_cases(tuple(kernel for kernel in every if kernel.half in _SETS[half]))
     if not chosen:
         raise InputError(f"--half {half}: no kernel of {kernels} is in it")
     missing: list[str] = []

@@ -168,6 +168,11 @@ def test_what_is_left_in_a_twin_to_a_lesser_degree_may_be_said() -> None:
     assert (scores.fired_on_repaired, scores.quiet) == (0, 1)
 
 
+def test_a_set_of_which_nothing_is_held_out_is_shown_whole() -> None:
+    found = json_of("clinic", "--set", "causes")
+    assert found["half"] == "all" and len(CAUSES) >= 96
+
+
 def test_a_set_is_a_folder_with_a_truth_table(tmp_path: Path) -> None:
     refused(rooftree("clinic", "--set", "nowhere"), "is no set of kernels", "bundled: clinic,")
     (tmp_path / "truth.toml").write_text(TABLE)
